@@ -1,0 +1,70 @@
+"""What is reported: plain data on ranges of text, without trees; picklable and cacheable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from torchlint.finding import Safety
+
+
+class Severity(str, Enum):
+    """How loud a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Range:
+    """Half-open range of offsets, in code points of the decoded text (without a byte order mark)."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TextEdit:
+    """Write ``content`` in place of ``range``; an empty range inserts."""
+
+    range: Range
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextFix:
+    """A fix as sorted, disjoint text edits that are applied together or not at all."""
+
+    message: str
+    edits: tuple[TextEdit, ...]
+    safety: Safety
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Row and column, both 1-based, the column in code points."""
+
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding at its place in one file."""
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    path: str
+    """As given on the command line or found below it."""
+
+    range: Range
+    start: Position
+    end: Position
+    noqa_row: int
+    """The row on which a suppression comment silences this finding (others of its statement do too)."""
+
+    fix: TextFix | None = None

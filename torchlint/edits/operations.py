@@ -1,0 +1,110 @@
+"""The vocabulary of edits: what a rule can do to a node. Text and offsets are the business of `locate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import libcst as cst
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Write ``code`` in place of an expression (or of any node that is not a statement)."""
+
+    node: cst.CSTNode
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unwrap:
+    """Keep the text of ``inner``, drop the rest of ``outer``: ``f(x).cuda()`` becomes ``f(x)``."""
+
+    outer: cst.BaseExpression
+    inner: cst.BaseExpression
+
+
+@dataclass(frozen=True, slots=True)
+class AddKeyword:
+    """Append ``name=code`` to the arguments of a call, in the style of its line breaks and trailing comma."""
+
+    call: cst.Call
+    name: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveArgument:
+    """Drop an argument of a call together with its comma."""
+
+    call: cst.Call
+    argument: cst.Arg
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStatement:
+    """Drop a small or compound statement; the only statement of a body becomes ``pass``."""
+
+    statement: cst.BaseSmallStatement | cst.BaseCompoundStatement
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceStatement:
+    """Write lines of code in place of a statement, at its indentation."""
+
+    statement: cst.BaseSmallStatement | cst.BaseCompoundStatement
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertBefore:
+    """Write lines of code before the line of a statement, at its indentation."""
+
+    statement: cst.BaseSmallStatement | cst.BaseCompoundStatement
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertAfter:
+    """Write lines of code after the last line of a statement, at its indentation."""
+
+    statement: cst.BaseSmallStatement | cst.BaseCompoundStatement
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddDecorator:
+    """Put ``@code`` on a line of its own above a function, below the decorators that it has."""
+
+    function: cst.FunctionDef
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dedent:
+    """Drop the header of a ``with`` statement and move its body one level out."""
+
+    statement: cst.With
+
+
+@dataclass(frozen=True, slots=True)
+class AddImport:
+    """Make sure that ``import module`` (or ``from module import name``) is in force at the top of the file."""
+
+    module: str
+    name: str | None = None
+
+
+Edit: TypeAlias = (
+    Replace
+    | Unwrap
+    | AddKeyword
+    | RemoveArgument
+    | RemoveStatement
+    | ReplaceStatement
+    | InsertBefore
+    | InsertAfter
+    | AddDecorator
+    | Dedent
+    | AddImport
+)

@@ -1,0 +1,57 @@
+"""What a rule reports: findings on nodes, without files or offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import libcst as cst
+
+from torchlint.edits.operations import Edit
+from torchlint.semantics.evidence import Evidence
+
+
+class Safety(str, Enum):
+    """How far a fix can be trusted, in the words of Ruff's applicability."""
+
+    SAFE = "safe"
+    """A run that succeeded before computes the same values after; nothing outside the file can notice."""
+
+    UNSAFE = "unsafe"
+    """Right in almost every program, but an observable contract can change."""
+
+    DISPLAY = "display"
+    """Shown, never applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A rewrite in terms of nodes: all of its edits are applied together or none is."""
+
+    message: str
+    """What the fix does, in the imperative: "Pass `device=` to `torch.zeros`"."""
+
+    edits: tuple[Edit, ...]
+    safety: Safety
+    why: str = ""
+    """One sentence on what could change; mandatory unless the fix is safe."""
+
+    evidence: Evidence = Evidence.PROVEN
+    """The weakest evidence that the rewrite relies on: a safe fix needs PROVEN, an unsafe one INFERRED."""
+
+    def __post_init__(self) -> None:
+        if self.safety is not Safety.SAFE and not self.why:
+            raise ValueError("a fix that is not safe must say why")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place that wastes time, as a rule sees it."""
+
+    node: cst.CSTNode
+    """The node whose source range is reported."""
+
+    message: str
+    """What is wrong, why it costs, what to write instead: up to three short sentences, with the user's own names."""
+
+    fix: Fix | None = None

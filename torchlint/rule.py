@@ -1,0 +1,117 @@
+"""What a rule is: words, triggers and checks. A rule holds no state and never traverses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+import libcst as cst
+
+from torchlint.finding import Finding, Safety
+
+if TYPE_CHECKING:
+    from torchlint.semantics.model import Model
+
+Check: TypeAlias = "Callable[[cst.CSTNode, Model], Iterator[Finding]]"
+
+
+class Default(str, Enum):
+    """Whether a rule is in the default set."""
+
+    ON = "on"
+    ADVICE = "advice"
+    """Off unless selected: useful, but judgement is needed."""
+
+    PREVIEW = "preview"
+    """Off unless selected: not yet judged on real code."""
+
+
+class Family(str, Enum):
+    """Rules are grouped by effect; the value is the folder under ``torchlint/rules``."""
+
+    DATA = "data"
+    DEVICE = "device"
+    TRAINING = "training"
+    MODEL = "model"
+    INFERENCE = "inference"
+    DEBUG = "debug"
+    DISTRIBUTED = "distributed"
+    MODERN = "modern"
+    HYGIENE = "hygiene"
+
+
+@dataclass(frozen=True, slots=True)
+class Triggers:
+    """Identifiers without which a rule cannot fire: of every group at least one must occur in the file.
+
+    The screens that decide whether a file is parsed at all are derived from this, so a group must hold every
+    spelling that the rule can react to. An import alias hides nothing: the original name stands in the import.
+    """
+
+    groups: tuple[frozenset[str], ...]
+
+    @staticmethod
+    def all_of(*groups: str | tuple[str, ...] | frozenset[str]) -> Triggers:
+        """Return triggers from groups given as one name or several."""
+        return Triggers(tuple(frozenset((g,) if isinstance(g, str) else g) for g in groups))
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Code on which the rule fires exactly once, and what its fix makes of it (None: there is no fix)."""
+
+    bad: str
+    good: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. ``documentation`` (the module's docstring) is its page."""
+
+    code: str
+    name: str
+    family: Family
+    since: str
+    default: Default
+    summary: str
+    """One line for lists: what is wrong."""
+
+    triggers: Triggers
+    examples: tuple[Example, ...]
+    references: tuple[str, ...]
+    """Where the claim comes from: addresses of PyTorch documentation, papers, measurements."""
+
+    documentation: str
+    silences: Mapping[str, str]
+    """Id and sentence of every clause under which the rule stays silent; each has a near miss in ``good.py``."""
+
+    fixes: tuple[Safety, ...] = ()
+    """The safeties that the fixes of this rule can have."""
+
+    torch: str = ""
+    """The torch versions for which the rule holds, as a specifier (``>=1.9``); empty: all supported ones."""
+
+    in_tests: bool = False
+    """Whether the rule also applies to test files (performance rules do not)."""
+
+    checks: dict[type[cst.CSTNode], list[Check]] = field(default_factory=dict)
+    switched_off: set[str] = field(default_factory=set)
+    """Silence clauses that a test has switched off to prove that a fixture needs them."""
+
+    def check(self, *node_types: type[cst.CSTNode]) -> Callable[[Check], Check]:
+        """Return a decorator that runs the function on every node of these types."""
+
+        def register(function: Check) -> Check:
+            for node_type in node_types:
+                self.checks.setdefault(node_type, []).append(function)
+            return function
+
+        return register
+
+    def silent(self, clause: str, holds: bool) -> bool:
+        """Return whether a silence clause keeps the rule quiet here."""
+        if clause not in self.silences:
+            raise KeyError(f"{self.name} has no silence clause {clause!r}")
+        return holds and clause not in self.switched_off

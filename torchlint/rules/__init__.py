@@ -1,0 +1,1 @@
+"""The rules: one module each, grouped by effect. `torchlint.registry` finds them."""

@@ -1,0 +1,1 @@
+"""Rules on debugging aids, determinism and global switches."""

@@ -1,0 +1,1 @@
+"""What the code means: scopes, names, values, roles, flow; the torch API as tables of data."""

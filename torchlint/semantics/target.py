@@ -1,0 +1,23 @@
+"""The oldest torch version that the checked code supports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OLDEST_SUPPORTED = (1, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A torch version and where it comes from (a sentence fragment: "torch>=2.0 in pyproject.toml")."""
+
+    version: tuple[int, int]
+    origin: str
+    known: bool = True
+    """False where nothing says so and the oldest supported version is assumed."""
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+UNKNOWN_TARGET = Target(OLDEST_SUPPORTED, "the oldest supported version, since nothing says which one is used", known=False)
