@@ -1,0 +1,158 @@
+"""Which bindings can reach a use, and what runs before what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.scopes import COMPREHENSIONS, FUNCTIONS, Binding, Scopes
+from torchlint.syntax.walk import Tree
+
+LOOPS = (cst.For, cst.While)
+_BLOCKS = (cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module)
+_JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
+
+
+class Flow:
+    """Straight-line reasoning over blocks: dominance by nesting, loops by repetition."""
+
+    def __init__(self, tree: Tree, scopes: Scopes) -> None:
+        self._tree = tree
+        self._scopes = scopes
+
+    def statement(self, node: cst.CSTNode) -> cst.CSTNode:
+        """Return the innermost statement (small or compound) that holds a node, or the node itself."""
+        current: cst.CSTNode | None = node
+        while current is not None:
+            if isinstance(current, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return current
+            current = self._tree.parent(current)
+        return node
+
+    def blocks(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, cst.CSTNode]]:
+        """Return (block, statement line in it) pairs around a node up to its function or module, innermost first."""
+        found = []
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, _BLOCKS):
+                found.append((ancestor, child))
+            if isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)) and child is ancestor.body:
+                break
+            child = ancestor
+        return found
+
+    def definitions(self, name: cst.Name) -> list[Binding]:
+        """Return the bindings whose value a name can have where it is read, in document order.
+
+        A name of an outer scope can have any value that is bound there.
+        """
+        bindings = self._scopes.bindings(name)
+        if not bindings:
+            return []
+        scope = bindings[0].scope
+        if not self._same_frame(name, scope.node):
+            return bindings
+        return self._reaching(name, bindings)
+
+    def _same_frame(self, node: cst.CSTNode, frame: cst.CSTNode) -> bool:
+        for ancestor in self._tree.ancestors(node):
+            if ancestor is frame:
+                return True
+            if isinstance(ancestor, FUNCTIONS):
+                return False
+        return isinstance(frame, cst.Module)
+
+    def _reaching(self, name: cst.Name, bindings: list[Binding]) -> list[Binding]:
+        place = self._tree.order(name)
+        own_statement = self.statement(name)
+        block_ids = {id(block) for block, _ in self.blocks(name)}
+        loops = [a for a in self._tree.ancestors(name) if isinstance(a, LOOPS)]
+        reaching: list[Binding] = []
+        killer: Binding | None = None
+        for binding in reversed(bindings):
+            if not self._before(binding, place, own_statement) or self._exclusive(binding.node, name):
+                continue
+            if self._leaves(binding.node, block_ids):
+                continue
+            reaching.append(binding)
+            if self._dominates(binding, block_ids, own_statement):
+                killer = binding
+                break
+        for binding in bindings:
+            if binding in reaching or self._before(binding, place, own_statement):
+                continue
+            loop = next((loop for loop in loops if self._inside(binding.node, loop.body)), None)
+            if loop is not None and not (killer is not None and self._inside(killer.node, loop)):
+                reaching.append(binding)
+        return sorted(reaching, key=lambda b: b.order)
+
+    def _before(self, binding: Binding, place: int, own_statement: cst.CSTNode) -> bool:
+        if binding.order >= place:
+            return False
+        if isinstance(own_statement, (cst.Assign, cst.AugAssign, cst.AnnAssign)):
+            return self.statement(binding.node) is not own_statement  # the value is read before the target is bound
+        return True
+
+    def _dominates(self, binding: Binding, block_ids: set[int], own_statement: cst.CSTNode) -> bool:
+        """Whether every run that reaches the use has passed this binding."""
+        statement = self.statement(binding.node)
+        if statement is own_statement:
+            return True
+        if isinstance(statement, (cst.For, cst.With)) and not self._inside(binding.node, statement.body):
+            if id(statement.body) in block_ids:
+                return True
+            if isinstance(statement, cst.For):
+                return False
+        if isinstance(self._tree.parent(binding.node), (cst.Param, *COMPREHENSIONS)):
+            return True
+        blocks = self.blocks(statement)
+        return not blocks or id(blocks[0][0]) in block_ids
+
+    def _inside(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
+        return node is ancestor or any(a is ancestor for a in self._tree.ancestors(node))
+
+    def _exclusive(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether two nodes stand in different branches of one ``if``."""
+        branches = {}
+        child = first
+        for ancestor in self._tree.ancestors(first):
+            if isinstance(ancestor, cst.If) and child is not ancestor.test:
+                branches[id(ancestor)] = child
+            child = ancestor
+        child = second
+        for ancestor in self._tree.ancestors(second):
+            other = branches.get(id(ancestor))
+            if other is not None and isinstance(ancestor, cst.If) and child is not ancestor.test and other is not child:
+                return True
+            child = ancestor
+        return False
+
+    def _leaves(self, node: cst.CSTNode, block_ids: set[int]) -> bool:
+        """Whether the block of a node ends in a jump before control can come to a use outside it."""
+        for block, _ in self.blocks(node):
+            if id(block) in block_ids:
+                return False
+            if ends_in_jump(block):
+                return True
+        return False
+
+    def following(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield the statements that come after a node's statement in its own block."""
+        for block, line in self.blocks(node)[:1]:
+            seen = False
+            for statement in block.body:  # type: ignore[attr-defined]
+                if seen:
+                    yield statement
+                seen = seen or statement is line
+
+
+def ends_in_jump(block: cst.CSTNode) -> bool:
+    """Return whether a block ends in return, raise, continue or break."""
+    body = getattr(block, "body", ())
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    return isinstance(last, _JUMPS)

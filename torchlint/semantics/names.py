@@ -1,0 +1,101 @@
+"""What a name or dotted expression refers to, as a qualified name."""
+
+from __future__ import annotations
+
+import builtins
+
+import libcst as cst
+
+from torchlint.semantics.scopes import Binding, BindingKind, Scope, Scopes, dotted
+from torchlint.semantics.tables.names import STAR_EXPORTS, canonical
+from torchlint.syntax.walk import Tree
+
+_BUILTINS = frozenset(dir(builtins))
+_SWITCHES = ("torch.backends.", "os.environ")
+
+
+class Names:
+    """Qualified names, resolved lazily and remembered."""
+
+    def __init__(self, tree: Tree, scopes: Scopes) -> None:
+        self._tree = tree
+        self._scopes = scopes
+        self._known: dict[tuple[int, str], str | None] = {}
+        self._rebound = self._rebound_attributes()
+
+    def qualified(self, expression: cst.CSTNode) -> str | None:
+        """Return the canonical dotted name of what an expression refers to, None where that is not certain.
+
+        A name resolves only if all its bindings in the deciding scope agree; built-ins are under ``builtins.``.
+        Nothing is read through a call: ``f(x).g`` has no name.
+        """
+        name = self._raw(expression)
+        if name is None:
+            return None
+        name = canonical(name)
+        return None if name in self._rebound else name
+
+    def _raw(self, expression: cst.CSTNode) -> str | None:
+        if isinstance(expression, cst.Name):
+            return self._resolve(expression.value, self._scopes.scope(expression))
+        if isinstance(expression, cst.Attribute):
+            owner = self._raw(expression.value)
+            return None if owner is None else f"{owner}.{expression.attr.value}"
+        if isinstance(expression, cst.Subscript):
+            owner = self._raw(expression.value)
+            return owner if owner is not None and owner.rpartition(".")[2][:1].isupper() else None
+        return None
+
+    def _resolve(self, name: str, scope: Scope) -> str | None:
+        key = (id(scope), name)
+        if key not in self._known:
+            self._known[key] = None  # a cycle of assignments resolves to nothing
+            self._known[key] = self._lookup(name, scope)
+        return self._known[key]
+
+    def _lookup(self, name: str, scope: Scope) -> str | None:
+        deciding = self._scopes.deciding(name, scope)
+        if deciding is None:
+            return self._from_star(name, scope) or (f"builtins.{name}" if name in _BUILTINS else None)
+        found = {self._target(binding) for binding in deciding.bindings[name] if not self._is_fallback(binding)}
+        return found.pop() if len(found) == 1 else None
+
+    def _is_fallback(self, binding: Binding) -> bool:
+        """Whether a binding stands in for a failed import: ``except ImportError: x = None``."""
+        if binding.kind is not BindingKind.ASSIGNMENT or not isinstance(binding.value, cst.Name):
+            return False
+        handler = self._tree.enclosing(binding.node, cst.ExceptHandler)
+        return binding.value.value in ("None", "False") and handler is not None
+
+    def _target(self, binding: Binding) -> str | None:
+        if binding.imported is not None:
+            return canonical(binding.imported)
+        if binding.kind is BindingKind.CLASS:
+            return None
+        if binding.kind is BindingKind.ASSIGNMENT and binding.value is not None and not binding.path:
+            return self.qualified(binding.value)
+        return None
+
+    def _from_star(self, name: str, scope: Scope) -> str | None:
+        current: Scope | None = scope
+        found: set[str] = set()
+        while current is not None:
+            for module in current.star_imports:
+                if name in STAR_EXPORTS.get(module, ()):
+                    found.add(canonical(f"{module}.{name}"))
+            current = current.parent
+        return found.pop() if len(found) == 1 else None
+
+    def _rebound_attributes(self) -> frozenset[str]:
+        """Names of imported objects that the file assigns to: ``torch.zeros = mine``; switches are meant to be set."""
+        rebound = set()
+        for target in self._tree.nodes(cst.AssignTarget):
+            if isinstance(target.target, cst.Attribute):
+                base: cst.BaseExpression = target.target
+                while isinstance(base, cst.Attribute):
+                    base = base.value
+                if isinstance(base, cst.Name) and dotted(target.target):
+                    name = self._raw(target.target)
+                    if name is not None and "." in name and not name.startswith(_SWITCHES):
+                        rebound.add(canonical(name))
+        return frozenset(rebound)

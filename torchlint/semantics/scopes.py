@@ -1,0 +1,262 @@
+"""Scopes and bindings: who gives a name its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+import libcst as cst
+
+from torchlint.syntax.walk import Tree
+
+Comprehension: TypeAlias = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
+Function: TypeAlias = cst.FunctionDef | cst.Lambda
+COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+
+
+class BindingKind(Enum):
+    """What sort of code binds a name."""
+
+    IMPORT = "import"
+    ASSIGNMENT = "assignment"
+    AUGMENTED = "augmented assignment"
+    PARAMETER = "parameter"
+    FUNCTION = "function"
+    CLASS = "class"
+    ITERATION = "iteration"
+    CONTEXT = "with"
+    EXCEPTION = "except"
+    DELETION = "del"
+    PATTERN = "match"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One place that binds a name."""
+
+    name: str
+    kind: BindingKind
+    node: cst.CSTNode
+    """The bound name, parameter, import alias, function or class."""
+
+    scope: Scope
+    order: int
+    value: cst.BaseExpression | None = None
+    """What is assigned, iterated over, or entered; the default of a parameter."""
+
+    path: tuple[int, ...] = ()
+    """Where in the unpacked value this name sits: ``a, (b, c) = v`` gives c the path (1, 1); -1 below a star."""
+
+    imported: str | None = None
+    """The dotted name that an import binds."""
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A module, class, function or comprehension with the names that it binds, in document order."""
+
+    node: cst.CSTNode
+    parent: Scope | None
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    delegated: dict[str, Scope] = field(default_factory=dict)
+    """Names that ``global`` or ``nonlocal`` hand to another scope."""
+
+    star_imports: list[str] = field(default_factory=list)
+
+    @property
+    def is_class(self) -> bool:
+        """Whether nested functions cannot see the names of this scope."""
+        return isinstance(self.node, cst.ClassDef)
+
+    def module(self) -> Scope:
+        """Return the outermost scope."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+
+class Scopes:
+    """All scopes of a tree, bound eagerly."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self.module = Scope(tree.module, None)
+        self._by_node: dict[int, Scope] = {id(tree.module): self.module}
+        for delegation in (*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal)):
+            self._delegate(delegation)
+        for binding in sorted(_bindings(tree, self), key=lambda b: b.order):
+            binding.scope.bindings.setdefault(binding.name, []).append(binding)
+        for statement in tree.nodes(cst.ImportFrom):
+            if isinstance(statement.names, cst.ImportStar):
+                self.scope(statement).star_imports.append(dotted(statement.module, len(statement.relative)))
+
+    def scope(self, node: cst.CSTNode) -> Scope:
+        """Return the scope in which a node's names are looked up.
+
+        Decorators, defaults, annotations and base classes belong outside the definition that they stand on.
+        """
+        child = node
+        detached = False
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, cst.Param):
+                detached = child is not ancestor.name
+            elif isinstance(ancestor, FUNCTIONS):
+                if child is ancestor.body or (child is ancestor.params and not detached):
+                    return self._scope_of(ancestor)
+                detached = False
+            elif isinstance(ancestor, cst.ClassDef):
+                if child is ancestor.body:
+                    return self._scope_of(ancestor)
+            elif isinstance(ancestor, COMPREHENSIONS):
+                if not detached:
+                    return self._scope_of(ancestor)
+                detached = False
+            elif isinstance(ancestor, cst.CompFor):
+                outermost = isinstance(self._tree.parent(ancestor), COMPREHENSIONS)
+                detached = outermost and child is ancestor.iter
+            child = ancestor
+        return self.module
+
+    def _scope_of(self, node: cst.CSTNode) -> Scope:
+        scope = self._by_node.get(id(node))
+        if scope is None:
+            scope = self._by_node[id(node)] = Scope(node, self.scope(node))
+        return scope
+
+    def inner(self, node: cst.FunctionDef | cst.Lambda | cst.ClassDef) -> Scope:
+        """Return the scope that a function or class opens."""
+        return self._scope_of(node)
+
+    def deciding(self, name: str, scope: Scope) -> Scope | None:
+        """Return the scope whose bindings give a name its meaning when it is read in ``scope``."""
+        current: Scope | None = scope
+        while current is not None:
+            if name in current.delegated:
+                return current.delegated[name]
+            if name in current.bindings and (current is scope or not current.is_class):
+                return current
+            current = current.parent
+        return None
+
+    def bindings(self, name: cst.Name) -> list[Binding]:
+        """Return all bindings that a name can refer to, in document order; empty for built-ins and unknown names."""
+        deciding = self.deciding(name.value, self.scope(name))
+        return deciding.bindings.get(name.value, []) if deciding else []
+
+    def _delegate(self, statement: cst.Global | cst.Nonlocal) -> None:
+        scope = self.scope(statement)
+        for item in statement.names:
+            name = item.name.value
+            if isinstance(statement, cst.Global):
+                scope.delegated[name] = self.module
+            elif scope.parent is not None:
+                scope.delegated[name] = scope.parent
+
+    def home(self, name: str, node: cst.CSTNode) -> Scope:
+        """Return the scope in which a binding of ``name`` at ``node`` takes effect."""
+        scope = self.scope(node)
+        return scope.delegated.get(name, scope)
+
+
+def dotted(expression: cst.BaseExpression | None, dots: int = 0) -> str:
+    """Return the text of a dotted name, with the dots of a relative import; "" for anything else."""
+    parts: list[str] = []
+    current = expression
+    while isinstance(current, cst.Attribute):
+        parts.append(current.attr.value)
+        current = current.value
+    if isinstance(current, cst.Name):
+        parts.append(current.value)
+    elif current is not None:
+        return ""
+    return "." * dots + ".".join(reversed(parts))
+
+
+def targets(expression: cst.BaseExpression, path: tuple[int, ...] = ()) -> Iterator[tuple[cst.Name, tuple[int, ...]]]:
+    """Yield the names that an assignment target binds, each with its path in the unpacked value."""
+    if isinstance(expression, cst.Name):
+        yield expression, path
+    elif isinstance(expression, (cst.Tuple, cst.List)):
+        starred = False
+        for index, element in enumerate(expression.elements):
+            starred = starred or isinstance(element, cst.StarredElement)
+            yield from targets(element.value, (*path, -1 if starred else index))
+
+
+def _bindings(tree: Tree, scopes: Scopes) -> Iterator[Binding]:
+    def bind(
+        name: str, kind: BindingKind, node: cst.CSTNode, value: cst.BaseExpression | None = None, path: tuple[int, ...] = ()
+    ) -> Binding:
+        return Binding(name, kind, node, scopes.home(name, node), tree.order(node), value, path)
+
+    for assign in tree.nodes(cst.Assign):
+        for target in assign.targets:
+            for name, path in targets(target.target):
+                yield bind(name.value, BindingKind.ASSIGNMENT, name, assign.value, path)
+    for annotated in tree.nodes(cst.AnnAssign):
+        if annotated.value is not None and isinstance(annotated.target, cst.Name):
+            yield bind(annotated.target.value, BindingKind.ASSIGNMENT, annotated.target, annotated.value)
+    for augmented in tree.nodes(cst.AugAssign):
+        if isinstance(augmented.target, cst.Name):
+            yield bind(augmented.target.value, BindingKind.AUGMENTED, augmented.target, augmented.value)
+    for walrus in tree.nodes(cst.NamedExpr):
+        if isinstance(walrus.target, cst.Name):
+            yield _walrus(tree, scopes, walrus, walrus.target)
+    for loop in (*tree.nodes(cst.For), *tree.nodes(cst.CompFor)):
+        for name, path in targets(loop.target):
+            yield bind(name.value, BindingKind.ITERATION, name, loop.iter, path)
+    for item in tree.nodes(cst.WithItem):
+        if item.asname is not None:
+            for name, path in targets(item.asname.name):
+                yield bind(name.value, BindingKind.CONTEXT, name, item.item, path)
+    for parameter in tree.nodes(cst.Param):
+        yield bind(parameter.name.value, BindingKind.PARAMETER, parameter.name, parameter.default)
+    for function in tree.nodes(cst.FunctionDef):
+        yield bind(function.name.value, BindingKind.FUNCTION, function)
+    for class_def in tree.nodes(cst.ClassDef):
+        yield bind(class_def.name.value, BindingKind.CLASS, class_def)
+    yield from _imports(tree, scopes)
+    for handler in (*tree.nodes(cst.ExceptHandler), *tree.nodes(cst.ExceptStarHandler)):
+        if handler.name is not None and isinstance(handler.name.name, cst.Name):
+            yield bind(handler.name.name.value, BindingKind.EXCEPTION, handler.name.name)
+    for deletion in tree.nodes(cst.Del):
+        for name, _ in targets(deletion.target):
+            yield bind(name.value, BindingKind.DELETION, name)
+    for pattern in (*tree.nodes(cst.MatchAs), *tree.nodes(cst.MatchStar)):
+        if pattern.name is not None:
+            yield bind(pattern.name.value, BindingKind.PATTERN, pattern.name)
+
+
+def _walrus(tree: Tree, scopes: Scopes, walrus: cst.NamedExpr, target: cst.Name) -> Binding:
+    scope = scopes.home(target.value, target)
+    while isinstance(scope.node, COMPREHENSIONS) and scope.parent is not None:
+        scope = scope.parent
+    return Binding(target.value, BindingKind.ASSIGNMENT, target, scope, tree.order(target), walrus.value)
+
+
+def _imports(tree: Tree, scopes: Scopes) -> Iterator[Binding]:
+    for statement in tree.nodes(cst.Import):
+        for alias in statement.names:
+            full = dotted(alias.name)
+            name = _as_name(alias)
+            bound, imported = (name, full) if name else (full.partition(".")[0], full.partition(".")[0])
+            yield Binding(bound, BindingKind.IMPORT, alias, scopes.home(bound, alias), tree.order(alias), imported=imported)
+    for from_statement in tree.nodes(cst.ImportFrom):
+        if isinstance(from_statement.names, cst.ImportStar):
+            continue
+        module = dotted(from_statement.module, len(from_statement.relative))
+        for alias in from_statement.names:
+            imported_name = dotted(alias.name)
+            bound = _as_name(alias) or imported_name
+            full = module + ("" if module.endswith(".") else ".") + imported_name
+            yield Binding(bound, BindingKind.IMPORT, alias, scopes.home(bound, alias), tree.order(alias), imported=full)
+
+
+def _as_name(alias: cst.ImportAlias) -> str:
+    if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+        return alias.asname.name.value
+    return ""

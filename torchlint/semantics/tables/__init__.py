@@ -1,0 +1,1 @@
+"""What is known of torch and its neighbours, as data."""

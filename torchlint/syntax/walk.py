@@ -1,0 +1,183 @@
+"""The one walk over a tree: parents, an index by node type, and the place of each node in document order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TypeVar
+
+import libcst as cst
+
+NodeType = TypeVar("NodeType", bound=cst.CSTNode)
+
+# Fields without meaning to the semantics: white space, punctuation, and names that are no variables.
+_SKIPPED_FIELDS = frozenset(
+    {
+        "leading_lines",
+        "lines_after_decorators",
+        "lines_after_module_docstring",
+        "header",
+        "footer",
+        "trailing_whitespace",
+        "newline",
+        "lpar",
+        "rpar",
+        "lbracket",
+        "rbracket",
+        "lbrace",
+        "rbrace",
+        "comma",
+        "semicolon",
+        "equal",
+        "dot",
+        "colon",
+        "first_colon",
+        "second_colon",
+        "indent",
+        "encoding",
+        "default_indent",
+        "default_newline",
+        "has_trailing_newline",
+        "asynchronous",
+        "operator",
+        "relative",
+        "star_etc",
+        "open_quote",
+        "separator",
+    }
+)
+# Nodes whose fields do not stand in document order, or hold names that are no variables.
+_ORDERED_FIELDS: dict[type[cst.CSTNode], tuple[str, ...]] = {
+    cst.FunctionDef: ("decorators", "params", "returns", "body"),
+    cst.ClassDef: ("decorators", "bases", "keywords", "body"),
+    cst.Attribute: ("value",),
+    cst.Arg: ("value",),
+    cst.NamedExpr: ("value", "target"),
+    cst.Assign: ("targets", "value"),
+    cst.Import: ("names",),
+    cst.ImportFrom: ("names",),
+    cst.ImportAlias: (),
+    cst.Global: (),
+    cst.Nonlocal: (),
+    cst.MatchKeywordElement: ("pattern",),
+    cst.ListComp: ("for_in", "elt"),
+    cst.SetComp: ("for_in", "elt"),
+    cst.GeneratorExp: ("for_in", "elt"),
+    cst.DictComp: ("for_in", "key", "value"),
+    cst.CompFor: ("iter", "target", "ifs", "inner_for_in"),
+    cst.For: ("iter", "target", "body", "orelse"),
+}
+
+
+_LEAVES = (
+    cst.BaseParenthesizableWhitespace,
+    cst.TrailingWhitespace,
+    cst.EmptyLine,
+    cst.Comment,
+    cst.Name,
+    cst.BaseNumber,
+    cst.SimpleString,
+    cst.FormattedStringText,
+    cst.BaseCompOp,
+    cst.BaseAugOp,
+)
+
+
+def _child_fields(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
+    if issubclass(node_type, _LEAVES):
+        return ()
+    if node_type in _ORDERED_FIELDS:
+        return _ORDERED_FIELDS[node_type]
+    names = (field.name for field in fields(node_type))
+    return tuple(name for name in names if name not in _SKIPPED_FIELDS and not name.startswith("whitespace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A module with what one walk over it tells. Nodes are keyed by identity, which the module keeps alive."""
+
+    module: cst.Module
+    parents: dict[int, cst.CSTNode]
+    orders: dict[int, int]
+    by_type: dict[type[cst.CSTNode], list[cst.CSTNode]]
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """Return the parent of a node, None for the module."""
+        return self.parents.get(id(node))
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield the parents of a node, innermost first."""
+        current = self.parents.get(id(node))
+        while current is not None:
+            yield current
+            current = self.parents.get(id(current))
+
+    def order(self, node: cst.CSTNode) -> int:
+        """Return the place of a node in document order."""
+        return self.orders[id(node)]
+
+    def nodes(self, node_type: type[NodeType]) -> list[NodeType]:
+        """Return all nodes of exactly this type in document order."""
+        return self.by_type.get(node_type, [])  # type: ignore[return-value]
+
+    def enclosing(self, node: cst.CSTNode, *node_types: type[NodeType]) -> NodeType | None:
+        """Return the innermost proper ancestor of one of these types."""
+        for ancestor in self.ancestors(node):
+            if isinstance(ancestor, node_types):
+                return ancestor
+        return None
+
+    def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield a node and everything below it in document order."""
+        stack = [node]
+        while stack:
+            current = stack.pop()
+            yield current
+            stack.extend(reversed(children(current)))
+
+
+def _concrete_node_types() -> Iterator[type[cst.CSTNode]]:
+    for value in vars(cst).values():
+        if isinstance(value, type) and issubclass(value, cst.CSTNode) and is_dataclass(value):
+            yield value
+
+
+_FIELDS = {node_type: _child_fields(node_type) for node_type in _concrete_node_types()}
+
+
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """Return the meaningful children of a node in document order."""
+    found: list[cst.CSTNode] = []
+    for name in _FIELDS[node.__class__]:
+        child = getattr(node, name)
+        if child.__class__ is tuple or child.__class__ is list:
+            found.extend(child)
+        elif isinstance(child, cst.CSTNode):
+            found.append(child)
+    return found
+
+
+def walk(module: cst.Module) -> Tree:
+    """Return the tree of a module."""
+    parents: dict[int, cst.CSTNode] = {}
+    orders: dict[int, int] = {}
+    by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
+    stack: list[cst.CSTNode] = [module]
+    place = 0
+    while stack:
+        node = stack.pop()
+        node_type = node.__class__
+        bucket = by_type.get(node_type)
+        if bucket is None:
+            by_type[node_type] = [node]
+        else:
+            bucket.append(node)
+        orders[id(node)] = place
+        place += 1
+        below = children(node)
+        if below:
+            for child in below:
+                parents[id(child)] = node
+            below.reverse()
+            stack += below
+    return Tree(module, parents, orders, by_type)
