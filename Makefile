@@ -1,0 +1,52 @@
+# Every target does its own set-up: a fresh machine with Python >= 3.10 and pip is enough.
+PYTHON ?= python3
+VENV ?= .venv
+TORCH ?= torch==2.13.0
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint test-torch rules pictures corpus clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "torchlint needs Python 3.10 or later: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## Show what torchlint finds in fixtures/demo, and the diff that would fix it
+	@echo '$$ torchlint check fixtures/demo'
+	@$(BIN)/torchlint check fixtures/demo --exit-zero
+	@echo
+	@echo '$$ torchlint fix fixtures/demo --unsafe-fixes'
+	@$(BIN)/torchlint fix fixtures/demo --unsafe-fixes --exit-zero
+
+test: $(STAMP) lint ## Run everything that needs no torch: tests, types, lint
+	$(BIN)/python -m pytest --ignore=tests/torch --quiet
+
+lint: $(STAMP) ## Check types, style and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+test-torch: $(STAMP) ## Run what needs torch, with the torch that is installed or else $(TORCH)
+	@$(BIN)/python -c 'import torch, numpy' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' numpy
+	$(BIN)/python -m pytest tests/torch --quiet
+
+rules: $(STAMP) ## Regenerate the pages under rules/
+	$(BIN)/python -m torchlint.dev rules
+
+pictures: $(STAMP) ## Export the pictures of the README from real runs
+	$(BIN)/python docs/pictures/make.py
+
+corpus: $(STAMP) ## Check and fix pinned PyPI packages and hold the results to the safety rules
+	$(BIN)/python -m tests.corpus
+
+clean: ## Remove what make made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
