@@ -1,0 +1,26 @@
+"""The command line: arguments to settings, a run, an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code; nothing that goes wrong ends in a traceback."""
+    if list(arguments) in (["--version"], ["-V"]):
+        from torchlint.version import __version__
+
+        print(f"torchlint {__version__}")  # before click is imported: this must be instant
+        return CLEAN
+    from torchlint.cli.app import run_app
+
+    return run_app(list(arguments))

@@ -1,0 +1,138 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class CommaSeparated(click.ParamType):
+    """A list written with commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the parts without the white space around them."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(part.strip() for part in str(value).split(",") if part.strip())
+
+
+def listed(*names: str, help: str, metavar: str = "RULES") -> Callable[[Command], Command]:
+    """Return an option that takes a list with commas, any number of times."""
+    return click.option(*names, type=CommaSeparated(), multiple=True, metavar=metavar, help=help)
+
+
+def joined(values: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
+    """Return the parts of all uses of an option, None if it was not used."""
+    return tuple(part for value in values for part in value) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the command line says about settings; None leaves a setting as configured."""
+
+    paths: tuple[str, ...] = (".",)
+    isolated: bool = False
+    config: str | None = None
+    settings: Mapping[str, Any] | None = None
+    """Settings by their Python names."""
+
+    def given(self) -> Mapping[str, Any]:
+        """Return the settings that the command line gives."""
+        return {name: value for name, value in (self.settings or {}).items() if value is not None}
+
+    def repeated(self) -> str:
+        """Return the paths and selecting options, quoted for a shell."""
+        words: list[str] = ["--isolated"] if self.isolated else []
+        words += ["--config", self.config] if self.config else []
+        for name, value in self.given().items():
+            option = "--" + name.replace("_", "-")
+            if value is True:
+                words.append(option)
+            elif isinstance(value, Mapping):
+                words += [option, ",".join(f"{pattern}:{code}" for pattern, codes in value.items() for code in codes)]
+            elif value is not False:
+                words += [option, ",".join(value) if isinstance(value, tuple) else str(value)]
+        return shlex.join([*words, *self.paths])
+
+
+def per_file_ignores(values: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]] | None:
+    """Return pattern to codes from ``PATTERN:CODE`` pairs, None without any.
+
+    Raises:
+        click.UsageError: a pair has no colon.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for pair in joined(values) or ():
+        pattern, colon, code = pair.rpartition(":")
+        if not colon or not pattern or not code:
+            raise click.UsageError(f"--per-file-ignores takes PATTERN:CODE pairs, not {pair!r}")
+        found[pattern] = (*found.get(pattern, ()), code)
+    return found or None
+
+
+_SELECTING = (
+    click.argument("paths", nargs=-1, metavar="[PATHS]..."),
+    listed("--select", help="Rules to enable: codes, prefixes, names or ALL."),
+    listed("--extend-select", help="Rules to enable on top of the configured ones."),
+    listed("--ignore", help="Rules to disable."),
+    listed("--extend-safe-fixes", help="Rules whose unsafe fixes to treat as safe."),
+    listed("--per-file-ignores", metavar="PATTERN:CODE", help="Rules to disable in the files that match."),
+    listed("--exclude", metavar="PATTERNS", help="Files and folders to leave out, in place of the default list."),
+    listed("--extend-exclude", metavar="PATTERNS", help="Files and folders to leave out on top of the others."),
+    click.option("--force-exclude", is_flag=True, default=None, help="Leave excluded files out even if named."),
+    click.option("--target-torch", metavar="VERSION", help="Oldest torch version that the code supports."),
+    click.option("--num-workers", type=click.IntRange(min=1), help="What TL101 writes for num_workers."),
+    click.option("--lint-tests", is_flag=True, default=None, help="Apply performance rules to tests too."),
+    click.option("--isolated", is_flag=True, help="Ignore all configuration and project files."),
+    click.option("--config", type=click.Path(), metavar="FILE", help="Configuration file for all files."),
+    click.option("--stdin-filename", metavar="PATH", help="Name of what is read from standard input (path -)."),
+    click.option("--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="Processes to use; default: all cores."),
+    click.option("--no-cache", is_flag=True, help="Check every file anew."),
+    click.option(
+        "--color", type=click.Choice(("auto", "always", "never")), default="auto", help="When to colour the output."
+    ),
+    click.option("--quiet", "-q", is_flag=True, help="Print findings only, without notes and summary."),
+    click.option("--verbose", "-v", is_flag=True, help="Say more, with tracebacks of internal errors."),
+    click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings."),
+)
+
+_SETTINGS = (
+    "select",
+    "extend_select",
+    "ignore",
+    "extend_safe_fixes",
+    "exclude",
+    "extend_exclude",
+)
+
+
+def selecting_options(function: Command) -> Command:
+    """Add the options that say which files and rules, and hand them over as ``choices``."""
+
+    @functools.wraps(function)
+    def with_choices(*args: Any, **options: Any) -> Any:
+        settings: dict[str, Any] = {name: joined(options.pop(name)) for name in _SETTINGS}
+        settings["per_file_ignores"] = per_file_ignores(options.pop("per_file_ignores"))
+        for name in ("force_exclude", "target_torch", "num_workers", "lint_tests"):
+            settings[name] = options.pop(name)
+        choices = Choices(
+            paths=options.pop("paths") or (".",),
+            isolated=options.pop("isolated"),
+            config=options.pop("config"),
+            settings=settings,
+        )
+        return function(*args, choices=choices, **options)
+
+    decorated: Any = with_choices
+    for option in reversed(_SELECTING):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]

@@ -1,0 +1,99 @@
+"""``torchlint rules``: the list of rules, or the page of one."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torchlint.cli import CLEAN
+
+if TYPE_CHECKING:
+    from torchlint.cli.output import Output
+    from torchlint.rule import Rule
+
+
+@click.command("rules", short_help="List the rules, or explain one.")
+@click.argument("name", required=False, metavar="[CODE or NAME]")
+@click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="text or json.")
+@click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help="When to colour.")
+def command(name: str | None, output_format: str, color: str) -> int:
+    """List the rules, or explain one: what it finds, why it costs, what the fix changes."""
+    from torchlint.cli.output import Output
+    from torchlint.registry import rules
+
+    output = Output(colour=color)
+    shown = rules() if name is None else (find(name, rules()),)
+    if output_format == "json":
+        data = [description(rule) for rule in shown]
+        output.text(json.dumps(data if name is None else data[0], indent=2) + "\n")
+    elif name is None:
+        listing(shown, output)
+    else:
+        explanation(shown[0], output)
+    return CLEAN
+
+
+def find(name: str, rules: Sequence[Rule]) -> Rule:
+    """Return the rule of this code or name.
+
+    Raises:
+        click.UsageError: there is none.
+    """
+    for rule in rules:
+        if name.lower() in (rule.code.lower(), rule.name):
+            return rule
+    close = difflib.get_close_matches(name, [word for rule in rules for word in (rule.code, rule.name)], n=1)
+    hint = f", did you mean {close[0]}?" if close else "; `torchlint rules` lists them"
+    raise click.UsageError(f"unknown rule {name!r}{hint}")
+
+
+def description(rule: Rule) -> dict[str, Any]:
+    """Return what there is to know about a rule as JSON data."""
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "family": rule.family.value,
+        "summary": rule.summary,
+        "default": rule.default.value,
+        "fixes": [safety.value for safety in rule.fixes],
+        "since": rule.since,
+        "torch": rule.torch or None,
+        "documentation": rule.documentation,
+        "silences": dict(rule.silences),
+        "references": list(rule.references),
+    }
+
+
+def listing(rules: Sequence[Rule], output: Output) -> None:
+    """Print the table of rules."""
+    from torchlint.report.page import fix_words
+
+    head = ("code", "name", "default", "fix", "what is wrong")
+    rows = [(rule.code, rule.name, rule.default.value, fix_words(rule), rule.summary) for rule in rules]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(4)]
+    styles = ("code", "name", "", "dim", "")
+    output.lines(
+        [
+            [
+                (cell if width is None else f"{cell:<{width}}  ", "header" if row is head else style)
+                for cell, width, style in zip(row, (*widths, None), styles, strict=True)
+            ]
+            for row in (head, *rows)
+        ]
+    )
+
+
+def explanation(rule: Rule, output: Output) -> None:
+    """Print the page of a rule: rendered on a terminal, as Markdown in a pipe."""
+    from torchlint.report.page import page
+
+    if not output.coloured:
+        output.text(page(rule))
+        return
+    from rich.markdown import Markdown
+
+    output.console().print(Markdown(page(rule), hyperlinks=False))

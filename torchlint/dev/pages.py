@@ -1,0 +1,37 @@
+"""The generated folder ``rules/``: one page per rule and the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torchlint.registry import rules
+from torchlint.report.page import page, table
+
+
+def pages() -> dict[str, str]:
+    """Return file name to content of all that stands in the folder."""
+    return {"README.md": table(rules())} | {f"{rule.name}.md": page(rule) for rule in rules()}
+
+
+def outdated(folder: Path) -> list[str]:
+    """Return the files that differ from what the rules say, missing and left over ones included."""
+    wanted = pages()
+    names = {path.name for path in folder.glob("*.md")} | set(wanted)
+    return sorted(name for name in names if wanted.get(name) != _content(folder / name))
+
+
+def write(folder: Path) -> list[str]:
+    """Bring the folder up to date and return the files that changed."""
+    changed = outdated(folder)
+    wanted = pages()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in changed:
+        if name in wanted:
+            (folder / name).write_text(wanted[name], encoding="utf-8", newline="\n")
+        else:
+            (folder / name).unlink()
+    return changed
+
+
+def _content(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None

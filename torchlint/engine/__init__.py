@@ -1,0 +1,1 @@
+"""From a source to its diagnostics, for one file and for many."""

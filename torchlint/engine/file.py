@@ -1,0 +1,196 @@
+"""One source to its diagnostics: screen, parse, model, rules, locate, suppress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from torchlint.diagnostic import Diagnostic, Range, Severity
+from torchlint.engine import screen
+from torchlint.engine.result import Excerpts, FileResult, Problem, Status, internal_problem
+from torchlint.engine.selection import BUILT_IN, holds_for
+
+if TYPE_CHECKING:
+    from torchlint.finding import Finding
+    from torchlint.rule import Rule
+    from torchlint.semantics.model import Model
+    from torchlint.semantics.target import Target
+    from torchlint.settings import Settings
+    from torchlint.source import Source
+    from torchlint.syntax.parse import Parsed, SyntaxFailure
+
+SYNTAX_ERROR = "TL000"
+_MOST_EXCERPT_ROWS = 8
+
+
+class Stopwatch:
+    """Seconds by stage, summed."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def time(self, stage: str) -> Iterator[None]:
+        """Add the time of the block to the stage."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - start
+
+
+def check_file(
+    source: Source, settings: Settings, rules: Sequence[Rule], target: Target, *, screened: bool = True
+) -> FileResult:
+    """Return what the rules find in the source; an exception in one rule costs its findings only.
+
+    ``screened`` False parses even what cannot hold a finding: what is found is the same.
+    """
+    watch = Stopwatch()
+    with watch.time("screen"):
+        text = screen.normalised(source.text)
+        uses_torch = screen.mentions_torch(text)
+        active = [rule for rule in rules if holds_for(rule.torch, target)]
+        if screened:
+            active = list(screen.candidates(active, text)) if uses_torch else []
+        resting = not active and "torchlint:" not in text and screen.is_surely_python(source.text)
+    if resting and screened:
+        status = Status.SCREENED if uses_torch else Status.NO_TORCH
+        return FileResult(source.path, status, timings=watch.seconds)
+    from torchlint.syntax.parse import run_with_large_stack
+
+    try:
+        result = run_with_large_stack(lambda: _Check(source, settings, active, rules, target, watch).run())
+    except Exception as error:
+        return FileResult(source.path, Status.FAILED, errors=(internal_problem(source.path, "the engine", error),))
+    if uses_torch or result.diagnostics or result.errors:
+        return result
+    return FileResult(source.path, Status.NO_TORCH, timings=watch.seconds)
+
+
+class _Check:
+    """The stages that need the tree, run where the stack is large."""
+
+    def __init__(
+        self,
+        source: Source,
+        settings: Settings,
+        active: Sequence[Rule],
+        enabled: Sequence[Rule],
+        target: Target,
+        watch: Stopwatch,
+    ) -> None:
+        self._source = source
+        self._settings = settings
+        self._active = active
+        self._enabled = enabled
+        self._target = target
+        self._watch = watch
+        self._errors: list[Problem] = []
+
+    def run(self) -> FileResult:
+        from torchlint.syntax.parse import SyntaxFailure, parse
+
+        with self._watch.time("parse"):
+            parsed = parse(self._source)
+        if isinstance(parsed, SyntaxFailure):
+            return self._result([syntax_error(self._source, parsed)])
+        model = self._model(parsed) if self._active else None
+        found = [] if model is None else [d for rule in self._active for d in self._diagnostics(rule, parsed, model)]
+        return self._result(found)
+
+    def _model(self, parsed: Parsed) -> Model | None:
+        from torchlint.semantics.model import Options, build_model
+
+        try:
+            with self._watch.time("model"):
+                return build_model(parsed, self._target, Options(num_workers=self._settings.num_workers))
+        except Exception as error:
+            self._errors.append(internal_problem(self._source.path, "the model", error))
+            return None
+
+    def _diagnostics(self, rule: Rule, parsed: Parsed, model: Model) -> list[Diagnostic]:
+        from torchlint.edits.locate import locate_findings
+
+        try:
+            with self._watch.time(rule.code):
+                findings = list(run_rule(rule, model))
+            if not findings:
+                return []
+            with self._watch.time("locate"):
+                return locate_findings(parsed, model.parent, rule, findings, self._settings)
+        except Exception as error:
+            self._errors.append(internal_problem(self._source.path, f"rule {rule.code} {rule.name}", error))
+            return []
+
+    def _result(self, found: list[Diagnostic]) -> FileResult:
+        kept, suppressed, warnings = self._suppress(sorted(set(found), key=place))
+        return FileResult(
+            self._source.path,
+            Status.CHECKED if self._active else Status.SCREENED,
+            kept,
+            suppressed=suppressed,
+            warnings=warnings,
+            errors=tuple(self._errors),
+            excerpts=excerpts(self._source, kept),
+            timings=self._watch.seconds,
+        )
+
+    def _suppress(self, found: list[Diagnostic]) -> tuple[tuple[Diagnostic, ...], int, tuple[str, ...]]:
+        from torchlint import suppress
+
+        with self._watch.time("suppress"):
+            outcome = suppress.apply(self._source, found, {rule.code for rule in self._enabled})
+        return tuple(sorted(outcome.kept, key=place)), len(outcome.suppressed), tuple(outcome.warnings)
+
+
+def run_rule(rule: Rule, model: Model) -> Iterator[Finding]:
+    """Yield what the rule's checks find on the nodes they asked for."""
+    for node_type, checks in rule.checks.items():
+        for node in model.nodes(node_type):
+            for check in checks:
+                yield from check(node, model)
+
+
+def place(diagnostic: Diagnostic) -> tuple[int, int, str]:
+    """Return the key by which the findings of a file are sorted."""
+    return diagnostic.range.start, diagnostic.range.end, diagnostic.code
+
+
+def syntax_error(source: Source, failure: SyntaxFailure) -> Diagnostic:
+    """Return the finding that stands for all that could not be looked for."""
+    from torchlint.diagnostic import Position
+
+    start = Position(failure.row, failure.column)
+    offset = source.offset(start)
+    return Diagnostic(
+        SYNTAX_ERROR,
+        BUILT_IN[SYNTAX_ERROR],
+        Severity.ERROR,
+        f"{failure.message}; nothing else was looked for in this file.",
+        source.path,
+        Range(offset, offset),
+        start,
+        start,
+        failure.row,
+    )
+
+
+def excerpts(source: Source, diagnostics: Iterable[Diagnostic]) -> Excerpts:
+    """Return the lines and positions that reports of these findings show."""
+    rows: set[int] = set()
+    offsets: set[int] = set()
+    for diagnostic in diagnostics:
+        last = min(diagnostic.end.row, diagnostic.start.row + _MOST_EXCERPT_ROWS)
+        rows.update(range(max(1, diagnostic.start.row - 1), last + 1))
+        for edit in diagnostic.fix.edits if diagnostic.fix else ():
+            offsets |= {edit.range.start, edit.range.end}
+    if not rows:
+        return Excerpts()
+    lines = source.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return Excerpts(
+        {row: lines[row - 1] for row in sorted(rows) if row <= len(lines)},
+        {offset: source.position(offset) for offset in sorted(offsets)},
+    )

@@ -1,0 +1,89 @@
+"""Which rules are enabled, from codes, prefixes, names and ALL."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from torchlint.rule import Default, Rule
+
+if TYPE_CHECKING:
+    from torchlint.semantics.target import Target
+
+BUILT_IN = {"TL000": "syntax-error", "TL001": "unused-suppression"}
+"""Findings that no rule makes: of the parser and of the suppressions."""
+
+EVERYTHING = "ALL"
+_DEFAULT_SET = 0
+_EXACT = 100
+
+
+class SelectionError(ValueError):
+    """A selector names no rule."""
+
+
+def specificity(selector: str, code: str, name: str) -> int:
+    """Return how narrowly the selector names this rule, -1 if it does not."""
+    if selector == EVERYTHING:
+        return _DEFAULT_SET
+    if selector in (code, name):
+        return _EXACT
+    return len(selector) if code.startswith(selector) else -1
+
+
+def select(
+    rules: Sequence[Rule], *, chosen: Sequence[str] | None, extended: Sequence[str], ignored: Sequence[str]
+) -> frozenset[str]:
+    """Return the enabled codes; the narrower selector wins, and of equally narrow ones ``ignored`` does.
+
+    ``chosen`` None stands for the default set.
+
+    Raises:
+        SelectionError: a selector matches no rule.
+    """
+    for selector in (*(chosen or ()), *extended, *ignored):
+        check_selector(selector, rules)
+    known = [(rule.code, rule.name, rule.default is Default.ON) for rule in rules]
+    known += [(code, name, True) for code, name in BUILT_IN.items()]
+    enabled = set()
+    for code, name, on_by_default in known:
+        wanted = [specificity(selector, code, name) for selector in (*(chosen or ()), *extended)]
+        if chosen is None and on_by_default:
+            wanted.append(_DEFAULT_SET)
+        unwanted = [specificity(selector, code, name) for selector in ignored]
+        if max(wanted, default=-1) > max(unwanted, default=-1):
+            enabled.add(code)
+    return frozenset(enabled)
+
+
+def check_selector(selector: str, rules: Iterable[Rule]) -> None:
+    """Raise SelectionError, with the closest known selector, unless the selector names a rule."""
+    words = {EVERYTHING, *BUILT_IN, *BUILT_IN.values()}
+    for rule in rules:
+        words |= {rule.code, rule.name}
+    if selector in words or (
+        len(selector) > 1 and any(word.startswith(selector) for word in words if word[:2] == "TL")
+    ):
+        return
+    close = difflib.get_close_matches(selector, sorted(words), n=1, cutoff=0.5)
+    hint = f", did you mean {close[0]!r}?" if close else "; `torchlint rules` lists them"
+    raise SelectionError(f"unknown rule {selector!r}{hint}")
+
+
+@lru_cache(maxsize=256)
+def holds_for(specifier: str, target: Target) -> bool:
+    """Return whether a rule with this torch specifier speaks about projects with this target."""
+    if not specifier:
+        return True
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(specifier).contains(str(target))
+
+
+def is_test(path: str) -> bool:
+    """Return whether the (relative) path is that of test code."""
+    pure = PurePath(path)
+    return "tests" in pure.parts[:-1] or pure.name == "conftest.py" or pure.name.startswith("test_")

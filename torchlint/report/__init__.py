@@ -1,0 +1,1 @@
+"""Results to text: one module per output format, each a function over plain data."""

@@ -1,0 +1,26 @@
+"""One line per finding, for grep and editors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.diagnostic import Diagnostic
+from torchlint.finding import Safety
+from torchlint.report.data import Report
+from torchlint.report.full import one_line
+from torchlint.report.styled import Line, Span
+
+_MARKS = {Safety.SAFE: ("[*] ", "safe"), Safety.UNSAFE: ("[unsafe fix] ", "unsafe")}
+
+
+def lines(report: Report) -> Iterator[Line]:
+    """Yield ``path:row:column: code [*] message``; the star marks a safe fix."""
+    for _, diagnostic in report.diagnostics():
+        where = f":{diagnostic.start.row}:{diagnostic.start.column}: "
+        yield [(report.shown(diagnostic.path), "path"), (where, ""), *words(diagnostic)]
+
+
+def words(diagnostic: Diagnostic) -> list[Span]:
+    """Return the code, the mark of the fix and the message."""
+    mark = _MARKS.get(diagnostic.fix.safety, ("", "")) if diagnostic.fix else ("", "")
+    return [(diagnostic.code, "code"), (" ", ""), mark, (one_line(diagnostic.message), "")]

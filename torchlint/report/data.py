@@ -1,0 +1,94 @@
+"""What every report is made from."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePath
+
+from torchlint.diagnostic import Diagnostic
+from torchlint.engine.result import FileResult, Problem, Status
+from torchlint.finding import Safety
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInfo:
+    """What reports say about a rule."""
+
+    code: str
+    name: str
+    summary: str
+    documentation: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """The results of one run, files in order of their paths."""
+
+    results: tuple[FileResult, ...]
+    version: str
+    root: str
+    """The folder that relative paths are relative to: where the command was run."""
+
+    rules: Mapping[str, RuleInfo] = field(default_factory=dict)
+    targets: Mapping[str, int] = field(default_factory=dict)
+    """Target and its origin, in words, to the number of files that have it."""
+
+    command: str = ""
+    """The paths and options of this run, quoted for a shell, to be repeated in hints."""
+
+    def diagnostics(self) -> Iterator[tuple[FileResult, Diagnostic]]:
+        """Yield every finding with the result of its file."""
+        for result in self.results:
+            for diagnostic in result.diagnostics:
+                yield result, diagnostic
+
+    @cached_property
+    def by_code(self) -> Counter[tuple[str, str]]:
+        """Findings counted by code and name."""
+        return Counter((diagnostic.code, diagnostic.name) for _, diagnostic in self.diagnostics())
+
+    @cached_property
+    def by_safety(self) -> Counter[Safety | None]:
+        """Findings counted by the safety of their fix, None: no fix."""
+        return Counter(diagnostic.fix and diagnostic.fix.safety for _, diagnostic in self.diagnostics())
+
+    @cached_property
+    def by_status(self) -> Counter[Status]:
+        """Files counted by how far they came."""
+        return Counter(result.status for result in self.results)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All that kept files from being checked as they should."""
+        return tuple(problem for result in self.results for problem in result.errors)
+
+    def shown(self, path: str) -> str:
+        """Return the path as people read it: relative where it lies below the root."""
+        if not os.path.isabs(path):
+            return os.path.normpath(path) if path != "-" else path
+        relative = os.path.relpath(path, self.root)
+        return path if relative.startswith("..") else relative
+
+    def absolute(self, path: str) -> str:
+        """Return the absolute path."""
+        return path if path.startswith("<") else os.path.normpath(os.path.join(self.root, path))
+
+    def posix(self, path: str) -> str:
+        """Return the path for services: relative to the root where possible, with forward slashes."""
+        return PurePath(self.shown(path)).as_posix()
+
+    def uri(self, path: str) -> str:
+        """Return the path as a URI: relative where it lies below the root, percent-encoded."""
+        from urllib.parse import quote
+
+        shown = self.shown(path)
+        return Path(shown).as_uri() if os.path.isabs(shown) else quote(PurePath(shown).as_posix())
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return the count with its noun: ``1 file``, ``2 files``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

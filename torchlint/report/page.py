@@ -1,0 +1,96 @@
+"""The page of a rule, and the table of all rules, as Markdown made from the rules themselves."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from torchlint.finding import Safety
+from torchlint.rule import Default, Example, Rule
+
+DEFAULTS = {
+    Default.ON: "on",
+    Default.ADVICE: "off (advice: select it to use it)",
+    Default.PREVIEW: "off (preview: not yet judged on enough real code)",
+}
+SAFETIES = {
+    Safety.SAFE: "**safe**: a run that succeeded before computes the same values after. `torchlint fix --apply` applies it.",
+    Safety.UNSAFE: "**unsafe**: right in almost every program, but something observable can change; the finding says "
+    "what. Applied only with `--unsafe-fixes`, or where `extend-safe-fixes` trusts it.",
+    Safety.DISPLAY: "**shown only**: the finding shows a rewrite that is never applied by itself.",
+}
+
+
+def fix_words(rule: Rule) -> str:
+    """Return the safeties of the rule's fixes in words, ``none`` without any."""
+    return " or ".join(safety.value for safety in rule.fixes) or "none"
+
+
+def page(rule: Rule) -> str:
+    """Return the page of a rule."""
+    return "\n".join(_page(rule)).rstrip() + "\n"
+
+
+def _page(rule: Rule) -> Iterator[str]:
+    yield f"# {rule.code} {rule.name}"
+    yield ""
+    yield f"Family: {rule.family.value} · default: {DEFAULTS[rule.default]} · fix: {fix_words(rule)} · since {rule.since}"
+    if rule.torch:
+        yield f"· holds for torch {rule.torch}"
+    yield ""
+    yield textwrap.dedent(rule.documentation).strip()
+    yield ""
+    yield "## Example" if len(rule.examples) == 1 else "## Examples"
+    yield ""
+    for example in rule.examples:
+        yield from _example(example)
+    yield "## How safe the fix is"
+    yield ""
+    yield from _safety(rule)
+    yield ""
+    if rule.silences:
+        yield "## When it stays silent"
+        yield ""
+        yield from (f"- {sentence} (`{clause}`)" for clause, sentence in rule.silences.items())
+        yield ""
+    yield "## Switching it off"
+    yield ""
+    yield f'On one line: `# torchlint: ignore[{rule.code}]`. Everywhere: `ignore = ["{rule.code}"]` in `[tool.torchlint]`.'
+    yield ""
+    yield "## References"
+    yield ""
+    yield from (f"- {_linked(reference)}" for reference in rule.references)
+
+
+def _example(example: Example) -> Iterator[str]:
+    yield from ("```python", textwrap.dedent(example.bad).strip("\n"), "```", "")
+    if example.good is not None:
+        yield from ("becomes", "", "```python", textwrap.dedent(example.good).strip("\n"), "```", "")
+
+
+def _safety(rule: Rule) -> Iterator[str]:
+    if not rule.fixes:
+        yield "There is no automatic fix: the message says what to do by hand."
+        return
+    yield from (f"- {SAFETIES[safety]}" for safety in rule.fixes)
+
+
+def _linked(reference: str) -> str:
+    return f"<{reference}>" if reference.startswith("http") and " " not in reference else reference
+
+
+def table(rules: Sequence[Rule]) -> str:
+    """Return the table of all rules with links to their pages."""
+    lines = [
+        "# The rules",
+        "",
+        "Made from the rules by `make rules`. `torchlint rules CODE` shows a page in the terminal.",
+        "",
+        "| code | name | what is wrong | fix | default |",
+        "|---|---|---|---|---|",
+    ]
+    for rule in rules:
+        link = f"[{rule.name}]({rule.name}.md)"
+        summary = rule.summary.replace("|", "\\|")
+        lines.append(f"| {rule.code} | {link} | {summary} | {fix_words(rule)} | {rule.default.value} |")
+    return "\n".join(lines) + "\n"
