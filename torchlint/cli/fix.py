@@ -1,0 +1,148 @@
+"""``torchlint fix``: show the fixes as a diff, or apply them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torchlint.cli import CLEAN, ERROR, FINDINGS
+from torchlint.cli.options import Choices, selecting_options
+
+if TYPE_CHECKING:
+    from torchlint.cli.session import Session
+    from torchlint.engine.outcome import FixOutcome
+    from torchlint.report.styled import Line
+
+
+@click.command("fix", short_help="Show the fixes as a diff, or apply them with --apply.")
+@selecting_options
+@click.option("--apply", is_flag=True, help="Write the fixes to the files.")
+@click.option("--unsafe-fixes", is_flag=True, help="Include fixes that could change what can be observed.")
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="With --apply: exit with 1 if anything was fixed.")
+def command(choices: Choices, apply: bool, unsafe_fixes: bool, exit_non_zero_on_fix: bool, **options: Any) -> int:
+    """Show the fixes as a diff; nothing is written without --apply.
+
+    Exit code 0: nothing to do, 1: a diff was shown (with --apply: findings remain), 2: an error.
+    """
+    return run_fix(
+        choices, apply=apply, unsafe=unsafe_fixes, exit_non_zero_on_fix=exit_non_zero_on_fix, listing=False, **options
+    )
+
+
+def run_fix(
+    choices: Choices,
+    *,
+    apply: bool,
+    unsafe: bool,
+    exit_non_zero_on_fix: bool,
+    exit_zero: bool,
+    listing: bool = True,
+    **options: Any,
+) -> int:
+    """Fix what the choices say, tell what was done and what was not, and return the exit code.
+
+    ``listing`` also reports the findings that remain.
+    """
+    from torchlint.cli.session import STDIN, Session
+
+    session = Session(choices, **options)
+    if session.show_only():
+        return session.exit_code(CLEAN)
+    outcomes = session.fix(unsafe=unsafe)
+    report = session.make_report(outcome.result for outcome in outcomes)
+    changed = [outcome for outcome in outcomes if outcome.changed]
+    if STDIN in choices.paths and apply:
+        for outcome in outcomes:
+            session.output.text(outcome.after)
+        written = changed
+    elif apply:
+        written = _write(session, changed)
+    else:
+        written = changed
+        _show(session, changed)
+    if listing and apply and STDIN not in choices.paths:
+        session.report(report)
+    else:
+        session.complain(report)
+    _tell(session, account(outcomes, written, apply=apply, unsafe=unsafe))
+    if apply:
+        remaining = any(outcome.result.diagnostics for outcome in outcomes)
+        found = bool(remaining and not exit_zero) or bool(written and exit_non_zero_on_fix)
+    else:
+        found = bool(changed) and not exit_zero
+    return ERROR if report.problems else session.exit_code(FINDINGS if found else CLEAN)
+
+
+def _write(session: Session, changed: Sequence[FixOutcome]) -> list[FixOutcome]:
+    from torchlint.source import SourceError, write_atomically
+
+    written = []
+    for outcome in changed:
+        try:
+            write_atomically(outcome.path, outcome.data, outcome.digest)
+        except (SourceError, OSError) as error:
+            session.fail(f"{outcome.path}: not written: {error}")
+        else:
+            written.append(outcome)
+    return written
+
+
+def _show(session: Session, changed: Sequence[FixOutcome]) -> None:
+    from torchlint.report.diff import diff, styled_diff
+
+    for outcome in changed:
+        if session.output.coloured:
+            session.output.lines(styled_diff(outcome.before, outcome.after, session.shown(outcome.path)))
+        else:
+            session.output.text(diff(outcome.before, outcome.after, session.shown(outcome.path)))
+
+
+def _tell(session: Session, lines: Iterator[Line]) -> None:
+    """Print the account to standard error, so that standard output holds a diff and nothing else."""
+    session.output.aside(lines)
+
+
+def account(
+    outcomes: Sequence[FixOutcome], written: Sequence[FixOutcome], *, apply: bool, unsafe: bool
+) -> Iterator[Line]:
+    """Yield what was done, what was not, and why."""
+    from torchlint.report.data import plural
+
+    applied = Counter((d.code, d.name) for outcome in written for d in outcome.applied)
+    if applied:
+        verb = "Applied" if apply else "Would apply"
+        done = plural(sum(applied.values()), "fix", "fixes") + " in " + plural(len(written), "file")
+        yield [(f"{verb} {done}:", "strong")]
+        for (code, name), count in sorted(applied.items()):
+            yield [(f"  {count:>4}  ", ""), (code, "code"), (f" {name}", "")]
+    else:
+        yield [("Nothing was fixed." if apply else "There is nothing to fix.", "strong")]
+    reasons = Counter(reason for outcome in outcomes for reason in left(outcome, unsafe=unsafe))
+    if reasons:
+        yield [(f"Not fixed: {plural(sum(reasons.values()), 'finding')}:", "strong")]
+        for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
+            yield [(f"  {count:>4}  {reason}", "")]
+    if applied and not apply:
+        yield [("Next: ", "dim"), ("the same command with --apply writes the files", "hint")]
+
+
+def left(outcome: FixOutcome, *, unsafe: bool) -> Iterator[str]:
+    """Yield, for each finding that remains, why it does."""
+    from torchlint.finding import Safety
+
+    refused = {(diagnostic.code, diagnostic.message): reason for diagnostic, reason in outcome.refused}
+    for diagnostic in outcome.result.diagnostics:
+        reason = refused.get((diagnostic.code, diagnostic.message))
+        if reason is not None:
+            yield f"{diagnostic.code} refused: {reason}"
+        elif diagnostic.fix is None:
+            yield f"{diagnostic.code} has no automatic fix"
+        elif diagnostic.fix.safety is Safety.DISPLAY:
+            yield f"{diagnostic.code} only shows a suggestion"
+        elif diagnostic.fix.safety is Safety.UNSAFE and not unsafe:
+            yield f"{diagnostic.code} needs --unsafe-fixes"
+        else:
+            yield f"{diagnostic.code} was left for a later run"

@@ -1,0 +1,193 @@
+"""One run of a command: settings and files, results, the report, the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from torchlint.cli import ERROR
+from torchlint.cli.output import Output
+from torchlint.cli.progress import ProgressBar
+from torchlint.engine.many import Work, run_many
+from torchlint.engine.plan import Planned, PlanError, Task, Worker, make_plan
+from torchlint.engine.result import FileResult, Problem
+from torchlint.report import summary
+from torchlint.report.data import Report, RuleInfo
+from torchlint.report.formats import MACHINE_FORMATS, machine_format, text_format
+from torchlint.version import __version__
+
+if TYPE_CHECKING:
+    from torchlint.cli.options import Choices
+
+STDIN = "-"
+
+
+class Session:
+    """Everything between the arguments and the exit code of ``check``."""
+
+    def __init__(
+        self,
+        choices: Choices,
+        *,
+        stdin_filename: str | None = None,
+        jobs: int | None = None,
+        no_cache: bool = False,
+        color: str = "auto",
+        quiet: bool = False,
+        verbose: bool = False,
+        output_format: str = "full",
+        output_file: str | None = None,
+        statistics: bool = False,
+        show_files: bool = False,
+        show_settings: bool = False,
+        profile_rules: bool = False,
+    ) -> None:
+        self.choices = choices
+        self.output = Output(colour=color, quiet=quiet, verbose=verbose)
+        self.jobs = jobs
+        self.no_cache = no_cache
+        self.output_format = output_format
+        self.output_file = output_file
+        self.statistics = statistics
+        self.profile_rules = profile_rules
+        self._show_files = show_files
+        self._show_settings = show_settings
+        self._stdin_filename = stdin_filename
+        self.planned = self._plan()
+        self._failed = bool(self.planned.problems)
+        for problem in self.planned.problems:
+            self.output.error(str(problem))
+        for warning in self.planned.warnings:
+            self.output.warning(warning)
+
+    def _plan(self) -> Planned:
+        if STDIN in self.choices.paths and len(self.choices.paths) > 1:
+            raise click.UsageError("`-` (standard input) cannot be combined with other paths")
+        try:
+            return make_plan(
+                self.choices.paths,
+                overrides=self.choices.given(),
+                isolated=self.choices.isolated,
+                config=self.choices.config,
+                stdin_filename=self._stdin_filename,
+            )
+        except PlanError as error:
+            raise click.UsageError(str(error)) from error
+
+    def show_only(self) -> bool:
+        """Print files or settings if that is all that is asked for."""
+        if self._show_files:
+            self.output.text("".join(os.path.abspath(task.path) + "\n" for task in self.planned.tasks))
+        if self._show_settings:
+            from torchlint.cli.show_settings import settings_lines
+
+            self.output.lines(settings_lines(self.planned))
+        return self._show_files or self._show_settings
+
+    def check(self) -> Report:
+        """Check all files and return the results."""
+        tasks = self.planned.tasks
+        bar = ProgressBar(len(tasks), "checking", enabled=not self.output.quiet)
+        worker = Worker(self.planned.plans, stdin_name=self._stdin_filename)
+        work: Work[Task, FileResult] = Work(worker.check, size=task_size, on_death=died)
+        try:
+            results = run_many(work, tasks, jobs=self.jobs, on_result=lambda result: bar.advance())
+        finally:
+            bar.close()
+        return self.make_report(results)
+
+    def make_report(self, results: Iterable[FileResult]) -> Report:
+        """Return the report over the results; what was left out while looking for files counts too."""
+        everything = sorted((*results, *self.planned.skipped), key=lambda result: result.path)
+        targets = Counter(f"{plan.target} ({plan.target.origin})" for plan in map(self._plan_of, self.planned.tasks))
+        return Report(
+            tuple(everything), __version__, str(Path.cwd()), rule_table(), dict(targets), self.choices.repeated()
+        )
+
+    def _plan_of(self, task: Task) -> object:
+        return self.planned.plans[task.plan]
+
+    def report(self, report: Report) -> None:
+        """Write the report and the notes about what went wrong."""
+        if self.output_format in MACHINE_FORMATS:
+            self._machine_report(report)
+        else:
+            self._text_report(report)
+        self.complain(report)
+        if self.profile_rules:
+            from torchlint.cli.profile import profile_lines
+
+            self.output.note("\n".join(profile_lines(report)))
+
+    def _machine_report(self, report: Report) -> None:
+        counted = self.statistics and self.output_format == "json"
+        text = summary.statistics_json(report) if counted else machine_format(self.output_format)(report)
+        if self.output_file is None:
+            self.output.text(text)
+        else:
+            write_report(self.output_file, text)
+
+    def _text_report(self, report: Report) -> None:
+        lines = summary.statistics(report) if self.statistics else text_format(self.output_format)(report)
+        if self.output_file is not None:
+            from torchlint.report.styled import plain
+
+            write_report(self.output_file, plain(lines))
+        else:
+            self.output.lines(lines)
+        if not self.output.quiet and report.results and not self.statistics:
+            self.output.lines(summary.lines(report))
+
+    def complain(self, report: Report) -> None:
+        """Print what kept files from being checked, one line each."""
+        for result in report.results:
+            for warning in result.warnings:
+                self.output.warning(warning)
+            for problem in result.errors:
+                self.output.error(f"{report.shown(problem.path)}: {problem.message}")
+                if self.output.verbose and problem.details:
+                    sys.stderr.write(problem.details)
+        if report.problems:
+            self._failed = True
+
+    def exit_code(self, otherwise: int) -> int:
+        """Return the exit code: 2 if anything went wrong."""
+        return ERROR if self._failed else otherwise
+
+
+def task_size(task: Task) -> int:
+    """Return how much work a task is."""
+    return task.size
+
+
+def died(task: Task, code: int | None) -> FileResult:
+    """Return the result of a file that killed the process that checked it."""
+    from torchlint.engine.plan import failed
+
+    how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+    return failed(Problem(task.path, f"the process that checked this file died ({how}); the file was left out"))
+
+
+def rule_table() -> dict[str, RuleInfo]:
+    """Return what reports say about each rule."""
+    from torchlint.registry import rules
+
+    return {rule.code: RuleInfo(rule.code, rule.name, rule.summary, rule.documentation) for rule in rules()}
+
+
+def write_report(path: str, text: str) -> None:
+    """Write a report to a file.
+
+    Raises:
+        click.ClickException: the file cannot be written.
+    """
+    try:
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise click.ClickException(f"cannot write the report to {path}: {error.strerror or error}") from error
