@@ -68,3 +68,6 @@ class Diagnostic:
     """The row on which a suppression comment silences this finding (others of its statement do too)."""
 
     fix: TextFix | None = None
+
+    suppression_rows: tuple[int, ...] = ()
+    """All rows on which a suppression comment silences this finding: ends of its statement, or a header's rows."""

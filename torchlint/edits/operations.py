@@ -88,6 +88,14 @@ class Dedent:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveWithItem:
+    """Drop one of several items of a ``with`` statement together with its comma."""
+
+    statement: cst.With
+    item: cst.WithItem
+
+
+@dataclass(frozen=True, slots=True)
 class AddImport:
     """Make sure that ``import module`` (or ``from module import name``) is in force at the top of the file."""
 
@@ -106,5 +114,6 @@ Edit: TypeAlias = (
     | InsertAfter
     | AddDecorator
     | Dedent
+    | RemoveWithItem
     | AddImport
 )

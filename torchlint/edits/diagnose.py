@@ -1,0 +1,141 @@
+"""Findings on nodes become diagnostics on ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import libcst as cst
+
+from torchlint.diagnostic import Diagnostic, Range, Severity, TextFix
+from torchlint.edits.locate import Locator, Parent
+from torchlint.edits.plan import compatible, joined, largest_sound
+from torchlint.edits.safety import FixMaker, FixSettings, selects
+from torchlint.edits.text import line_end
+from torchlint.edits.verify import Original
+
+if TYPE_CHECKING:
+    from torchlint.finding import Finding
+    from torchlint.rule import Rule
+    from torchlint.syntax.parse import Parsed
+
+
+class DiagnoseSettings(FixSettings, Protocol):
+    """The settings that findings are reported by."""
+
+    @property
+    def severity(self) -> Mapping[str, Severity]:
+        """Severities by selector of rules, where they differ from a warning."""
+
+
+class Diagnoser:
+    """Turns findings in one file into diagnostics; what is costly is worked out at most once."""
+
+    def __init__(self, parsed: Parsed, parent: Parent, settings: DiagnoseSettings) -> None:
+        self._source = parsed.source
+        self._locator = Locator(parsed, parent)
+        self._settings = settings
+        self._fixes = FixMaker(self._locator, parsed.source.path, settings)
+
+    def diagnose(self, rule: Rule, finding: Finding) -> Diagnostic:
+        """Return the diagnostic of one finding.
+
+        Raises:
+            LocateError: the tree does not give the text of the file back.
+        """
+        place = self._place(finding.node)
+        start, end = self._source.position(place.start), self._source.position(place.end)
+        rows = self._suppression_rows(finding.node, place)
+        return Diagnostic(
+            code=rule.code,
+            name=rule.name,
+            severity=self._severity(rule),
+            message=finding.message,
+            path=self._source.path,
+            range=place,
+            start=start,
+            end=end,
+            noqa_row=rows[-1],
+            fix=self._fixes.make(rule, finding.fix) if finding.fix else None,
+            suppression_rows=rows,
+        )
+
+    def _severity(self, rule: Rule) -> Severity:
+        chosen = [s for s in self._settings.severity if selects(s, rule)]
+        return self._settings.severity[max(chosen, key=len)] if chosen else Severity.WARNING
+
+    def _place(self, node: cst.CSTNode) -> Range:
+        """Return the range that is reported: of a compound statement the header, of a module its first line."""
+        if isinstance(node, cst.Module):
+            return Range(0, line_end(self._locator.text, 0))
+        whole = self._locator.syntactic(node)
+        header = self._header(node)
+        return whole if header is None else Range(whole.start, header.end)
+
+    def _header(self, node: cst.CSTNode) -> Range | None:
+        """Return the range of the header of a compound statement, from its first decorator to its colon."""
+        body = node.cases[0] if isinstance(node, cst.Match) else getattr(node, "body", None)
+        if not isinstance(body, (cst.BaseSuite, cst.MatchCase)):
+            return None
+        start = self._locator.syntactic(node).start
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node.decorators:
+            start = self._locator.syntactic(node.decorators[0], node).start
+        end = self._locator.full(body, node).start
+        return Range(start, start + len(self._locator.text[start:end].rstrip()))
+
+    def _suppression_rows(self, node: cst.CSTNode, place: Range) -> tuple[int, ...]:
+        """Return the rows on which a comment silences a finding.
+
+        These are the first and the last row of the innermost simple statement, or the rows of the header of a
+        compound one.
+        """
+        for ancestor in self._locator.enclosing(node):
+            if isinstance(ancestor, cst.BaseSmallStatement):
+                whole = self._locator.syntactic(ancestor)
+                return self._rows(whole, only_ends=True)
+            header = self._header(ancestor)
+            if header is not None:
+                return self._rows(header)
+        return self._rows(place, only_ends=True)
+
+    def _rows(self, place: Range, *, only_ends: bool = False) -> tuple[int, ...]:
+        first, last = self._source.position(place.start).row, self._source.position(place.end).row
+        return tuple(sorted({first, last})) if only_ends else tuple(range(first, last + 1))
+
+
+def diagnose(
+    parsed: Parsed, parent: Parent, found: Sequence[tuple[Rule, Finding]], settings: DiagnoseSettings
+) -> list[Diagnostic]:
+    """Return the diagnostics of all findings in a file, in their order; fixes that break its syntax are left out.
+
+    Raises:
+        LocateError: the tree does not give the text of the file back.
+    """
+    diagnoser = Diagnoser(parsed, parent, settings)
+    diagnostics = [diagnoser.diagnose(rule, finding) for rule, finding in found]
+    fixes = list(dict.fromkeys(d.fix for d in diagnostics if d.fix))
+    broken = set(fixes) - _sound(Original(parsed.source.text), fixes) if fixes else set()
+    return [replace(d, fix=None) if d.fix in broken else d for d in diagnostics]
+
+
+def _sound(original: Original, fixes: Sequence[TextFix]) -> set[TextFix]:
+    """Return the fixes after each of which the file parses; many are tried at once."""
+    sound: set[TextFix] = set()
+    waiting = list(fixes)
+    while waiting:
+        batch = [waiting[index] for index in compatible(waiting)]
+        sound.update(largest_sound(batch, lambda some: original.parses_with(joined(some))))
+        waiting = [fix for fix in waiting if fix not in batch]
+    return sound
+
+
+def locate_findings(
+    parsed: Parsed, parent: Parent, rule: Rule, findings: Sequence[Finding], settings: DiagnoseSettings
+) -> list[Diagnostic]:
+    """Return the diagnostics of one rule's findings in a file.
+
+    Raises:
+        LocateError: the tree does not give the text of the file back.
+    """
+    return diagnose(parsed, parent, [(rule, finding) for finding in findings], settings)
