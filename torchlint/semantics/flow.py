@@ -32,7 +32,7 @@ class Flow:
 
     def blocks(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, cst.CSTNode]]:
         """Return (block, statement line in it) pairs around a node up to its function or module, innermost first."""
-        found = []
+        found: list[tuple[cst.CSTNode, cst.CSTNode]] = []
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, _BLOCKS):

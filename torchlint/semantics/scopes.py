@@ -86,7 +86,8 @@ class Scopes:
         self._tree = tree
         self.module = Scope(tree.module, None)
         self._by_node: dict[int, Scope] = {id(tree.module): self.module}
-        for delegation in (*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal)):
+        delegations: list[cst.Global | cst.Nonlocal] = [*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal)]
+        for delegation in delegations:
             self._delegate(delegation)
         for binding in sorted(_bindings(tree, self), key=lambda b: b.order):
             binding.scope.bindings.setdefault(binding.name, []).append(binding)
@@ -189,7 +190,11 @@ def targets(expression: cst.BaseExpression, path: tuple[int, ...] = ()) -> Itera
 
 def _bindings(tree: Tree, scopes: Scopes) -> Iterator[Binding]:
     def bind(
-        name: str, kind: BindingKind, node: cst.CSTNode, value: cst.BaseExpression | None = None, path: tuple[int, ...] = ()
+        name: str,
+        kind: BindingKind,
+        node: cst.CSTNode,
+        value: cst.BaseExpression | None = None,
+        path: tuple[int, ...] = (),
     ) -> Binding:
         return Binding(name, kind, node, scopes.home(name, node), tree.order(node), value, path)
 
@@ -206,7 +211,8 @@ def _bindings(tree: Tree, scopes: Scopes) -> Iterator[Binding]:
     for walrus in tree.nodes(cst.NamedExpr):
         if isinstance(walrus.target, cst.Name):
             yield _walrus(tree, scopes, walrus, walrus.target)
-    for loop in (*tree.nodes(cst.For), *tree.nodes(cst.CompFor)):
+    loops: list[cst.For | cst.CompFor] = [*tree.nodes(cst.For), *tree.nodes(cst.CompFor)]
+    for loop in loops:
         for name, path in targets(loop.target):
             yield bind(name.value, BindingKind.ITERATION, name, loop.iter, path)
     for item in tree.nodes(cst.WithItem):
@@ -220,13 +226,18 @@ def _bindings(tree: Tree, scopes: Scopes) -> Iterator[Binding]:
     for class_def in tree.nodes(cst.ClassDef):
         yield bind(class_def.name.value, BindingKind.CLASS, class_def)
     yield from _imports(tree, scopes)
-    for handler in (*tree.nodes(cst.ExceptHandler), *tree.nodes(cst.ExceptStarHandler)):
+    handlers: list[cst.ExceptHandler | cst.ExceptStarHandler] = [
+        *tree.nodes(cst.ExceptHandler),
+        *tree.nodes(cst.ExceptStarHandler),
+    ]
+    for handler in handlers:
         if handler.name is not None and isinstance(handler.name.name, cst.Name):
             yield bind(handler.name.name.value, BindingKind.EXCEPTION, handler.name.name)
     for deletion in tree.nodes(cst.Del):
         for name, _ in targets(deletion.target):
             yield bind(name.value, BindingKind.DELETION, name)
-    for pattern in (*tree.nodes(cst.MatchAs), *tree.nodes(cst.MatchStar)):
+    patterns: list[cst.MatchAs | cst.MatchStar] = [*tree.nodes(cst.MatchAs), *tree.nodes(cst.MatchStar)]
+    for pattern in patterns:
         if pattern.name is not None:
             yield bind(pattern.name.value, BindingKind.PATTERN, pattern.name)
 
@@ -244,7 +255,9 @@ def _imports(tree: Tree, scopes: Scopes) -> Iterator[Binding]:
             full = dotted(alias.name)
             name = _as_name(alias)
             bound, imported = (name, full) if name else (full.partition(".")[0], full.partition(".")[0])
-            yield Binding(bound, BindingKind.IMPORT, alias, scopes.home(bound, alias), tree.order(alias), imported=imported)
+            yield Binding(
+                bound, BindingKind.IMPORT, alias, scopes.home(bound, alias), tree.order(alias), imported=imported
+            )
     for from_statement in tree.nodes(cst.ImportFrom):
         if isinstance(from_statement.names, cst.ImportStar):
             continue

@@ -20,4 +20,6 @@ class Target:
         return ".".join(map(str, self.version))
 
 
-UNKNOWN_TARGET = Target(OLDEST_SUPPORTED, "the oldest supported version, since nothing says which one is used", known=False)
+UNKNOWN_TARGET = Target(
+    OLDEST_SUPPORTED, "the oldest supported version, since nothing says which one is used", known=False
+)

@@ -107,7 +107,9 @@ STAR_EXPORTS: dict[str, frozenset[str]] = {
     "torch.optim": frozenset(
         "Optimizer SGD Adam AdamW Adagrad Adadelta Adamax NAdam RAdam RMSprop Rprop LBFGS SparseAdam ASGD lr_scheduler".split()
     ),
-    "torch.autograd": frozenset("Variable Function backward grad set_detect_anomaly detect_anomaly gradcheck profiler".split()),
+    "torch.autograd": frozenset(
+        "Variable Function backward grad set_detect_anomaly detect_anomaly gradcheck profiler".split()
+    ),
 }
 STAR_EXPORTS["torch.utils.data.dataloader"] = frozenset(("DataLoader", "Dataset", "IterableDataset", "Sampler"))
 STAR_EXPORTS["torch.nn.modules"] = STAR_EXPORTS["torch.nn"]

@@ -1,0 +1,60 @@
+"""Whether a file visibly computes on an accelerator."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import Device, Kind
+from torchlint.syntax.calls import literal
+
+_FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "fabric")
+_DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
+
+
+def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
+    """Return how certain it is that a file moves work to an accelerator; None if nothing says so."""
+    tree = evaluator.tree
+    for text in tree.nodes(cst.SimpleString):
+        value = text.raw_value
+        if value.startswith(_DEVICE_STRINGS) and value.partition(":")[0] in _DEVICE_STRINGS:
+            return Evidence.PROVEN
+    found: Evidence | None = None
+    for call in tree.nodes(cst.Call):
+        if not isinstance(call.func, cst.Attribute):
+            continue
+        name = call.func.attr.value
+        if name == "cuda" and evaluator.names.qualified(call.func) is None:
+            return Evidence.PROVEN
+        if name in ("to", "to_device") and call.args and found is None:
+            where = evaluator.value(call.args[0].value)
+            if where.kind is Kind.DEVICE and where.device is not Device.CPU:
+                found = where.evidence
+    imports: list[cst.Import | cst.ImportFrom] = [*tree.nodes(cst.Import), *tree.nodes(cst.ImportFrom)]
+    for statement in imports:
+        if _imports_framework(statement):
+            return Evidence.INFERRED
+    return found or _keyword_evidence(evaluator)
+
+
+def _imports_framework(statement: cst.Import | cst.ImportFrom) -> bool:
+    if isinstance(statement, cst.ImportFrom):
+        root: cst.BaseExpression | None = statement.module
+        modules = [root] if root is not None and not statement.relative else []
+    else:
+        modules = [alias.name for alias in statement.names]
+    for module in modules:
+        while isinstance(module, cst.Attribute):
+            module = module.value
+        if isinstance(module, cst.Name) and module.value in _FRAMEWORKS:
+            return True
+    return False
+
+
+def _keyword_evidence(evaluator: Evaluator) -> Evidence | None:
+    for argument in evaluator.tree.nodes(cst.Arg):
+        if argument.keyword is not None and argument.keyword.value == "device" and literal(argument.value) != "cpu":
+            if evaluator.value(argument.value).device is not Device.CPU:
+                return Evidence.INFERRED
+    return None

@@ -1,0 +1,1 @@
+"""The lazy evaluator: one module per kind of expression."""

@@ -1,0 +1,98 @@
+"""Attributes: of tensors, modules, instances of classes in the file, and imported modules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.evaluate import hints, names
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.torch_api import NUMBER_ATTRIBUTES, TENSOR_ATTRIBUTES
+from torchlint.semantics.values import (
+    DTYPE,
+    NUMBER,
+    UNKNOWN,
+    Device,
+    Graph,
+    Kind,
+    Origin,
+    Value,
+    join,
+    of,
+    tensor,
+)
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+
+def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
+    """Return the value of ``owner.name``."""
+    qualified = evaluator.names.qualified(expression)
+    if qualified is not None:
+        return names.of_qualified(qualified)
+    name = expression.attr.value
+    owner = evaluator.value(expression.value)
+    found = _of_owner(owner, name, evaluator)
+    return found if found.known else hints.variable(expression, evaluator)
+
+
+def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:
+    if owner.kind is Kind.TENSOR:
+        return of_tensor(owner, name)
+    if owner.kind is Kind.BATCH:
+        if name == "device":
+            return Value(Kind.DEVICE, owner.evidence, device=owner.device)
+        return replace(owner, kind=Kind.TENSOR).weakened(Evidence.INFERRED)
+    if owner.kind is Kind.NDARRAY:
+        return NUMBER if name in ("ndim", "size") else of(Kind.SEQUENCE, NUMBER) if name == "shape" else owner
+    if owner.definition is not None and isinstance(owner.definition, cst.ClassDef):
+        found = of_instance(owner.definition, name, evaluator)
+        if found.known:
+            return found
+    if owner.kind is Kind.MODULE and name in ("weight", "bias"):
+        return tensor(owner.evidence, graph=Graph.ATTACHED, origin=Origin.PARAMETER)
+    if owner.kind is Kind.MODULE and name == "module":
+        return owner
+    if name == "device" and owner.kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE):
+        return Value(Kind.DEVICE, Evidence.INFERRED, device=Device.EITHER)
+    return UNKNOWN
+
+
+def of_tensor(owner: Value, name: str) -> Value:
+    """Return the value of an attribute of a tensor."""
+    if name in ("data", "grad"):
+        return replace(owner, graph=Graph.DETACHED)
+    if name == "shape":
+        return of(Kind.SEQUENCE, NUMBER)
+    if name == "device":
+        return Value(Kind.DEVICE, owner.evidence, device=owner.device)
+    if name == "dtype":
+        return DTYPE
+    if name in NUMBER_ATTRIBUTES:
+        return NUMBER
+    if name in TENSOR_ATTRIBUTES:
+        return owner
+    if owner.origin is Origin.OUTPUT:  # the fields of a structured output
+        return replace(owner, origin=Origin.LOSS if name.endswith("loss") else Origin.OUTPUT).weakened(
+            Evidence.INFERRED
+        )
+    return UNKNOWN
+
+
+def of_instance(class_def: cst.ClassDef, name: str, evaluator: Evaluator) -> Value:
+    """Return the join of everything that a class of the file assigns to an attribute of its instances."""
+    values = []
+    for binding in evaluator.definitions.attribute(class_def, name):
+        if binding.value is None:
+            return UNKNOWN
+        values.append(names.unpack(evaluator.value(binding.value), binding.path))
+    if values:
+        return join(values)
+    method = evaluator.definitions.method(class_def, name)
+    if method is not None:
+        is_property = any(evaluator.names.qualified(d.decorator) == "builtins.property" for d in method.decorators)
+        return evaluator.returned(method) if is_property else Value(Kind.FUNCTION, definition=method)
+    return UNKNOWN

@@ -1,0 +1,121 @@
+"""Calls: torch's functions and classes, methods, functions of the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.evaluate import functions, methods
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
+from torchlint.syntax.calls import identifier
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+
+def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
+    """Return what a call gives."""
+    qualified = evaluator.names.qualified(call.func)
+    if qualified is not None:
+        return functions.evaluate(call, qualified, evaluator)
+    definition = evaluator.definitions.definition(call.func)
+    if definition is None:
+        called = evaluator.value(call.func)
+        if called.kind is Kind.MODULE:
+            return module_output(call, called, evaluator)
+        if called.kind in (Kind.FUNCTION, Kind.CLASS) and called.name is not None:
+            return functions.evaluate(call, called.name, evaluator)
+        if called.kind is Kind.INSTANCE and isinstance(called.definition, cst.ClassDef):
+            definition = evaluator.definitions.method(called.definition, "__call__")
+        elif called.kind in (Kind.FUNCTION, Kind.CLASS):
+            definition = called.definition
+    if isinstance(definition, cst.ClassDef):
+        return Value(evaluator.definitions.class_kind(definition), definition=definition)
+    if isinstance(definition, cst.FunctionDef):
+        return evaluator.returned(definition)
+    if isinstance(call.func, cst.Attribute):
+        found = methods.evaluate(call, call.func, evaluator)
+        if found.known:
+            return found
+    return functions.passes_loader_through(call, evaluator)
+
+
+def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
+    """Return the output of calling a module: tensors with a graph unless gradients are off."""
+    graph = Graph.DETACHED if evaluator.gradients.disabled(call) else Graph.ATTACHED
+    arguments = [evaluator.value(a.value) for a in call.args if not a.star]
+    on_device = any(v.device is Device.ACCELERATOR for v in arguments if v.is_tensor or v.kind is Kind.BATCH)
+    either = any(v.device is Device.EITHER for v in arguments if v.is_tensor or v.kind is Kind.BATCH)
+    device = Device.ACCELERATOR if on_device else Device.EITHER if either else Device.UNKNOWN
+    origin = Origin.LOSS if module.origin is Origin.LOSS else Origin.OUTPUT
+    evidence = min(module.evidence, Evidence.INFERRED)
+    output = tensor(evidence, device, graph, origin)
+    if isinstance(module.definition, cst.ClassDef):
+        forward = evaluator.definitions.method(module.definition, "forward")
+        if forward is not None:
+            return _shaped(evaluator.returned(forward), output)
+    return output
+
+
+def _shaped(returned: Value, output: Value) -> Value:
+    """Give the structure that ``forward`` returns the certainty and graph of this call."""
+    if returned.elements is not None:
+        return Value(Kind.SEQUENCE, output.evidence, elements=tuple(_shaped(e, output) for e in returned.elements))
+    if returned.is_tensor:
+        graph = Graph.DETACHED if returned.graph is Graph.DETACHED else output.graph
+        return replace(output, graph=graph, origin=Origin.LOSS if returned.origin is Origin.LOSS else output.origin)
+    if returned.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE):
+        return returned
+    return output
+
+
+def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
+    """Return the join of what the return statements of a function give."""
+    if any(evaluator.definitions.enclosing_function(y) is function for y in evaluator.tree.nodes(cst.Yield)):
+        return UNKNOWN
+    values = []
+    for statement in evaluator.tree.nodes(cst.Return):
+        if evaluator.definitions.enclosing_function(statement) is function and statement.value is not None:
+            values.append(evaluator.value(statement.value))
+    return join(values) if values else UNKNOWN
+
+
+def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
+    """Return the calls of each function of the file."""
+    by_name: dict[str, list[cst.FunctionDef]] = {}
+    for function in evaluator.tree.nodes(cst.FunctionDef):
+        by_name.setdefault(function.name.value, []).append(function)
+    found: dict[int, list[cst.Call]] = {}
+    for call in evaluator.tree.nodes(cst.Call):
+        target = called_function(call, by_name, evaluator)
+        if target is not None:
+            found.setdefault(id(target), []).append(call)
+    return found
+
+
+def called_function(
+    call: cst.Call, by_name: dict[str, list[cst.FunctionDef]], evaluator: Evaluator
+) -> cst.FunctionDef | None:
+    """Return the function of this file that a call runs: by name, as a method, a constructor or ``__call__``."""
+    definition = evaluator.definitions.definition(call.func)
+    if isinstance(definition, cst.FunctionDef):
+        return definition
+    if isinstance(definition, cst.ClassDef):
+        return evaluator.definitions.method(definition, "__init__")
+    name = identifier(call.func)
+    if isinstance(call.func, cst.Attribute) and name in by_name:
+        receiver = evaluator.value(call.func.value)
+        if isinstance(receiver.definition, cst.ClassDef):
+            return evaluator.definitions.method(receiver.definition, name)
+        candidates = [f for f in by_name[name] if evaluator.definitions.owner(f) is not None]
+        distinctive = name not in ("forward", "step", "update", "train", "eval", "get", "add", "run", "__init__")
+        return candidates[0] if len(candidates) == 1 and distinctive and not receiver.known else None
+    if "__call__" in by_name or "forward" in by_name:
+        called = evaluator.value(call.func)
+        if isinstance(called.definition, cst.ClassDef) and called.kind is not Kind.CLASS:
+            method = "forward" if called.kind is Kind.MODULE else "__call__"
+            return evaluator.definitions.method(called.definition, method)
+    return None

@@ -1,0 +1,65 @@
+"""Displays, comprehensions and subscripts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.scopes import COMPREHENSIONS
+from torchlint.semantics.values import UNKNOWN, Kind, Origin, Value, join, of, sequence
+from torchlint.syntax.calls import literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+__all__ = ["COMPREHENSIONS", "evaluate"]
+
+
+def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
+    """Return the value of a display, a comprehension or a subscript."""
+    if isinstance(expression, (cst.Tuple, cst.List, cst.Set)):
+        if any(isinstance(element, cst.StarredElement) for element in expression.elements):
+            return Value(Kind.SEQUENCE)
+        return sequence(*(evaluator.value(element.value) for element in expression.elements))
+    if isinstance(expression, cst.Dict):
+        values = [evaluator.value(e.value) for e in expression.elements if isinstance(e, cst.DictElement)]
+        joined = join(values) if values else UNKNOWN
+        return of(Kind.MAPPING, joined) if joined.known else Value(Kind.MAPPING)
+    if isinstance(expression, (cst.ListComp, cst.SetComp, cst.GeneratorExp)):
+        element = evaluator.value(expression.elt)
+        kind = Kind.ITERATOR if isinstance(expression, cst.GeneratorExp) else Kind.SEQUENCE
+        return of(kind, element) if element.known else Value(kind)
+    if isinstance(expression, cst.DictComp):
+        element = evaluator.value(expression.value)
+        return of(Kind.MAPPING, element) if element.known else Value(Kind.MAPPING)
+    if isinstance(expression, cst.Subscript):
+        return _subscript(expression, evaluator)
+    return UNKNOWN
+
+
+def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
+    owner = evaluator.value(expression.value)
+    if owner.kind in (Kind.TENSOR, Kind.NDARRAY):
+        if owner.origin is Origin.OUTPUT and _key(expression) == "loss":
+            return replace(owner, origin=Origin.LOSS)
+        return owner
+    if owner.kind is Kind.BATCH:
+        return owner.iterated()
+    if owner.kind in (Kind.SEQUENCE, Kind.ITERATOR):
+        key = _key(expression)
+        if isinstance(key, int):
+            return owner.item(key)
+        return owner if isinstance(expression.slice[0].slice, cst.Slice) else owner.iterated()
+    if owner.kind is Kind.MAPPING:
+        return owner.element if owner.element is not None else UNKNOWN
+    if owner.kind is Kind.MODULE:
+        return Value(Kind.MODULE, owner.evidence)
+    return UNKNOWN
+
+
+def _key(expression: cst.Subscript) -> object:
+    if len(expression.slice) == 1 and isinstance(expression.slice[0].slice, cst.Index):
+        return literal(expression.slice[0].slice.value)
+    return None

@@ -1,0 +1,109 @@
+"""Evaluates expressions to abstract values; total, lazy, remembered, with a budget per file."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.definitions import Definitions
+from torchlint.semantics.evaluate import attributes, calls, containers, hints, names, operators
+from torchlint.semantics.flow import Flow
+from torchlint.semantics.gradients import Gradients
+from torchlint.semantics.names import Names
+from torchlint.semantics.scopes import Scopes
+from torchlint.semantics.usage import Usage
+from torchlint.semantics.values import NONE, STRING, UNKNOWN, Kind, Value
+from torchlint.syntax.calls import is_none, literal
+from torchlint.syntax.walk import Tree
+
+_BUDGET = 100_000
+_MAX_DEPTH = 120
+_MAX_ATTEMPTS = 2
+
+
+class Evaluator:
+    """What an expression can hold. A cycle, a differing join or an exhausted budget is UNKNOWN."""
+
+    def __init__(
+        self, tree: Tree, scopes: Scopes, qualified_names: Names, flow: Flow, definitions: Definitions
+    ) -> None:
+        self.tree = tree
+        self.scopes = scopes
+        self.names = qualified_names
+        self.flow = flow
+        self.definitions = definitions
+        self.usage = Usage(tree, scopes, definitions)
+        self.gradients = Gradients(tree, qualified_names, definitions, self)
+        self._known: dict[int, Value] = {}
+        self._pending: dict[int, int] = {}
+        self._attempts: dict[int, int] = {}
+        self._lowest = _MAX_DEPTH
+        self._returned: dict[int, Value] = {}
+        self._callers: dict[int, list[cst.Call]] | None = None
+        self._steps = _BUDGET
+
+    def value(self, expression: cst.CSTNode) -> Value:
+        """Return the abstract value of an expression."""
+        key = id(expression)
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        if key in self._pending:
+            self._lowest = min(self._lowest, self._pending[key])
+            return UNKNOWN
+        depth = len(self._pending)
+        if self._steps <= 0 or depth >= _MAX_DEPTH:
+            return UNKNOWN
+        self._steps -= 1
+        outer, self._lowest = self._lowest, depth
+        self._pending[key] = depth
+        found = self._dispatch(expression)
+        del self._pending[key]
+        self._remember(key, found, self._lowest >= depth)
+        self._lowest = min(outer, self._lowest) if self._lowest < depth else outer
+        return found
+
+    def _remember(self, key: int, found: Value, independent: bool) -> None:
+        """Keep a result, unless it was cut short by a cycle through an expression that is still being evaluated."""
+        attempts = self._attempts.get(key, 0) + 1
+        if independent or found.known or attempts >= _MAX_ATTEMPTS:
+            self._known[key] = found
+        else:
+            self._attempts[key] = attempts
+
+    def _dispatch(self, expression: cst.CSTNode) -> Value:
+        if isinstance(expression, cst.Name):
+            return NONE if is_none(expression) else names.evaluate(expression, self)
+        if isinstance(expression, cst.Call):
+            return calls.evaluate(expression, self)
+        if isinstance(expression, cst.Attribute):
+            return attributes.evaluate(expression, self)
+        if isinstance(expression, cst.BaseNumber):
+            return Value(Kind.NUMBER, literal=literal(expression))
+        if isinstance(expression, cst.BaseString):
+            return Value(Kind.STRING, literal=literal(expression)) if literal(expression) is not None else STRING
+        if isinstance(expression, (cst.Subscript, cst.Tuple, cst.List, cst.Dict, cst.Set, *containers.COMPREHENSIONS)):
+            return containers.evaluate(expression, self)
+        if isinstance(expression, cst.NamedExpr):
+            return self.value(expression.value)
+        if isinstance(expression, (cst.Await, cst.StarredElement)):
+            return UNKNOWN
+        return operators.evaluate(expression, self)
+
+    def returned(self, function: cst.FunctionDef) -> Value:
+        """Return what calling a function of this file gives, without looking at the arguments."""
+        key = id(function)
+        if key not in self._returned:
+            self._returned[key] = UNKNOWN  # recursion gives nothing away
+            self._returned[key] = calls.returned(function, self)
+        return self._returned[key]
+
+    def iterated(self, loop: cst.For | cst.CompFor) -> Value:
+        """Return what one step of a loop binds to its target."""
+        found = self.value(loop.iter).iterated()
+        return found if found.known else hints.iterated(loop, self)
+
+    def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """Return the calls in this file that call a function, by its name, as a method, or as a class."""
+        if self._callers is None:
+            self._callers = calls.callers(self)
+        return self._callers.get(id(function), [])

@@ -1,0 +1,257 @@
+"""Calls of imported functions and classes, by the tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.operators import combined
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables import torch_api as api
+from torchlint.semantics.values import (
+    NDARRAY,
+    NUMBER,
+    STRING,
+    UNKNOWN,
+    Device,
+    Graph,
+    Kind,
+    Origin,
+    Value,
+    join,
+    of,
+    sequence,
+    tensor,
+)
+from torchlint.syntax.calls import Arguments, bind, literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+_PASSES_FIRST_THROUGH = frozenset(
+    (
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.compile",
+        "torch.jit.script",
+        "torch.jit.trace",
+        "copy.deepcopy",
+        "copy.copy",
+        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+        "torch.quantization.convert",
+        "torch.autograd.Variable",
+        "torch.nn.Parameter",
+        "torch.distributed.fsdp.FullyShardedDataParallel",
+    )
+)
+
+
+def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
+    """Return what calling an imported function or class by this qualified name gives."""
+    module, _, last = name.rpartition(".")
+    if name.startswith("torch.") or name.startswith("torch_geometric."):
+        return _torch(call, name, last, evaluator)
+    if name.startswith("builtins."):
+        return _builtin(call, last, evaluator)
+    if name.startswith("numpy."):
+        return NUMBER if name in api.NUMPY_NUMBERS else NDARRAY
+    if name in api.LOADERS:
+        return loader(call, name, evaluator)
+    if name in api.ITERATION_WRAPPERS or (last in ("tqdm", "track", "prefetch") and call.args):
+        return evaluator.value(call.args[0].value) if call.args else UNKNOWN
+    if name.startswith(api.OPTIMIZER_MODULES) and last[:1].isupper():
+        return Value(Kind.OPTIMIZER, name=name)
+    if name.startswith("torchvision.models.") or name in ("timm.create_model", "timm.models.create_model"):
+        return Value(Kind.MODULE, name=name)
+    if name.startswith("torchvision.datasets.") or (last.endswith("Dataset") and last[:1].isupper()):
+        return Value(Kind.DATASET, Evidence.PROVEN if name.startswith("torchvision") else Evidence.INFERRED, name=name)
+    if name.startswith("torchvision.transforms."):
+        return Value(Kind.FUNCTION, name=name)
+    if name.partition(".")[0] == "transformers" and last == "from_pretrained":
+        is_model = not any(word in module for word in ("Tokenizer", "Processor", "Config", "FeatureExtractor"))
+        return Value(Kind.MODULE, Evidence.INFERRED, name=module) if is_model else UNKNOWN
+    if name == "itertools.chain":
+        return join([evaluator.value(a.value) for a in call.args])
+    if name.partition(".")[0] in api.HOST_CLASSES:
+        return NUMBER if name.startswith(("math.", "random.", "time.")) else UNKNOWN
+    if name.partition(".")[0] in ("optimizer", "optim") or last.endswith("Optimizer"):
+        return Value(Kind.OPTIMIZER, Evidence.NAMED, name=name)
+    return passes_loader_through(call, evaluator)
+
+
+def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
+    arguments = [evaluator.value(a.value) for a in call.args if a.keyword is None and not a.star]
+    if name in api.LOADERS:
+        return loader(call, name, evaluator)
+    if name == "torch.accelerator.current_accelerator":
+        return Value(Kind.DEVICE, device=Device.EITHER)
+    if name == "torch.device":
+        return Value(Kind.DEVICE, device=named_device(arguments[0]) if arguments else Device.EITHER)
+    if name in api.FACTORIES or name in api.LEGACY_CONSTRUCTORS:
+        return _factory(call, name, evaluator)
+    if name in api.CUDA_CONSTRUCTORS:
+        return tensor(device=Device.ACCELERATOR, graph=Graph.DETACHED, origin=Origin.FACTORY)
+    if name in api.LIKE_FACTORIES and arguments:
+        return replace(arguments[0], graph=Graph.DETACHED) if arguments[0].is_tensor else tensor(graph=Graph.DETACHED)
+    if name == "torch.from_numpy":
+        return tensor(device=Device.CPU, graph=Graph.DETACHED)
+    if name in _PASSES_FIRST_THROUGH and call.args:
+        return _passed_through(name, evaluator.value(call.args[0].value))
+    if name in api.TORCH_NUMBERS or name.startswith(("torch.cuda.", "torch.distributed.", "torch.backends.")):
+        return Value(Kind.SCALER) if name in api.SCALERS else NUMBER if not last[:1].isupper() else UNKNOWN
+    if name in api.SCALERS:
+        return Value(Kind.SCALER)
+    if name.startswith("torch.utils.data."):
+        return _data(call, name, last, arguments)
+    if name.startswith("torch.optim.lr_scheduler."):
+        return Value(Kind.SCHEDULER, name=name)
+    if name.startswith("torch.optim."):
+        return Value(Kind.OPTIMIZER, name=name)
+    if (last[:1].isupper() and name.startswith(("torch.nn.", "torch_geometric.nn."))) or name == "torch.hub.load":
+        return Value(Kind.MODULE, name=name, origin=Origin.LOSS if name in api.LOSS_CLASSES else Origin.UNKNOWN)
+    if name in ("torch.load", "torch.save") or name.startswith(
+        ("torch.utils.", "torch_geometric.", "torch.jit.", "torch.onnx.")
+    ):
+        return UNKNOWN
+    return _tensor_function(call, name, last, arguments, evaluator)
+
+
+def _passed_through(name: str, value: Value) -> Value:
+    if name == "torch.nn.Parameter":
+        return tensor(graph=Graph.ATTACHED, origin=Origin.PARAMETER)
+    if name == "torch.autograd.Variable":
+        return value if value.known else tensor()
+    if name.startswith("copy.") or value.kind is Kind.MODULE:
+        return value
+    return Value(Kind.MODULE, min(value.evidence, Evidence.INFERRED)) if name != "torch.compile" else value
+
+
+def _data(call: cst.Call, name: str, last: str, arguments: list[Value]) -> Value:
+    if name == "torch.utils.data.random_split":
+        return of(
+            Kind.SEQUENCE, arguments[0] if arguments and arguments[0].kind is Kind.DATASET else Value(Kind.DATASET)
+        )
+    if name in api.DATASET_WRAPPERS and arguments:
+        inner = arguments[0].iterated() if arguments[0].kind is Kind.SEQUENCE else arguments[0]
+        return inner if inner.kind is Kind.DATASET else Value(Kind.DATASET, name=name)
+    return Value(Kind.DATASET, name=name) if last.endswith(("Dataset", "Subset")) else UNKNOWN
+
+
+def loader(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
+    """Return the value of a data loader: its batches are on the host, unless it is known to move them."""
+    device = Device.ACCELERATOR if name in api.DEVICE_LOADERS else Device.CPU
+    batch = Value(Kind.BATCH, Evidence.INFERRED, device=device, graph=Graph.DETACHED, origin=Origin.BATCH)
+    return Value(Kind.DATALOADER, name=name, element=batch)
+
+
+def named_device(value: Value) -> Device:
+    """Return the place that a device value or a string like ``cuda:0`` names."""
+    if value.kind is Kind.DEVICE:
+        return value.device
+    if value.kind is Kind.STRING and isinstance(value.literal, str):
+        if value.literal == "cpu":
+            return Device.CPU
+        return (
+            Device.ACCELERATOR
+            if value.literal.partition(":")[0] in ("cuda", "mps", "xpu", "hpu", "npu", "xla")
+            else Device.UNKNOWN
+        )
+    if value.kind is Kind.NUMBER and not isinstance(value.literal, (bool, float)):
+        return Device.ACCELERATOR
+    return Device.EITHER if value.kind is Kind.STRING else Device.UNKNOWN
+
+
+def _factory(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
+    given = bind(call.args)
+    device = Device.CPU
+    where = given.get("device")
+    if where is not None:
+        device = named_device(evaluator.value(where))
+    elif given.open_keywords:
+        device = Device.UNKNOWN
+    needs_grad = literal(given.get("requires_grad")) is True
+    data = evaluator.value(call.args[0].value) if call.args and name in api.DATA_FACTORIES else UNKNOWN
+    if data.is_tensor and where is None:
+        device = data.device
+    graph = Graph.ATTACHED if needs_grad else Graph.DETACHED
+    return tensor(device=device, graph=graph, origin=Origin.FACTORY, dtype=_dtype(given, evaluator))
+
+
+def _dtype(given: Arguments, evaluator: Evaluator) -> str | None:
+    expression = given.get("dtype")
+    return evaluator.value(expression).name if expression is not None else None
+
+
+def _tensor_function(call: cst.Call, name: str, last: str, arguments: list[Value], evaluator: Evaluator) -> Value:
+    if last[:1].isupper() or (name.startswith(("torch.nn.init.", "torch.nn.utils.")) and last != "clip_grad_norm_"):
+        return UNKNOWN
+    flat = [v.iterated() if v.kind is Kind.SEQUENCE else v for v in arguments]
+    found = combined(flat)
+    if not found.known:
+        found = tensor(min((v.evidence for v in arguments if v.known), default=Evidence.INFERRED))
+    if evaluator.gradients.disabled(call) or last in api.DETACHED_RESULTS or name == "torch.nn.utils.clip_grad_norm_":
+        found = replace(found, graph=Graph.DETACHED)
+    if name in api.LOSS_FUNCTIONS:
+        graph = Graph.DETACHED if found.graph is Graph.DETACHED else Graph.ATTACHED
+        return replace(found, origin=Origin.LOSS, graph=graph)
+    if last in api.LIST_METHODS:
+        return of(Kind.SEQUENCE, found)
+    if last in api.SEQUENCE_METHODS and len(call.args) > 1 and not (len(arguments) > 1 and arguments[1].is_tensor):
+        return sequence(found, replace(found, graph=Graph.DETACHED))
+    return found
+
+
+def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
+    arguments = [evaluator.value(a.value) for a in call.args if not a.star]
+    first = arguments[0] if arguments else UNKNOWN
+    if name in (
+        "len",
+        "int",
+        "float",
+        "bool",
+        "round",
+        "ord",
+        "hash",
+        "id",
+        "isinstance",
+        "hasattr",
+        "callable",
+        "range",
+    ):
+        return of(Kind.SEQUENCE, NUMBER) if name == "range" else NUMBER
+    if name in ("str", "repr", "format", "input", "chr", "type"):
+        return STRING
+    if name == "enumerate":
+        return of(Kind.ITERATOR, sequence(NUMBER, first.iterated())) if arguments else UNKNOWN
+    if name == "zip":
+        return of(Kind.ITERATOR, sequence(*(a.iterated() for a in arguments)))
+    if name == "next":
+        return first.iterated()
+    if name in ("iter", "list", "tuple", "set", "sorted", "reversed", "filter"):
+        if first.kind in (Kind.DATALOADER, Kind.TENSOR, Kind.SEQUENCE, Kind.ITERATOR):
+            return of(Kind.ITERATOR, first.iterated()) if first.iterated().known else Value(Kind.ITERATOR)
+        return Value(Kind.SEQUENCE)
+    if name == "dict":
+        return Value(Kind.MAPPING)
+    if name == "sum" and arguments:
+        item = first.iterated()
+        return item if item.is_tensor or item.kind is Kind.NUMBER else UNKNOWN
+    if name in ("max", "min", "abs"):
+        values = [first.iterated()] if len(arguments) == 1 and first.kind is Kind.SEQUENCE else arguments
+        return combined(values) if any(v.is_tensor for v in values) else NUMBER if arguments else UNKNOWN
+    if name in ("getattr", "setattr", "super"):
+        return UNKNOWN
+    return UNKNOWN
+
+
+def passes_loader_through(call: cst.Call, evaluator: Evaluator) -> Value:
+    """Return the loader that an unknown call is given, if it is iterated over: a progress bar, a prefetcher, a logger."""
+    parent = evaluator.tree.parent(call)
+    if isinstance(parent, (cst.For, cst.Arg)) and call.args:
+        for argument in call.args[:2]:
+            value = evaluator.value(argument.value)
+            if value.kind is Kind.DATALOADER and (isinstance(parent, cst.For) or value.evidence is Evidence.PROVEN):
+                return value.weakened(Evidence.INFERRED)
+    return UNKNOWN

@@ -1,0 +1,129 @@
+"""The weakest answers: what use in the file suggests (inferred), and what the name says (named)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, tensor
+from torchlint.syntax.calls import identifier, method_call
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+_LOADER = re.compile(
+    r"(^|_)(data_?)?loaders?$|(^|_)(train|val|valid|test|eval|dev)_?(data_?)?(loader|dl|dataloader)$", re.IGNORECASE
+)
+_DEVICE = re.compile(
+    r"^(device|dev|gpu|cuda|local_rank|gpu_id|gpu_ids|torch_device|_device|rank)$|(^|_)device$", re.IGNORECASE
+)
+_LOSS = re.compile(
+    r"^(total_|train_|val_|valid_|test_|batch_)?loss$|(^|_)loss(_[a-z0-9]+)?$|^loss[A-Z_]?\w{0,4}$|^err[DG](_\w+)?$"
+)
+_CRITERION = re.compile(
+    r"(^|_)(criterion|criteria|loss_fn|loss_func|loss_function|lossfn|objective)(_|$)|^cri_\w+$", re.IGNORECASE
+)
+_MODEL = re.compile(
+    r"^(model|net|network|encoder|decoder|generator|discriminator|backbone|classifier|netG|netD|net_g|net_d|policy|actor|critic|"
+    r"teacher|student|unet|vae)(_?(ema|s|g|d|ddp|\d))?$|(^|_)(model|net|network|encoder|decoder)$",
+    re.IGNORECASE,
+)
+_OPTIMIZER = re.compile(
+    r"(^|_)(optim|optimizer|optimiser|opt)(_?[a-z0-9]{1,8})?$|^optimizer[A-Z]\w*$|^optim[A-Z]\w*$", re.IGNORECASE
+)
+_SCALER = re.compile(r"^(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
+# Parameters of `forward` and of the step methods of frameworks.
+_STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
+
+
+def variable(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
+    """Return what use and name suggest for a variable that nothing else explains."""
+    used = _by_use(expression, evaluator)
+    return used if used.known else named(identifier(expression))
+
+
+def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
+    usage = evaluator.usage
+    attributes = usage.attributes(expression)
+    if ("zero_grad" in attributes and "step" in attributes) or "param_groups" in attributes:
+        return Value(Kind.OPTIMIZER, Evidence.INFERRED)
+    if "step" in attributes and "update" in attributes and ("scale" in attributes or "unscale_" in attributes):
+        return Value(Kind.SCALER, Evidence.INFERRED)
+    if "backward" in attributes and usage.is_backpropagated(expression):
+        if not attributes & {"step", "module", "parameters"}:
+            return tensor(Evidence.INFERRED, graph=Graph.ATTACHED, origin=Origin.LOSS)
+    if attributes & {"parameters", "named_parameters"} and attributes & {
+        "train",
+        "eval",
+        "state_dict",
+        "load_state_dict",
+        "to",
+        "cuda",
+    }:
+        return Value(Kind.MODULE, Evidence.INFERRED)
+    if {"train", "eval"} <= attributes or (
+        attributes & {"eval", "train"} and attributes & {"load_state_dict", "state_dict", "zero_grad"}
+    ):
+        return Value(Kind.MODULE, Evidence.INFERRED)
+    return UNKNOWN
+
+
+def named(name: str) -> Value:
+    """Return what everybody who uses this name means by it; evidence NAMED."""
+    if not name:
+        return UNKNOWN
+    if _LOADER.search(name):
+        return Value(Kind.DATALOADER, Evidence.NAMED)
+    if _DEVICE.search(name):
+        return Value(Kind.DEVICE, Evidence.NAMED, device=Device.EITHER)
+    if _SCALER.search(name):
+        return Value(Kind.SCALER, Evidence.NAMED)
+    if _CRITERION.search(name):
+        return Value(Kind.MODULE, Evidence.NAMED, origin=Origin.LOSS)
+    if _OPTIMIZER.search(name):
+        return Value(Kind.OPTIMIZER, Evidence.NAMED)
+    if _LOSS.search(name):
+        return tensor(Evidence.NAMED, graph=Graph.UNKNOWN, origin=Origin.LOSS)
+    if _MODEL.search(name):
+        return Value(Kind.MODULE, Evidence.NAMED)
+    return UNKNOWN
+
+
+def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -> Value:
+    """Return what a parameter is by the role of its function: the input of ``forward``, the batch of a step."""
+    owner = evaluator.definitions.owner(function)
+    if owner is None:
+        return UNKNOWN
+    name = function.name.value
+    if name in _STEP_METHODS and param.name.value in ("batch", "inputs", "data"):
+        return Value(Kind.BATCH, Evidence.INFERRED, device=Device.ACCELERATOR, origin=Origin.BATCH)
+    if name == "forward" and evaluator.definitions.class_kind(owner) is Kind.MODULE and param.default is None:
+        return tensor(Evidence.NAMED, origin=Origin.BATCH)
+    return UNKNOWN
+
+
+def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
+    """Return what a loop over something unknown binds: batches, where its body moves the target to a device."""
+    if isinstance(loop, cst.CompFor):
+        return UNKNOWN
+    names = {node.value for node in evaluator.tree.descendants(loop.target) if isinstance(node, cst.Name)}
+    for statement in loop.body.body:
+        if isinstance(statement, cst.BaseCompoundStatement):
+            continue
+        for node in evaluator.tree.descendants(statement):
+            move = method_call(node, "to", "cuda")
+            if move is None or not isinstance(node, cst.Call):
+                continue
+            base = move.value.value if isinstance(move.value, cst.Subscript) else move.value
+            if isinstance(base, cst.Name) and base.value in names and _is_device_move(node, evaluator):
+                return Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH)
+    return UNKNOWN
+
+
+def _is_device_move(call: cst.Call, evaluator: Evaluator) -> bool:
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "cuda":
+        return True
+    return bool(call.args) and evaluator.value(call.args[0].value).kind is Kind.DEVICE

@@ -1,0 +1,175 @@
+"""Method calls on values whose kind is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.functions import named_device
+from torchlint.semantics.evaluate.operators import combined
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables import torch_api as api
+from torchlint.semantics.values import (
+    NDARRAY,
+    NUMBER,
+    UNKNOWN,
+    Device,
+    Graph,
+    Kind,
+    Origin,
+    Value,
+    of,
+    sequence,
+    tensor,
+)
+from torchlint.syntax.calls import bind, literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+_PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
+
+
+def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Value:
+    """Return what ``owner.method(...)`` gives."""
+    owner = evaluator.value(method.value)
+    name = method.attr.value
+    if owner.kind is Kind.TENSOR:
+        return of_tensor(call, owner, name, evaluator)
+    if owner.kind is Kind.BATCH:
+        return _of_batch(call, owner, name, evaluator)
+    if owner.kind is Kind.NDARRAY:
+        return NUMBER if name in ("item", "mean", "sum", "max", "min", "std") else owner
+    if owner.kind is Kind.NUMBER:
+        return NUMBER
+    if owner.kind is Kind.MAPPING:
+        return _of_mapping(owner, name)
+    if owner.kind is Kind.STRING:
+        return Value(Kind.STRING)
+    if owner.kind is Kind.MODULE:
+        return _of_module(owner, name)
+    if owner.kind is Kind.SCALER:
+        return evaluator.value(call.args[0].value) if name == "scale" and call.args else UNKNOWN
+    if owner.kind is Kind.DATALOADER and name == "__iter__":
+        return owner
+    if name in _PREPARING:
+        return _prepared(call, evaluator)
+    if name == "item" and not call.args:
+        return NUMBER.weakened(Evidence.INFERRED)
+    if name == "backward":
+        return Value(Kind.NONE)
+    return UNKNOWN
+
+
+def _of_batch(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> Value:
+    if name in ("to", "cuda", "cpu"):
+        moved = of_tensor(call, replace(owner, kind=Kind.TENSOR), name, evaluator)
+        return replace(owner, device=moved.device)
+    if name in ("items", "values"):
+        value = replace(owner, kind=Kind.TENSOR)
+        return of(Kind.ITERATOR, sequence(Value(Kind.STRING), value) if name == "items" else value)
+    return of_tensor(call, replace(owner, kind=Kind.TENSOR), name, evaluator)
+
+
+def _of_mapping(owner: Value, name: str) -> Value:
+    element = owner.element if owner.element is not None else UNKNOWN
+    if name == "items":
+        return of(Kind.ITERATOR, sequence(Value(Kind.STRING), element))
+    if name in ("values", "keys"):
+        return of(Kind.ITERATOR, element if name == "values" else Value(Kind.STRING))
+    return element if name in ("get", "pop", "setdefault") else UNKNOWN
+
+
+def _of_module(owner: Value, name: str) -> Value:
+    if name in ("to", "cuda", "cpu", "train", "eval", "half", "float", "double", "requires_grad_", "apply", "bfloat16"):
+        return owner
+    if name in ("parameters", "buffers"):
+        return of(Kind.ITERATOR, tensor(owner.evidence, graph=Graph.ATTACHED, origin=Origin.PARAMETER))
+    if name in ("named_parameters", "named_buffers"):
+        parameter = tensor(owner.evidence, graph=Graph.ATTACHED, origin=Origin.PARAMETER)
+        return of(Kind.ITERATOR, sequence(Value(Kind.STRING), parameter))
+    if name in ("modules", "children"):
+        return of(Kind.ITERATOR, Value(Kind.MODULE, owner.evidence))
+    if name in ("named_modules", "named_children"):
+        return of(Kind.ITERATOR, sequence(Value(Kind.STRING), Value(Kind.MODULE, owner.evidence)))
+    if name in ("forward", "encode", "decode", "sample", "generate", "forward_features"):
+        graph = Graph.DETACHED if name in ("generate", "sample") else Graph.UNKNOWN
+        return tensor(min(owner.evidence, Evidence.INFERRED), graph=graph, origin=Origin.OUTPUT)
+    return UNKNOWN
+
+
+def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> Value:
+    """Return what a method of a tensor gives."""
+    if name in api.NUMBER_METHODS:
+        return (
+            of(Kind.SEQUENCE, NUMBER)
+            if name in ("size", "stride") and not call.args
+            else NUMBER.weakened(owner.evidence)
+        )
+    if name == "tolist":
+        return of(Kind.SEQUENCE, NUMBER.weakened(owner.evidence))
+    if name == "numpy":
+        return NDARRAY.weakened(owner.evidence)
+    if name == "cpu":
+        return replace(owner, device=Device.CPU)
+    if name == "cuda":
+        return replace(owner, device=Device.ACCELERATOR)
+    if name in ("to", "type", "type_as"):
+        return _converted(call, owner, name, evaluator)
+    if name in ("detach", "detach_"):
+        return replace(owner, graph=Graph.DETACHED)
+    if name == "requires_grad_":
+        return replace(owner, graph=Graph.UNKNOWN if call.args else Graph.ATTACHED)
+    if name == "backward":
+        return Value(Kind.NONE)
+    arguments = [evaluator.value(a.value) for a in call.args if not a.star]
+    found = combined([owner, *arguments]) if name not in ("clone", "float", "half") else owner
+    found = replace(found, origin=owner.origin) if owner.origin is Origin.LOSS else found
+    if evaluator.gradients.disabled(call):
+        found = replace(found, graph=Graph.DETACHED)
+    if name in api.DETACHED_RESULTS:
+        return replace(found, graph=Graph.DETACHED, origin=Origin.UNKNOWN)
+    if name in api.LIST_METHODS:
+        return of(Kind.SEQUENCE, found)
+    takes_dimension = bool(call.args) and not arguments[:1] == [] and not arguments[0].is_tensor
+    if name in api.SEQUENCE_METHODS and (takes_dimension or name in ("topk", "sort", "kthvalue")):
+        return sequence(found, replace(found, graph=Graph.DETACHED))
+    return found
+
+
+def _converted(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> Value:
+    target = bind(call.args).get("device")
+    if target is None and call.args and call.args[0].keyword is None:
+        target = call.args[0].value
+    value = evaluator.value(target) if target is not None else UNKNOWN
+    if value.kind is Kind.DTYPE:
+        return replace(owner, dtype=value.name)
+    if value.is_tensor or value.kind is Kind.BATCH:
+        return replace(owner, device=value.device)
+    if name == "type":
+        on_accelerator = (value.name or "").startswith("torch.cuda.") or str(value.literal).startswith("torch.cuda.")
+        return replace(owner, device=Device.ACCELERATOR) if on_accelerator else owner
+    if target is not None and bind(call.args).get("dtype") is target:
+        return owner
+    device = named_device(value)
+    return replace(owner, device=device if value.known else Device.UNKNOWN)
+
+
+def _prepared(call: cst.Call, evaluator: Evaluator) -> Value:
+    """What accelerate and Fabric hand back: the same objects, the loaders yielding batches on the device."""
+    prepared = []
+    for argument in call.args:
+        if argument.star:
+            return UNKNOWN
+        value = evaluator.value(argument.value)
+        if value.kind is Kind.DATALOADER and not literal(bind(call.args).get("device_placement")):
+            batch = Value(
+                Kind.BATCH, Evidence.INFERRED, device=Device.ACCELERATOR, graph=Graph.DETACHED, origin=Origin.BATCH
+            )
+            value = replace(value, element=batch)
+        prepared.append(value)
+    if len(prepared) == 1:
+        return prepared[0]
+    return sequence(*prepared) if prepared else UNKNOWN

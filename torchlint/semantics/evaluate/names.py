@@ -1,0 +1,186 @@
+"""Names: the definitions that reach them, and for parameters what callers pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.evaluate import hints
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.scopes import Binding, BindingKind
+from torchlint.semantics.tables.torch_api import DTYPES
+from torchlint.semantics.values import DTYPE, NUMBER, UNKNOWN, Kind, Origin, Value, join, tensor
+from torchlint.syntax.calls import literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+_ANNOTATIONS = {
+    "torch.Tensor": tensor(),
+    "torch.nn.Module": Value(Kind.MODULE),
+    "torch.utils.data.DataLoader": Value(Kind.DATALOADER),
+    "torch.utils.data.Dataset": Value(Kind.DATASET),
+    "torch.optim.Optimizer": Value(Kind.OPTIMIZER),
+    "torch.device": Value(Kind.DEVICE),
+    "torch.dtype": DTYPE,
+    "numpy.ndarray": Value(Kind.NDARRAY),
+    "builtins.int": NUMBER,
+    "builtins.float": NUMBER,
+    "builtins.bool": NUMBER,
+    "builtins.str": Value(Kind.STRING),
+}
+
+
+def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
+    """Return the join of all definitions that reach a name; else what its name and use suggest."""
+    constant = literal(name)
+    if constant is not None:
+        return Value(Kind.NUMBER, literal=constant)
+    definitions = evaluator.flow.definitions(name)
+    found = join([of_binding(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
+    if not found.known:
+        qualified = evaluator.names.qualified(name)
+        if qualified is not None:
+            return of_qualified(qualified)
+    return found if found.known or found.kind is Kind.NONE else hints.variable(name, evaluator)
+
+
+def of_qualified(name: str) -> Value:
+    """Return the value of an imported object that is not called."""
+    if name in DTYPES:
+        return Value(Kind.DTYPE, name=name, dtype=name)
+    last = name.rpartition(".")[2]
+    return Value(Kind.CLASS if last[:1].isupper() else Kind.FUNCTION, name=name)
+
+
+def of_binding(binding: Binding, evaluator: Evaluator) -> Value:
+    """Return the value that a binding gives to its name."""
+    kind = binding.kind
+    if kind is BindingKind.PARAMETER:
+        return parameter(binding, evaluator)
+    if kind is BindingKind.FUNCTION and isinstance(binding.node, cst.FunctionDef):
+        return Value(Kind.FUNCTION, definition=binding.node)
+    if kind is BindingKind.CLASS and isinstance(binding.node, cst.ClassDef):
+        return Value(Kind.CLASS, definition=binding.node)
+    if kind is BindingKind.AUGMENTED:
+        return _augmented(binding, evaluator)
+    if binding.value is None:
+        return UNKNOWN
+    if kind is BindingKind.ITERATION:
+        return unpack(_iteration(binding, evaluator), binding.path)
+    if kind is BindingKind.ASSIGNMENT:
+        return unpack(evaluator.value(binding.value), binding.path)
+    if kind is BindingKind.CONTEXT:
+        return unpack(evaluator.value(binding.value), binding.path)
+    return UNKNOWN
+
+
+def unpack(value: Value, path: tuple[int, ...]) -> Value:
+    """Return the part of a value at a path of indices."""
+    for index in path:
+        if value.origin is Origin.OUTPUT and value.elements is None:
+            continue  # a model that returns several tensors
+        value = value.item(index) if index >= 0 else value.iterated()
+    return value
+
+
+def _iteration(binding: Binding, evaluator: Evaluator) -> Value:
+    for ancestor in evaluator.tree.ancestors(binding.node):
+        if isinstance(ancestor, (cst.For, cst.CompFor)):
+            return evaluator.iterated(ancestor)
+    return UNKNOWN
+
+
+def _augmented(binding: Binding, evaluator: Evaluator) -> Value:
+    """The target before, combined with the operand: tensors win over numbers."""
+    statement = evaluator.tree.enclosing(binding.node, cst.AugAssign)
+    if statement is None or not isinstance(binding.node, cst.Name):
+        return UNKNOWN
+    operand = evaluator.value(statement.value)
+    if operand.is_tensor:
+        return operand.weakened(Evidence.INFERRED)
+    before = evaluator.value(binding.node)
+    return before if before.known else operand
+
+
+def parameter(binding: Binding, evaluator: Evaluator) -> Value:
+    """Return what a parameter holds: its role, its annotation, what callers in the file pass, its default."""
+    node = binding.node
+    param = evaluator.tree.parent(node)
+    function = binding.scope.node
+    if not isinstance(param, cst.Param) or not isinstance(node, cst.Name):
+        return UNKNOWN
+    owner = evaluator.definitions.receiver(node)
+    if owner is not None:
+        return Value(evaluator.definitions.class_kind(owner), definition=owner)
+    if not isinstance(function, cst.FunctionDef):
+        return UNKNOWN
+    if param is function.params.star_arg or param is function.params.star_kwarg:
+        return UNKNOWN
+    annotated = annotation(param, evaluator)
+    if annotated.known:
+        return annotated.weakened(Evidence.INFERRED)
+    passed = _passed(function, param, evaluator)
+    if passed.known:
+        return passed.weakened(Evidence.INFERRED)
+    role = hints.parameter_role(function, param, evaluator)
+    if role.known:
+        return role
+    default = evaluator.value(param.default) if param.default is not None else UNKNOWN
+    return default.weakened(Evidence.INFERRED) if default.known and default.kind is not Kind.NONE else UNKNOWN
+
+
+def annotation(param: cst.Param, evaluator: Evaluator) -> Value:
+    """Return what the annotation of a parameter says; ``Optional[X]`` and ``X | None`` say X."""
+    expression = param.annotation.annotation if param.annotation is not None else None
+    if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, cst.BitOr):
+        expression = expression.left
+    if isinstance(expression, cst.Subscript) and evaluator.names.qualified(expression.value) == "typing.Optional":
+        inner = expression.slice[0].slice
+        expression = inner.value if isinstance(inner, cst.Index) else None
+    if expression is None:
+        return UNKNOWN
+    name = evaluator.names.qualified(expression)
+    if name is not None and name in _ANNOTATIONS:
+        return _ANNOTATIONS[name]
+    definition = evaluator.definitions.definition(expression)
+    if isinstance(definition, cst.ClassDef):
+        return Value(evaluator.definitions.class_kind(definition), definition=definition)
+    return UNKNOWN
+
+
+def _passed(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -> Value:
+    callers = evaluator.callers(function)
+    if not callers or function.name.value == "forward":
+        return UNKNOWN
+    values = []
+    for call in callers:
+        argument = argument_for(function, param, call, evaluator)
+        if argument is not None:
+            values.append(evaluator.value(argument))
+        elif param.default is not None:
+            values.append(evaluator.value(param.default))
+        else:
+            return UNKNOWN
+    return join(values) if values else UNKNOWN
+
+
+def argument_for(
+    function: cst.FunctionDef, param: cst.Param, call: cst.Call, evaluator: Evaluator
+) -> cst.BaseExpression | None:
+    """Return the expression that a call passes for a parameter, None where it is not visible."""
+    names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
+    bound_method = evaluator.definitions.owner(function) is not None and (
+        isinstance(call.func, cst.Attribute) or function.name.value in ("__init__", "__call__")
+    )
+    position = names.index(param.name.value) - bound_method if param.name.value in names else -1
+    for index, argument in enumerate(call.args):
+        if argument.star:
+            return None
+        if argument.keyword is not None:
+            if argument.keyword.value == param.name.value:
+                return argument.value
+        elif index == position:
+            return argument.value
+    return None

@@ -1,0 +1,94 @@
+"""Operators: arithmetic, comparisons, Boolean operations, conditional expressions, lambdas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.values import NUMBER, STRING, UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+
+def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
+    """Return the value of an operation."""
+    if isinstance(expression, cst.BinaryOperation):
+        return _binary(expression, evaluator)
+    if isinstance(expression, cst.UnaryOperation):
+        operand = evaluator.value(expression.expression)
+        return NUMBER if isinstance(expression.operator, cst.Not) else replace(operand, literal=None)
+    if isinstance(expression, cst.Comparison):
+        return _comparison(expression, evaluator)
+    if isinstance(expression, cst.BooleanOperation):
+        return join([evaluator.value(expression.left), evaluator.value(expression.right)])
+    if isinstance(expression, cst.IfExp):
+        return _conditional(expression, evaluator)
+    if isinstance(expression, cst.Lambda):
+        return Value(Kind.FUNCTION)
+    return UNKNOWN
+
+
+def combined(values: list[Value]) -> Value:
+    """Return the tensor that an operation on these operands gives; UNKNOWN if none is a tensor."""
+    tensors = [v for v in values if v.is_tensor or v.kind is Kind.BATCH]
+    if not tensors:
+        return UNKNOWN
+    devices = {v.device for v in tensors if v.device is not Device.UNKNOWN}
+    certain = len(devices) == 1 and (devices != {Device.CPU} or all(v.device is Device.CPU for v in tensors))
+    graphs = {v.graph for v in tensors}
+    others_known = all(
+        v.is_tensor or v.kind in (Kind.NUMBER, Kind.NONE, Kind.STRING, Kind.DTYPE, Kind.DEVICE) for v in values
+    )
+    graph = Graph.UNKNOWN
+    if Graph.ATTACHED in graphs:
+        graph = Graph.ATTACHED
+    elif graphs == {Graph.DETACHED} and others_known:
+        graph = Graph.DETACHED
+    losses = any(v.origin is Origin.LOSS for v in tensors)
+    return tensor(
+        min(v.evidence for v in tensors),
+        device=devices.pop() if certain else Device.UNKNOWN,
+        graph=graph,
+        origin=Origin.LOSS if losses else Origin.UNKNOWN,
+    )
+
+
+def _binary(expression: cst.BinaryOperation, evaluator: Evaluator) -> Value:
+    left, right = evaluator.value(expression.left), evaluator.value(expression.right)
+    found = combined([left, right])
+    if found.known:
+        return found
+    if Kind.NDARRAY in (left.kind, right.kind):
+        return Value(Kind.NDARRAY, min(v.evidence for v in (left, right) if v.kind is Kind.NDARRAY))
+    if left.kind is Kind.STRING:
+        return STRING
+    if left.kind is Kind.NUMBER and right.kind is Kind.NUMBER:
+        return NUMBER.weakened(min(left.evidence, right.evidence))
+    if left.kind is right.kind is Kind.SEQUENCE:
+        return join([left, right])
+    return UNKNOWN
+
+
+def _comparison(expression: cst.Comparison, evaluator: Evaluator) -> Value:
+    targets = expression.comparisons
+    if any(isinstance(t.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for t in targets):
+        return NUMBER
+    values = [evaluator.value(expression.left), *(evaluator.value(t.comparator) for t in targets)]
+    found = combined(values)
+    if found.known:
+        return replace(found, graph=Graph.DETACHED, origin=Origin.UNKNOWN)
+    if any(v.kind is Kind.NDARRAY for v in values):
+        return Value(Kind.NDARRAY)
+    return NUMBER if all(v.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE) for v in values) else UNKNOWN
+
+
+def _conditional(expression: cst.IfExp, evaluator: Evaluator) -> Value:
+    found = join([evaluator.value(expression.body), evaluator.value(expression.orelse)])
+    if found.kind is Kind.STRING and found.literal is None:
+        named = {evaluator.value(e).literal for e in (expression.body, expression.orelse)}
+        if any(isinstance(n, str) and n.startswith(("cuda", "mps", "xpu")) for n in named) and "cpu" in named:
+            return Value(Kind.DEVICE, found.evidence, device=Device.EITHER)
+    return found

@@ -1,0 +1,102 @@
+"""Where autograd records nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.definitions import Definitions
+from torchlint.semantics.names import Names
+from torchlint.semantics.tables.torch_api import NO_GRAD_CONTEXTS
+from torchlint.syntax.calls import bind, literal
+from torchlint.syntax.walk import Tree
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+# Methods around which Lightning and Ignite disable gradients themselves.
+FRAMEWORK_INFERENCE_METHODS = frozenset(("validation_step", "test_step", "predict_step", "on_validation_epoch_end"))
+
+
+class Gradients:
+    """Answers whether gradients are disabled around a node."""
+
+    def __init__(self, tree: Tree, names: Names, definitions: Definitions, evaluator: Evaluator) -> None:
+        self._tree = tree
+        self._names = names
+        self._definitions = definitions
+        self._evaluator = evaluator
+        self._functions: dict[int, bool] = {}
+        self._globally: bool | None = None
+
+    def disabled(self, node: cst.CSTNode) -> bool:
+        """Return whether no graph is built at a node: by a context, a decorator, every caller, or the whole file."""
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, cst.With) and child is ancestor.body:
+                decision = self._context(ancestor)
+                if decision is not None:
+                    return decision
+            if isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
+                return self.function_disabled(ancestor)
+            child = ancestor
+        return self._whole_file()
+
+    def _context(self, statement: cst.With) -> bool | None:
+        for item in statement.items:
+            decision = self.switches_off(item.item)
+            if decision is not None:
+                return decision
+        return None
+
+    def switches_off(self, expression: cst.BaseExpression) -> bool | None:
+        """Return what a context manager or decorator does to gradients: True off, False on, None nothing known."""
+        call = expression if isinstance(expression, cst.Call) else None
+        name = self._names.qualified(call.func if call is not None else expression)
+        if name in NO_GRAD_CONTEXTS:
+            mode = literal(call.args[0].value) if call is not None and call.args else True
+            return None if mode is False else True
+        if name == "torch.enable_grad":
+            return False
+        if name == "torch.set_grad_enabled" and call is not None:
+            mode = literal(bind(call.args, ("mode",)).get("mode"))
+            return None if mode is None else not mode
+        return None
+
+    def function_disabled(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function runs without gradients by its decorators, its role, or all of its callers."""
+        key = id(function)
+        if key not in self._functions:
+            self._functions[key] = False  # recursion decides nothing
+            self._functions[key] = self._decide(function)
+        return self._functions[key]
+
+    def _decide(self, function: cst.FunctionDef) -> bool:
+        for decorator in function.decorators:
+            decision = self.switches_off(decorator.decorator)
+            if decision is not None:
+                return decision
+        owner = self._definitions.owner(function)
+        if owner is not None and function.name.value in FRAMEWORK_INFERENCE_METHODS:
+            if any("Lightning" in name or name.startswith("lightning.") for name in self._definitions.ancestry(owner)):
+                return True
+        callers = [
+            c for c in self._evaluator.callers(function) if self._definitions.enclosing_function(c) is not function
+        ]
+        if callers:
+            return all(self.disabled(call) for call in callers)
+        return self._whole_file() if owner is None else False
+
+    def _whole_file(self) -> bool:
+        if self._globally is None:
+            self._globally = any(
+                self._tree.parent(call).__class__ is cst.Expr
+                and self._definitions.enclosing_function(call) is None
+                and self._names.qualified(call.func) == "torch.set_grad_enabled"
+                and self.switches_off(call) is True
+                for call in self._tree.nodes(cst.Call)
+                if isinstance(call.func, (cst.Attribute, cst.Name))
+                and (call.func.attr if isinstance(call.func, cst.Attribute) else call.func).value == "set_grad_enabled"
+            )
+        return self._globally

@@ -1,0 +1,213 @@
+"""Conditions under which code does not run on every step."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.flow import ends_in_jump
+from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
+from torchlint.syntax.calls import identifier, literal
+
+
+class Guard(Enum):
+    """Why a branch is not taken on every step."""
+
+    PERIODIC = "only every few steps"
+    FLAG = "only with a flag that is off by default"
+
+
+_COUNTER = re.compile(
+    r"^(i|j|n|it|iter|itr|iters?_?\w*|idx|index|step|steps|\w*_step|\w*_iter|\w*_iteration|iteration|n_iter|niter|batch_?(idx|i|id|nb|num)|"
+    r"epoch|ep|global_step|num_updates|\w*counter|count|cnt|batches_done|update)$"
+)
+_OCCASIONAL = re.compile(
+    r"(^|_)(debug|verbose|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
+    r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|sync_gradients|save_\w+|do_save|sanity\w*|"
+    r"check_\w*|test_mode|detect_\w*|tb_log|log_\w+)$",
+    re.IGNORECASE,
+)
+_CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now"))
+
+
+class Guards:
+    """Classifies the tests of ``if`` statements."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._flags: frozenset[str] | None = None
+        self._depth = 0
+
+    def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
+        """Return the first reason for which a node does not run whenever ``root`` (a loop or function) does."""
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if ancestor is root:
+                return None
+            found = self._around(ancestor, child)
+            if found is not None:
+                return found
+            child = ancestor
+        return None
+
+    def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> Guard | None:
+        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
+            return self.classify(ancestor.test, child is ancestor.body)
+        if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
+            return self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
+        if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
+            return self._earlier_exit(ancestor, child)
+        if isinstance(ancestor, cst.ExceptHandler):
+            return Guard.PERIODIC
+        return None
+
+    def _earlier_exit(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> Guard | None:
+        """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
+        passed = False
+        for statement in block.body:
+            if statement is child:
+                passed = True
+            elif (
+                not passed
+                and isinstance(statement, cst.If)
+                and statement.orelse is None
+                and ends_in_jump(statement.body)
+            ):
+                found = self.classify(statement.test, False)
+                if found is not None:
+                    return found
+            elif (
+                passed and isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Break)
+            ):
+                return Guard.PERIODIC
+        return None
+
+    def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
+        """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""
+        if self._depth > 20:
+            return None
+        self._depth += 1
+        try:
+            return self._classify(test, taken)
+        finally:
+            self._depth -= 1
+
+    def _classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            return self.classify(test.expression, not taken)
+        if isinstance(test, cst.BooleanOperation):
+            sides = (self.classify(test.left, taken), self.classify(test.right, taken))
+            if isinstance(test.operator, cst.And) is taken:
+                return sides[0] or sides[1]
+            return sides[0] if sides[0] and sides[1] else None
+        if isinstance(test, cst.BinaryOperation) and isinstance(test.operator, cst.Modulo):
+            return None if taken else Guard.PERIODIC
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            return self._comparison(test.left, test.comparisons[0], taken)
+        if isinstance(test, (cst.Name, cst.Attribute)):
+            return self._variable(test, taken)
+        if isinstance(test, cst.Call):
+            name = identifier(test.func)
+            if taken and (_OCCASIONAL.search(name) or name.startswith(("should_", "is_log", "every"))):
+                return Guard.PERIODIC
+        return None
+
+    def _comparison(self, left: cst.BaseExpression, target: cst.ComparisonTarget, taken: bool) -> Guard | None:
+        right, operator = target.comparator, target.operator
+        modulo = any(isinstance(e, cst.BinaryOperation) and isinstance(e.operator, cst.Modulo) for e in (left, right))
+        counters = self.is_counter(left) or self.is_counter(right)
+        if modulo or counters:
+            if isinstance(operator, cst.Equal):
+                return Guard.PERIODIC if taken else None
+            if isinstance(operator, cst.NotEqual):
+                return None if taken else Guard.PERIODIC
+            if isinstance(operator, (cst.In, cst.NotIn)):
+                return Guard.PERIODIC if taken is isinstance(operator, cst.In) else None
+            if modulo:
+                return Guard.PERIODIC
+            return self._first_few(left, right, operator, taken)
+        if self._reads_clock(left) or self._reads_clock(right):
+            return Guard.PERIODIC
+        if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
+            return self.classify(left, taken)
+        return None
+
+    @staticmethod
+    def _first_few(
+        left: cst.BaseExpression, right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool
+    ) -> Guard | None:
+        limit = literal(right)
+        below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
+        if isinstance(limit, int) and limit < 100 and below is taken and isinstance(left, cst.Name):
+            return Guard.PERIODIC
+        return None
+
+    def is_counter(self, expression: cst.BaseExpression) -> bool:
+        """Return whether an expression is a loop counter: bound by ``enumerate`` or ``range``, or counted up."""
+        if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, (cst.Add, cst.Subtract)):
+            return self.is_counter(expression.left) or self.is_counter(expression.right)
+        if isinstance(expression, cst.Attribute):
+            return bool(_COUNTER.match(expression.attr.value))
+        if not isinstance(expression, cst.Name):
+            return False
+        for binding in self._evaluator.flow.definitions(expression):
+            if binding.kind is BindingKind.AUGMENTED:
+                return True
+            if binding.kind is BindingKind.ITERATION and isinstance(binding.value, cst.Call):
+                name = self._evaluator.names.qualified(binding.value.func)
+                if name == "builtins.range" and not binding.path:
+                    return True
+                if name == "builtins.enumerate" and binding.path == (0,):
+                    return True
+                if name in ITERATION_WRAPPERS or identifier(binding.value.func) in ("tqdm", "trange"):
+                    return binding.path[:1] == (0,) or identifier(binding.value.func) == "trange" or not binding.path
+        return bool(_COUNTER.match(expression.value))
+
+    def _variable(self, test: cst.Name | cst.Attribute, taken: bool) -> Guard | None:
+        if isinstance(test, cst.Name):
+            values = [b.value for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
+            if values and all(v is not None and self.classify(v, taken) for v in values):
+                return Guard.PERIODIC
+        if not taken:
+            return None
+        if _OCCASIONAL.search(identifier(test)) or identifier(test) in self._command_line_flags():
+            return Guard.FLAG
+        if isinstance(test, cst.Name) and self._is_off_by_default(test):
+            return Guard.FLAG
+        return None
+
+    def _is_off_by_default(self, name: cst.Name) -> bool:
+        definitions = self._evaluator.flow.definitions(name)
+        return (
+            len(definitions) == 1
+            and definitions[0].kind is BindingKind.PARAMETER
+            and literal(definitions[0].value) is False
+        )
+
+    def _command_line_flags(self) -> frozenset[str]:
+        """Names of the ``store_true`` options that the file defines."""
+        if self._flags is None:
+            self._flags = frozenset(self._find_flags())
+        return self._flags
+
+    def _find_flags(self) -> list[str]:
+        found = []
+        for call in self._tree.nodes(cst.Call):
+            if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
+                continue
+            actions = [literal(a.value) for a in call.args if a.keyword is not None and a.keyword.value == "action"]
+            if actions == ["store_true"]:
+                options = [literal(a.value) for a in call.args if a.keyword is None]
+                found += [o.lstrip("-").replace("-", "_") for o in options if isinstance(o, str)]
+        return found
+
+    def _reads_clock(self, expression: cst.BaseExpression) -> bool:
+        return any(
+            isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) in _CLOCKS
+            for node in self._tree.descendants(expression)
+        )

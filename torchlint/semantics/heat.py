@@ -1,0 +1,221 @@
+"""What runs on every step: loops over batches, functions by role, and everything that these call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.flow import LOOPS
+from torchlint.semantics.guards import Guards
+from torchlint.semantics.scopes import FUNCTIONS
+from torchlint.semantics.values import Kind, Value
+from torchlint.syntax.calls import identifier
+
+
+class Role(Enum):
+    """Why code is hot."""
+
+    TRAINING_LOOP = "training loop"
+    EVALUATION_LOOP = "evaluation loop"
+    FORWARD = "forward"
+    STEP = "training step"
+    LOSS = "loss"
+    DATA = "data loading"
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A hot place: the loop or function that makes it hot, and how certain that is."""
+
+    root: cst.CSTNode
+    role: Role
+    evidence: Evidence
+
+    @property
+    def trains(self) -> bool:
+        """Whether gradients are computed in it."""
+        return self.role in (Role.TRAINING_LOOP, Role.STEP)
+
+
+_ROLE_BY_METHOD = {
+    "training_step": Role.STEP,
+    "validation_step": Role.EVALUATION_LOOP,
+    "test_step": Role.EVALUATION_LOOP,
+    "predict_step": Role.EVALUATION_LOOP,
+    "__getitem__": Role.DATA,
+    "collate_fn": Role.DATA,
+}
+
+
+class Hotness:
+    """Answers whether a node runs on every step."""
+
+    def __init__(self, evaluator: Evaluator, guards: Guards) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._guards = guards
+        self._loops: dict[int, Heat | None] = {}
+        self._functions: dict[int, Heat | None] = {}
+        self._own_calls: dict[int, list[cst.Call]] | None = None
+
+    def heat(self, node: cst.CSTNode) -> Heat | None:
+        """Return what makes a node hot, None if it does not run on every step."""
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, LOOPS):
+                if child is ancestor.body or (isinstance(ancestor, cst.While) and child is ancestor.test):
+                    found = self.loop(ancestor)
+                    if found is not None:
+                        return found if self._guards.guard(node, ancestor) is None else None
+                    if self.contains_hot_loop(ancestor):
+                        return None
+            elif isinstance(ancestor, cst.FunctionDef):
+                if child is not ancestor.body:
+                    return None
+                found = self.function(ancestor)
+                return found if found is not None and self._guards.guard(node, ancestor) is None else None
+            elif isinstance(ancestor, cst.ClassDef):
+                return None
+            child = ancestor
+        return None
+
+    def loop(self, loop: cst.For | cst.While) -> Heat | None:
+        """Return the role of a loop each of whose iterations is a step of training or evaluation."""
+        key = id(loop)
+        if key not in self._loops:
+            self._loops[key] = None
+            self._loops[key] = self._classify(loop)
+        return self._loops[key]
+
+    def contains_hot_loop(self, loop: cst.For | cst.While) -> bool:
+        """Return whether a loop is an outer one, such as the loop over epochs."""
+        inner: list[cst.For | cst.While] = [*self._tree.nodes(cst.For), *self._tree.nodes(cst.While)]
+        return any(other is not loop and self._within(other, loop) and self.loop(other) is not None for other in inner)
+
+    def _classify(self, loop: cst.For | cst.While) -> Heat | None:
+        training = self._optimises(loop)
+        batch = self._batches(loop)
+        if batch is not None:
+            role = Role.TRAINING_LOOP if training is not None else Role.EVALUATION_LOOP
+            return Heat(loop, role, batch)
+        if training is not None and not self._has_batch_loop(loop):
+            return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
+        if self._runs_model(loop) and not self._has_batch_loop(loop):
+            return Heat(loop, Role.EVALUATION_LOOP, Evidence.INFERRED)
+        return None
+
+    def _batches(self, loop: cst.For | cst.While) -> Evidence | None:
+        """How certain it is that each iteration takes a batch."""
+        if isinstance(loop, cst.For):
+            return _batch_evidence(self._evaluator.iterated(loop))
+        for call in self.own_calls(loop):
+            if self._evaluator.names.qualified(call.func) == "builtins.next":
+                return _batch_evidence(self._evaluator.value(call))
+        return None
+
+    def _has_batch_loop(self, loop: cst.For | cst.While) -> bool:
+        inner = (other for other in self._tree.nodes(cst.For) if other is not loop and self._within(other, loop))
+        return any(_batch_evidence(self._evaluator.iterated(other)) is not None for other in inner)
+
+    def _optimises(self, loop: cst.For | cst.While) -> cst.Call | None:
+        """The backward pass or optimizer step that belongs to this loop itself, also through a function that it calls."""
+        for call in self.own_calls(loop):
+            if self._is_step(call):
+                return call
+            definition = self._evaluator.definitions.definition(call.func)
+            if isinstance(definition, cst.FunctionDef) and self.is_step_function(definition):
+                return call
+        return None
+
+    def is_step_function(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function takes a training step itself, outside any loop of its own."""
+        return any(self._is_step(call) for call in self.own_calls(function))
+
+    def _is_step(self, call: cst.Call) -> bool:
+        if not isinstance(call.func, cst.Attribute):
+            return False
+        name = call.func.attr.value
+        if name in ("backward", "manual_backward"):
+            return not isinstance(call.func.value, cst.Call) or identifier(call.func.value.func) != "super"
+        if name == "step":
+            return self._evaluator.value(call.func.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
+        return False
+
+    def _runs_model(self, loop: cst.For | cst.While) -> bool:
+        """Whether the loop itself calls a model, as an inference loop does; loops over layers do not count."""
+        if isinstance(loop, cst.For) and self._evaluator.iterated(loop).kind is Kind.MODULE:
+            return False
+        function = self._evaluator.definitions.enclosing_function(loop)
+        if function is not None:
+            owner = self._evaluator.definitions.owner(function)
+            if owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE:
+                return False
+        for call in self.own_calls(loop):
+            called = self._evaluator.value(call.func) if isinstance(call.func, (cst.Name, cst.Attribute)) else None
+            if called is not None and called.kind is Kind.MODULE and called.evidence >= Evidence.INFERRED:
+                return self._guards.guard(call, loop) is None
+        return False
+
+    def own_calls(self, root: cst.CSTNode) -> list[cst.Call]:
+        """Return the calls whose innermost enclosing loop or function is ``root``."""
+        if self._own_calls is None:
+            self._own_calls = {}
+            for call in self._tree.nodes(cst.Call):
+                child: cst.CSTNode = call
+                for ancestor in self._tree.ancestors(call):
+                    if isinstance(ancestor, (*LOOPS, *FUNCTIONS, cst.ClassDef)):
+                        if child is ancestor.body:
+                            self._own_calls.setdefault(id(ancestor), []).append(call)
+                        break
+                    child = ancestor
+        return self._own_calls.get(id(root), [])
+
+    def _within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
+        return any(a is ancestor for a in self._tree.ancestors(node))
+
+    def function(self, function: cst.FunctionDef) -> Heat | None:
+        """Return what makes a function hot: its role, or a hot place that calls it."""
+        key = id(function)
+        if key not in self._functions:
+            self._functions[key] = None
+            self._functions[key] = self._function_role(function) or self._called_from(function)
+        return self._functions[key]
+
+    def _function_role(self, function: cst.FunctionDef) -> Heat | None:
+        definitions = self._evaluator.definitions
+        owner = definitions.owner(function)
+        name = function.name.value
+        if owner is not None:
+            kind = definitions.class_kind(owner)
+            if name == "forward" and kind is Kind.MODULE:
+                return Heat(function, Role.FORWARD, Evidence.INFERRED)
+            if name == "__call__" and owner.name.value.endswith("Loss"):
+                return Heat(function, Role.LOSS, Evidence.INFERRED)
+            if name in _ROLE_BY_METHOD and name != "collate_fn":
+                role = _ROLE_BY_METHOD[name]
+                if role is not Role.DATA or kind is Kind.DATASET:
+                    return Heat(function, role, Evidence.INFERRED)
+        if self.is_step_function(function):
+            return Heat(function, Role.STEP, Evidence.INFERRED)
+        return None
+
+    def _called_from(self, function: cst.FunctionDef) -> Heat | None:
+        for call in self._evaluator.callers(function):
+            found = self.heat(call)
+            if found is not None:
+                return Heat(found.root, found.role, min(found.evidence, Evidence.INFERRED))
+        return None
+
+
+def _batch_evidence(value: Value) -> Evidence | None:
+    if value.kind is Kind.BATCH:
+        return value.evidence
+    for element in value.elements or ():
+        found = _batch_evidence(element)
+        if found is not None:
+            return found
+    return None

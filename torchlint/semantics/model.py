@@ -1,0 +1,204 @@
+"""The model of one file: the questions that rules may ask. Rules ask, the model answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import libcst as cst
+
+from torchlint.semantics.accelerator import accelerator_evidence
+from torchlint.semantics.definitions import Definitions
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.flow import Flow
+from torchlint.semantics.guards import Guard, Guards
+from torchlint.semantics.heat import Heat, Hotness
+from torchlint.semantics.names import Names
+from torchlint.semantics.scopes import Binding, BindingKind, Scopes
+from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
+from torchlint.semantics.target import Target
+from torchlint.semantics.values import Device, Value
+from torchlint.syntax.calls import Arguments, bind, code
+from torchlint.syntax.walk import Tree, walk
+
+if TYPE_CHECKING:
+    from torchlint.syntax.parse import Parsed
+
+NodeType = TypeVar("NodeType", bound=cst.CSTNode)
+_PARTIAL = "functools.partial"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The few settings that rules read."""
+
+    num_workers: int = 4
+
+
+class Model:
+    """Answers about one file. Every answer is total: what cannot be known is None or UNKNOWN."""
+
+    def __init__(self, tree: Tree, target: Target, options: Options) -> None:
+        self.tree = tree
+        self.target = target
+        self.options = options
+        self.scopes = Scopes(tree)
+        self.names = Names(tree, self.scopes)
+        self.flow = Flow(tree, self.scopes)
+        self.definitions = Definitions(tree, self.scopes, self.names)
+        self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
+        self.guards = Guards(self.evaluator)
+        self.hotness = Hotness(self.evaluator, self.guards)
+        self._accelerator: tuple[Evidence | None] | None = None
+
+    # Structure
+
+    def nodes(self, node_type: type[NodeType]) -> list[NodeType]:
+        """Return all nodes of exactly this type in document order."""
+        return self.tree.nodes(node_type)
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """Return the parent of a node; white space and punctuation aside."""
+        return self.tree.parent(node)
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield the parents of a node, innermost first."""
+        return self.tree.ancestors(node)
+
+    def enclosing(self, node: cst.CSTNode, *node_types: type[NodeType]) -> NodeType | None:
+        """Return the innermost proper ancestor of one of these types."""
+        return self.tree.enclosing(node, *node_types)
+
+    def within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
+        """Return whether a node is ``ancestor`` or stands below it."""
+        return node is ancestor or any(a is ancestor for a in self.tree.ancestors(node))
+
+    def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield a node and everything below it in document order."""
+        return self.tree.descendants(node)
+
+    def statement(self, node: cst.CSTNode) -> cst.CSTNode:
+        """Return the innermost statement, small or compound, that holds a node."""
+        return self.flow.statement(node)
+
+    def order(self, node: cst.CSTNode) -> int:
+        """Return the place of a node in document order."""
+        return self.tree.order(node)
+
+    def code(self, node: cst.CSTNode) -> str:
+        """Return the source text of a node."""
+        return code(node)
+
+    # Names and arguments
+
+    def qualified_name(self, expression: cst.CSTNode) -> str | None:
+        """Return the canonical dotted name of what an expression refers to, None where that is not certain."""
+        return self.names.qualified(expression)
+
+    def callee(self, call: cst.Call) -> str | None:
+        """Return the qualified name of what a call runs, through ``functools.partial``."""
+        partial = self._partial(call)
+        return self.qualified_name(call.func if partial is None else partial.args[0].value)
+
+    def arguments(self, call: cst.Call, signature: Sequence[str] | None = None) -> Arguments:
+        """Return the arguments of a call by name, those of a ``functools.partial`` included.
+
+        The signature is that of the callee in the tables, unless one is given.
+        """
+        if signature is None:
+            name = self.callee(call)
+            signature = SIGNATURES.get(name, ()) if name is not None else ()
+            if name is None and isinstance(call.func, cst.Attribute):
+                signature = METHOD_SIGNATURES.get(call.func.attr.value, ())
+        partial = self._partial(call)
+        given = (*partial.args[1:], *call.args) if partial is not None else call.args
+        return bind(given, signature)
+
+    def _partial(self, call: cst.Call) -> cst.Call | None:
+        made = call.func
+        if isinstance(made, cst.Name):
+            bindings = self.scopes.bindings(made)
+            if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGNMENT or bindings[0].path:
+                return None
+            value = bindings[0].value
+        else:
+            value = made
+        if isinstance(value, cst.Call) and value.args and not value.args[0].star and not value.args[0].keyword:
+            return value if self.qualified_name(value.func) == _PARTIAL else None
+        return None
+
+    def is_partial(self, call: cst.Call) -> bool:
+        """Return whether some of a call's arguments stand in a ``functools.partial`` elsewhere."""
+        return self._partial(call) is not None
+
+    def bindings(self, name: cst.Name) -> list[Binding]:
+        """Return all bindings that a name can refer to, in document order."""
+        return self.scopes.bindings(name)
+
+    def reaching(self, name: cst.Name) -> list[Binding]:
+        """Return the bindings whose value a name can have where it is read."""
+        return self.flow.definitions(name)
+
+    def uses(self, binding: Binding) -> list[cst.Name]:
+        """Return all names that refer to the variable of a binding, reads and writes, in document order."""
+        return [
+            name
+            for name in self.nodes(cst.Name)
+            if name.value == binding.name and self.scopes.deciding(name.value, self.scopes.scope(name)) is binding.scope
+        ]
+
+    def definition(self, expression: cst.CSTNode) -> cst.FunctionDef | cst.ClassDef | None:
+        """Return the function, method or class of this file that an expression names, if it is only one."""
+        return self.definitions.definition(expression)
+
+    def ancestry(self, class_def: cst.ClassDef) -> tuple[str, ...]:
+        """Return the qualified names of the ancestors of a class from outside the file."""
+        return self.definitions.ancestry(class_def)
+
+    def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """Return the function whose body a node runs in."""
+        return self.definitions.enclosing_function(node)
+
+    def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """Return the calls in this file that run a function."""
+        return self.evaluator.callers(function)
+
+    # Values
+
+    def value(self, expression: cst.CSTNode) -> Value:
+        """Return what an expression can hold."""
+        return self.evaluator.value(expression)
+
+    @property
+    def accelerator(self) -> Evidence | None:
+        """How certain it is that the file computes on an accelerator; None if nothing says so."""
+        if self._accelerator is None:
+            self._accelerator = (accelerator_evidence(self.evaluator),)
+        return self._accelerator[0]
+
+    def may_be_on_accelerator(self, value: Value) -> bool:
+        """Return whether a tensor can live on an accelerator, as far as this file shows."""
+        if value.device is Device.CPU:
+            return False
+        return value.device in (Device.ACCELERATOR, Device.EITHER) or self.accelerator is not None
+
+    # Roles
+
+    def heat(self, node: cst.CSTNode) -> Heat | None:
+        """Return what makes a node run on every step, None if it does not (or only every few steps)."""
+        return self.hotness.heat(node)
+
+    def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
+        """Return why a node does not run whenever ``root`` (a loop, function or the module) does."""
+        return self.guards.guard(node, root)
+
+    def gradient_disabled(self, node: cst.CSTNode) -> bool:
+        """Return whether autograd records nothing at a node."""
+        return self.evaluator.gradients.disabled(node)
+
+
+def build_model(parsed: Parsed, target: Target, options: Options) -> Model:
+    """Return the model of a parsed file."""
+    return Model(walk(parsed.module), target, options)

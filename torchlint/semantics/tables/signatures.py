@@ -1,0 +1,47 @@
+"""Positional parameters of the functions whose arguments rules look at."""
+
+from __future__ import annotations
+
+_LOADER = (
+    "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last timeout worker_init_fn "
+    "multiprocessing_context generator"
+)
+_CONV = "in_channels out_channels kernel_size stride padding dilation groups bias padding_mode device dtype"
+_CONV_TRANSPOSE = (
+    "in_channels out_channels kernel_size stride padding output_padding groups bias dilation padding_mode device dtype"
+)
+_NORM = "num_features eps momentum affine track_running_stats device dtype"
+
+SIGNATURES: dict[str, tuple[str, ...]] = {
+    name: tuple(parameters.split())
+    for names, parameters in {
+        "torch.utils.data.DataLoader monai.data.DataLoader": _LOADER,
+        "torch_geometric.loader.DataLoader": "dataset batch_size shuffle follow_batch exclude_keys",
+        "torch.utils.data.TensorDataset": "",
+        "torch.nn.Conv1d torch.nn.Conv2d torch.nn.Conv3d torch.nn.LazyConv2d": _CONV,
+        "torch.nn.ConvTranspose1d torch.nn.ConvTranspose2d torch.nn.ConvTranspose3d": _CONV_TRANSPOSE,
+        "torch.nn.Linear": "in_features out_features bias device dtype",
+        "torch.nn.BatchNorm1d torch.nn.BatchNorm2d torch.nn.BatchNorm3d": _NORM,
+        "torch.nn.InstanceNorm1d torch.nn.InstanceNorm2d torch.nn.InstanceNorm3d": _NORM,
+        "torch.nn.SyncBatchNorm": "num_features eps momentum affine track_running_stats process_group device dtype",
+        "torch.tensor": "data",
+        "torch.as_tensor": "data dtype device",
+        "torch.full": "size fill_value",
+        "torch.device": "type index",
+        "torch.autograd.Variable": "data requires_grad volatile",
+        "torch.autograd.set_detect_anomaly": "mode check_nan",
+        "torch.autograd.detect_anomaly": "check_nan",
+        "torch.set_grad_enabled": "mode",
+        "torch.use_deterministic_algorithms": "mode",
+        "torch.nn.DataParallel": "module device_ids output_device dim",
+        "torch.autograd.profiler.profile": "enabled use_cuda record_shapes with_flops profile_memory with_stack",
+        "torch.autograd.profiler.emit_nvtx": "enabled record_shapes",
+        "lightning.pytorch.Trainer": "",
+    }.items()
+    for name in names.split()
+}
+METHOD_SIGNATURES: dict[str, tuple[str, ...]] = {
+    "zero_grad": ("set_to_none",),
+    "cuda": ("device", "non_blocking", "memory_format"),
+    "backward": ("gradient", "retain_graph", "create_graph", "inputs"),
+}

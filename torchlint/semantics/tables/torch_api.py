@@ -1,0 +1,167 @@
+"""What torch functions, classes and tensor methods return."""
+
+from __future__ import annotations
+
+
+def _names(prefix: str, text: str) -> frozenset[str]:
+    return frozenset(f"{prefix}.{name}" for name in text.split())
+
+
+# Functions that make a tensor out of nothing, and take `device=`.
+SIZED_FACTORIES = _names(
+    "torch", "zeros ones empty full rand randn randint randperm arange linspace logspace eye normal"
+)
+DATA_FACTORIES = _names("torch", "tensor as_tensor")
+FACTORIES = SIZED_FACTORIES | DATA_FACTORIES
+RANDOM_FACTORIES = _names("torch", "rand randn randint randperm normal")
+LIKE_FACTORIES = _names("torch", "zeros_like ones_like empty_like full_like rand_like randn_like randint_like")
+LEGACY_CONSTRUCTORS = _names(
+    "torch",
+    "Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor",
+)
+CUDA_CONSTRUCTORS = _names(
+    "torch.cuda",
+    "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor",
+)
+DTYPE_OF_CONSTRUCTOR = {
+    "FloatTensor": "torch.float32",
+    "Tensor": "torch.float32",
+    "DoubleTensor": "torch.float64",
+    "HalfTensor": "torch.float16",
+    "BFloat16Tensor": "torch.bfloat16",
+    "LongTensor": "torch.int64",
+    "IntTensor": "torch.int32",
+    "ShortTensor": "torch.int16",
+    "CharTensor": "torch.int8",
+    "ByteTensor": "torch.uint8",
+    "BoolTensor": "torch.bool",
+}
+DTYPES = _names(
+    "torch",
+    "float32 float64 float16 bfloat16 float double half int8 int16 int32 int64 uint8 short int long bool complex64 complex128 cfloat",
+)
+DTYPE_CASTS = {
+    "float": "torch.float32",
+    "double": "torch.float64",
+    "half": "torch.float16",
+    "bfloat16": "torch.bfloat16",
+    "long": "torch.int64",
+    "int": "torch.int32",
+    "short": "torch.int16",
+    "char": "torch.int8",
+    "byte": "torch.uint8",
+    "bool": "torch.bool",
+}
+
+LOADERS = frozenset(
+    (
+        "torch.utils.data.DataLoader",
+        "torch_geometric.loader.DataLoader",
+        "torch_geometric.loader.NeighborLoader",
+        "torch_geometric.loader.LinkNeighborLoader",
+        "torch_geometric.loader.ClusterLoader",
+        "torch_geometric.loader.DenseDataLoader",
+        "torch_geometric.loader.DataListLoader",
+        "monai.data.DataLoader",
+        "monai.data.ThreadDataLoader",
+        "timm.data.create_loader",
+        "torchdata.stateful_dataloader.StatefulDataLoader",
+        "accelerate.data_loader.DataLoaderShard",
+    )
+)
+DEVICE_LOADERS = frozenset(("monai.data.ThreadDataLoader", "timm.data.create_loader"))
+IN_MEMORY_DATASETS = frozenset(
+    ("torch.utils.data.TensorDataset", "monai.data.CacheDataset", "torch_geometric.data.InMemoryDataset")
+)
+DATASETS = frozenset(
+    (
+        "torch.utils.data.Dataset",
+        "torch.utils.data.IterableDataset",
+        "torch.utils.data.TensorDataset",
+        "torch.utils.data.ConcatDataset",
+        "torch.utils.data.ChainDataset",
+        "torch.utils.data.Subset",
+        "torch.utils.data.StackDataset",
+    )
+)
+DATASET_WRAPPERS = frozenset(
+    (
+        "torch.utils.data.ConcatDataset",
+        "torch.utils.data.Subset",
+        "torch.utils.data.random_split",
+        "torch.utils.data.StackDataset",
+    )
+)
+
+NO_GRAD_CONTEXTS = frozenset(("torch.no_grad", "torch.inference_mode"))
+LOSS_CLASSES = _names(
+    "torch.nn",
+    "CrossEntropyLoss MSELoss L1Loss BCELoss BCEWithLogitsLoss NLLLoss SmoothL1Loss KLDivLoss HuberLoss CTCLoss "
+    "CosineEmbeddingLoss MarginRankingLoss TripletMarginLoss HingeEmbeddingLoss GaussianNLLLoss PoissonNLLLoss "
+    "MultiLabelSoftMarginLoss MultiLabelMarginLoss MultiMarginLoss SoftMarginLoss TripletMarginWithDistanceLoss NLLLoss2d",
+)
+LOSS_FUNCTIONS = _names(
+    "torch.nn.functional",
+    "cross_entropy mse_loss l1_loss binary_cross_entropy binary_cross_entropy_with_logits nll_loss smooth_l1_loss kl_div "
+    "huber_loss ctc_loss cosine_embedding_loss margin_ranking_loss triplet_margin_loss gaussian_nll_loss poisson_nll_loss",
+)
+OPTIMIZER_MODULES = ("torch.optim.", "apex.optimizers.", "timm.optim.", "bitsandbytes.optim.", "torch_optimizer.")
+SCALERS = frozenset(("torch.cuda.amp.GradScaler", "torch.amp.GradScaler"))
+
+# Torch functions that return no tensor.
+TORCH_NUMBERS = _names(
+    "torch",
+    "is_tensor is_floating_point is_complex numel equal allclose initial_seed get_num_threads manual_seed seed "
+    "is_grad_enabled get_default_dtype typename is_storage",
+)
+# Tensor methods by what they return.
+NUMBER_METHODS = frozenset(
+    (
+        "item size dim ndimension numel nelement element_size data_ptr get_device stride storage_offset is_contiguous "
+        "is_floating_point is_complex is_pinned is_shared is_set_to is_same_size __len__ equal allclose"
+    ).split()
+)
+DETACHED_RESULTS = frozenset(
+    (
+        "argmax argmin eq ne lt le gt ge isnan isinf isfinite long int short byte bool nonzero argsort bincount "
+        "logical_and logical_or logical_not sign signbit new_zeros new_ones new_empty new_full new_tensor count_nonzero any all"
+    ).split()
+)
+SEQUENCE_METHODS = {"max": 2, "min": 2, "topk": 2, "sort": 2, "kthvalue": 2, "median": 2, "mode": 2}
+LIST_METHODS = frozenset("split chunk unbind tensor_split".split())
+# Methods that keep data, so that a factory and a move around them are still one creation.
+RESHAPING_METHODS = frozenset(
+    "view reshape unsqueeze squeeze expand repeat transpose permute flatten contiguous view_as expand_as t unflatten movedim".split()
+)
+FILLING_METHODS = frozenset("fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ squeeze_ unsqueeze_".split())
+NUMBER_ATTRIBUTES = frozenset(
+    "ndim is_cuda requires_grad is_leaf itemsize nbytes is_sparse is_quantized is_mps is_cpu".split()
+)
+TENSOR_ATTRIBUTES = frozenset("T H mT mH real imag".split())
+
+HOST_CLASSES = frozenset(
+    ("numpy", "math", "random", "time", "os", "pandas", "scipy", "json", "re", "sys", "argparse", "pathlib")
+)
+NUMPY_NUMBERS = frozenset(
+    "numpy.mean numpy.sum numpy.std numpy.max numpy.min numpy.prod numpy.float32 numpy.float64 numpy.int64".split()
+)
+# Wrappers that hand out the items of what they are given.
+ITERATION_WRAPPERS = frozenset(
+    (
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.notebook.tqdm",
+        "tqdm.rich.tqdm",
+        "tqdm.contrib.tenumerate",
+        "tqdm.std.tqdm",
+        "builtins.iter",
+        "builtins.reversed",
+        "builtins.list",
+        "builtins.tuple",
+        "builtins.sorted",
+        "itertools.cycle",
+        "itertools.islice",
+        "rich.progress.track",
+        "tqdm.trange",
+    )
+)

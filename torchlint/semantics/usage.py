@@ -1,0 +1,55 @@
+"""What the file does with a variable: the attributes it reads and the methods it calls on it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.definitions import Definitions
+from torchlint.semantics.scopes import Scopes
+from torchlint.syntax.walk import Tree
+
+
+class Usage:
+    """Attribute names by variable, for local names and for attributes of ``self``."""
+
+    def __init__(self, tree: Tree, scopes: Scopes, definitions: Definitions) -> None:
+        self._tree = tree
+        self._scopes = scopes
+        self._definitions = definitions
+        self._attributes: dict[tuple[int, str], set[str]] | None = None
+        self._plain_backward: set[tuple[int, str]] = set()
+
+    def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
+        """Return the names of all attributes that the file reads from a variable (``x`` or ``self.x``)."""
+        key = self._key(variable)
+        if key is None:
+            return frozenset()
+        return frozenset(self._table().get(key, ()))
+
+    def is_backpropagated(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file calls ``variable.backward()`` without a positional argument."""
+        self._table()
+        return self._key(variable) in self._plain_backward
+
+    def _table(self) -> dict[tuple[int, str], set[str]]:
+        if self._attributes is None:
+            self._attributes = {}
+            for attribute in self._tree.nodes(cst.Attribute):
+                key = self._key(attribute.value)
+                if key is None:
+                    continue
+                self._attributes.setdefault(key, set()).add(attribute.attr.value)
+                call = self._tree.parent(attribute)
+                if attribute.attr.value == "backward" and isinstance(call, cst.Call):
+                    if all(argument.keyword is not None for argument in call.args):
+                        self._plain_backward.add(key)
+        return self._attributes
+
+    def _key(self, variable: cst.CSTNode) -> tuple[int, str] | None:
+        if isinstance(variable, cst.Name):
+            deciding = self._scopes.deciding(variable.value, self._scopes.scope(variable))
+            return (id(deciding), variable.value) if deciding is not None else None
+        if isinstance(variable, cst.Attribute) and isinstance(variable.value, cst.Name):
+            owner = self._definitions.receiver(variable.value)
+            return (id(owner), variable.attr.value) if owner is not None else None
+        return None

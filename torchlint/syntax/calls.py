@@ -1,0 +1,120 @@
+"""Calls and their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of a call by parameter name.
+
+    ``open`` says that stars may carry more: an absent parameter is then not known to be absent.
+    """
+
+    named: dict[str, cst.BaseExpression]
+    nodes: dict[str, cst.Arg]
+    extra: tuple[cst.BaseExpression, ...]
+    """Positional arguments beyond the known parameters."""
+
+    open_positions: bool
+    open_keywords: bool
+
+    @property
+    def open(self) -> bool:
+        """Whether a ``*`` or ``**`` argument may carry any parameter."""
+        return self.open_positions or self.open_keywords
+
+    def get(self, name: str) -> cst.BaseExpression | None:
+        """Return the expression given for a parameter, None where it is not visibly given."""
+        return self.named.get(name)
+
+    def absent(self, *names: str) -> bool:
+        """Return whether none of these parameters is given, for certain."""
+        return not self.open and not any(name in self.named for name in names)
+
+
+def bind(arguments: Sequence[cst.Arg], signature: Sequence[str] = ()) -> Arguments:
+    """Return the arguments of a call under the names of a signature; unknown positions go to ``extra``."""
+    named: dict[str, cst.BaseExpression] = {}
+    nodes: dict[str, cst.Arg] = {}
+    extra: list[cst.BaseExpression] = []
+    open_positions = open_keywords = False
+    position = 0
+    for argument in arguments:
+        if argument.star == "*":
+            open_positions = True
+        elif argument.star == "**":
+            open_keywords = open_keywords or not _is_literal_mapping(argument.value, named)
+        elif argument.keyword is not None:
+            named[argument.keyword.value] = argument.value
+            nodes[argument.keyword.value] = argument
+        else:
+            if not open_positions and position < len(signature):
+                named[signature[position]] = argument.value
+                nodes[signature[position]] = argument
+            else:
+                extra.append(argument.value)
+            position += 1
+    return Arguments(named, nodes, tuple(extra), open_positions, open_keywords)
+
+
+def _is_literal_mapping(expression: cst.BaseExpression, named: dict[str, cst.BaseExpression]) -> bool:
+    """Take over the items of ``**{"name": value}`` and ``**dict(name=value)``; False for anything less visible."""
+    if isinstance(expression, cst.Dict):
+        for element in expression.elements:
+            if not isinstance(element, cst.DictElement) or not isinstance(element.key, cst.SimpleString):
+                return False
+            key = element.key.evaluated_value
+            if isinstance(key, str):
+                named[key] = element.value
+        return True
+    return False
+
+
+def literal(expression: cst.CSTNode | None) -> bool | int | float | str | None:
+    """Return the Python value of a constant, None for ``None`` and for anything that is no constant."""
+    if isinstance(expression, cst.Name):
+        return {"True": True, "False": False}.get(expression.value)
+    if isinstance(expression, cst.Integer):
+        return expression.evaluated_value
+    if isinstance(expression, cst.Float):
+        return expression.evaluated_value
+    if isinstance(expression, (cst.SimpleString, cst.ConcatenatedString)):
+        text = expression.evaluated_value
+        return text if isinstance(text, str) else None
+    if isinstance(expression, cst.UnaryOperation) and isinstance(expression.operator, cst.Minus):
+        number = literal(expression.expression)
+        return -number if isinstance(number, (int, float)) else None
+    return None
+
+
+def is_none(expression: cst.CSTNode | None) -> bool:
+    """Return whether an expression is the constant ``None``."""
+    return isinstance(expression, cst.Name) and expression.value == "None"
+
+
+def method_call(node: cst.CSTNode | None, *names: str) -> cst.Attribute | None:
+    """Return the ``receiver.name`` of a method call by one of these names (any name if none is given)."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    return node.func if not names or node.func.attr.value in names else None
+
+
+def identifier(expression: cst.CSTNode) -> str:
+    """Return the last name in ``a.b.name``, ``name`` or ``name[i]``; "" for anything else."""
+    if isinstance(expression, cst.Name):
+        return expression.value
+    if isinstance(expression, cst.Attribute):
+        return expression.attr.value
+    if isinstance(expression, cst.Subscript):
+        return identifier(expression.value)
+    return ""
+
+
+def code(node: cst.CSTNode) -> str:
+    """Return the source text of a node."""
+    return cst.Module(body=()).code_for_node(node)
