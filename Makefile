@@ -40,7 +40,7 @@ test-torch: $(STAMP) ## Run what needs torch, with the torch that is installed o
 	$(BIN)/python -m pytest tests/torch --quiet
 
 rules: $(STAMP) ## Regenerate the pages under rules/
-	$(BIN)/python -m torchlint.dev rules
+	$(BIN)/python -m torchlint.dev pages
 
 pictures: $(STAMP) ## Export the pictures of the README from real runs
 	$(BIN)/python docs/pictures/make.py

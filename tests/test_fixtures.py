@@ -1,0 +1,141 @@
+"""Every rule against its fixtures, and every rule against everybody's fixtures.
+
+``fixtures/<rule-name>/`` holds
+
+* ``bad.py``: each line that is reported ends with ``# expect: TL201`` (several codes: ``# expect: TL201, TL202``; with
+  the safety of the fix: ``# expect: TL201[unsafe]``, ``[safe]``, ``[display]``, ``[none]``). The mark stands on the row
+  where the finding starts. The whole list of findings is compared: those of the default set and of the rule itself.
+* ``fixed.py``: the exact text that all fixes, unsafe ones included, make of ``bad.py`` (without its marks).
+* ``good.py``: near misses. Its own rule reports nothing; ``# silent: <id> - reason`` names the clause that each is about,
+  and every clause of ``rule.silences`` has one. Marks of other rules' findings are allowed.
+* ``edge_<what>.py``: more files like ``bad.py``, with ``fixed_<what>.py`` where the fix is of interest.
+* ``equivalence.py``: see ``tests/torch/test_equivalence.py``.
+
+Comments at the top of a file set options for it: ``# target-torch: 2.0``, ``# num-workers: 8``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from tests.fixture_files import (
+    FixtureFile,
+    every_file,
+    fixture_files,
+    folder,
+    guarded_clauses,
+    oldest_target,
+    seen,
+    switched_off,
+    without_marks,
+)
+from torchlint.engine.file import check_file
+from torchlint.engine.fix import fix_file
+from torchlint.finding import Safety
+from torchlint.registry import rules
+from torchlint.rule import Example, Rule
+from torchlint.settings import Settings
+from torchlint.source import source_from_text
+
+EVERY_RULE = pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.name)
+EVERY_FILE = pytest.mark.parametrize("fixture", every_file(), ids=str)
+MARKED = [file for file in fixture_files() if not file.path.name.startswith("fixed")]
+FIXED = [file for file in fixture_files() if file.path.name.startswith("fixed")]
+EXAMPLES = [(rule, example) for rule in rules() for example in rule.examples]
+
+
+@EVERY_RULE
+def test_folder_is_complete(rule: Rule) -> None:
+    needed = {"bad.py", "good.py"} | ({"fixed.py", "equivalence.py"} if set(rule.fixes) - {Safety.DISPLAY} else set())
+    assert needed <= {path.name for path in folder(rule).glob("*.py")}
+
+
+@pytest.mark.parametrize("fixture", MARKED, ids=str)
+def test_findings_are_those_marked(fixture: FixtureFile) -> None:
+    result = fixture.check()
+    assert not result.errors
+    assert seen(result.diagnostics, fixture.expected) == fixture.expected
+
+
+@pytest.mark.parametrize("fixture", fixture_files("bad.py"), ids=str)
+def test_bad_fires(fixture: FixtureFile) -> None:
+    assert fixture.rule
+    assert fixture.rule.code in {mark.code for mark in fixture.expected}
+
+
+@pytest.mark.parametrize("fixture", fixture_files("good.py"), ids=str)
+def test_good_is_silent(fixture: FixtureFile) -> None:
+    assert fixture.rule
+    assert fixture.rule.code not in {mark.code for mark in fixture.expected}
+    assert fixture.silent_ids == set(fixture.rule.silences)
+
+
+@pytest.mark.parametrize("fixture", FIXED, ids=str)
+def test_fix_gives_fixed(fixture: FixtureFile) -> None:
+    before = fixture.path.with_name(re.sub("^fixed$", "bad", re.sub("^fixed_", "edge_", fixture.path.stem)) + ".py")
+    assert FixtureFile(before, fixture.rule).fix() == fixture.text
+
+
+@pytest.mark.parametrize(
+    ("rule", "clause"),
+    [(rule, clause) for rule in rules() for clause in sorted(guarded_clauses(rule))],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_clause_is_needed(rule: Rule, clause: str) -> None:
+    good = FixtureFile(folder(rule) / "good.py", rule)
+    with switched_off(rule, clause):
+        assert good.check(chosen=[rule]).diagnostics, f"good.py is silent without {clause!r} too"
+
+
+@EVERY_FILE
+def test_no_rule_fails_on_any_file(fixture: FixtureFile) -> None:
+    assert not fixture.check(chosen=rules()).errors
+
+
+@EVERY_FILE
+def test_fixing_is_idempotent_and_parses(fixture: FixtureFile) -> None:
+    fixed = fixture.fix(chosen=rules())
+    ast.parse(fixed)
+    assert fixture.fix(fixed, chosen=rules()) == fixed
+
+
+@EVERY_FILE
+def test_suppression_silences_each_finding(fixture: FixtureFile) -> None:
+    found = fixture.check(chosen=rules()).diagnostics
+    lines = fixture.text.splitlines(keepends=True)
+    for diagnostic in found:
+        line = lines[diagnostic.noqa_row - 1]
+        bare = line.rstrip("\r\n")
+        lines[diagnostic.noqa_row - 1] = f"{bare}  # torchlint: ignore[{diagnostic.code}]{line[len(bare) :]}"
+    result = fixture.check("".join(lines), chosen=rules())
+    assert not result.diagnostics
+    assert result.suppressed == len(found)
+
+
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=lambda value: getattr(value, "name", "example"))
+def test_example_does_what_it_says(rule: Rule, example: Example) -> None:
+    source = source_from_text(example.bad, "example.py")
+    result = check_file(source, Settings(), [rule], oldest_target(rule))
+    assert [diagnostic.code for diagnostic in result.diagnostics] == [rule.code]
+    fixed = fix_file(source, Settings(), [rule], oldest_target(rule), unsafe=True).text
+    assert fixed == (example.good if example.good is not None else example.bad)
+
+
+@pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=lambda value: getattr(value, "name", "example"))
+def test_triggers_occur_in_example(rule: Rule, example: Example) -> None:
+    words = set(re.findall(r"\w+", example.bad))
+    assert all(group & words for group in rule.triggers.groups)
+
+
+@EVERY_RULE
+def test_fix_safeties_are_declared(rule: Rule) -> None:
+    fixtures = [file for file in MARKED if file.rule is rule]
+    found = {d.fix.safety for file in fixtures for d in file.check(chosen=[rule]).diagnostics if d.fix}
+    assert found == set(rule.fixes)
+
+
+def test_marks_are_taken_out() -> None:
+    assert without_marks("x = 1  # expect: TL201[safe], TL202\r\ny\n") == "x = 1\r\ny\n"
