@@ -1,0 +1,168 @@
+"""Running cases: original against fixed, equality first, then time."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchlint.harness.case import Case, Quantity
+from torchlint.harness.devices import Environment
+from torchlint.harness.equality import Equality, Outputs, allow_for_noise, compare
+from torchlint.harness.errors import ProgramFailed
+from torchlint.harness.intervals import Interval, ratio_interval
+from torchlint.harness.measure import Cost, Plan, Timing, measure
+from torchlint.harness.processes import Launcher, Program, missing, survey
+from torchlint.harness.program import BY_FIXER, FixedProgram, Fixer, fixed_program
+from torchlint.harness.verdict import Verdict, judge
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """All that is known about one case on one device."""
+
+    code: str
+    name: str
+    title: str
+    digest: str
+    """Of both programs' texts: a result belongs to them."""
+
+    origin: str
+    """Who fixed the program: torchlint, or a hand."""
+
+    verdict: Verdict
+    reason: str
+    equality: Equality | None
+    quantity: Quantity
+    interval: Interval | None
+    """Of the quantity: more than 1 is a gain. None where the device cannot show it."""
+
+    rounds: tuple[float, ...] = ()
+    time_interval: Interval | None = None
+    original: Cost | None = None
+    fixed: Cost | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A device that is ready for measurements."""
+
+    device: str
+    environment: Environment
+    launcher: Launcher
+    plan: Plan
+    fixer: Fixer
+    folder: Path
+
+    @staticmethod
+    def prepare(device: str, threads: int, plan: Plan, fixer: Fixer, folder: Path) -> Bench:
+        """Return a bench for a device.
+
+        Raises:
+            HarnessError: there is no torch or no such device.
+        """
+        launcher, resolved, environment = survey(folder, device, threads)
+        return Bench(resolved, environment, launcher, plan, fixer, folder)
+
+    def run(self, case: Case, tick: Callable[[], None] = lambda: None) -> CaseResult:
+        """Return the result of one case; whatever the programs do, it is a verdict."""
+        began = time.perf_counter()
+        fixed = fixed_program(case, self.fixer)
+        if fixed is None:
+            return _unmeasured(case, case.source, BY_FIXER, f"torchlint has no fix for {case.code} in its program", None)
+        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
+            result = self._compare(case, fixed, Path(scratch), tick)
+        return _with_seconds(result, time.perf_counter() - began)
+
+    def _compare(self, case: Case, fixed: FixedProgram, scratch: Path, tick: Callable[[], None]) -> CaseResult:
+        reason = missing(scratch, self.launcher, [case.needs], self.device)[case.needs]
+        try:
+            equality = self.equality(case, fixed.text, scratch)
+        except ProgramFailed as error:
+            return _unmeasured(case, fixed.text, fixed.origin, f"the original program fails: {error}", None)
+        if not equality.holds:
+            return _unmeasured(case, fixed.text, fixed.origin, equality.detail, equality, Verdict.DIFFERENT)
+        if reason:
+            return _unmeasured(case, fixed.text, fixed.origin, reason, equality)
+        try:
+            timing = measure(case.source, fixed.text, self.device, self.launcher, self.plan, scratch, tick)
+        except ProgramFailed as error:
+            return _unmeasured(case, fixed.text, fixed.origin, f"the program failed: {error}", equality)
+        return _judged(case, fixed, equality, timing)
+
+    def equality(self, case: Case, fixed: str, scratch: Path) -> Equality:
+        """Return whether both programs compute the same; a fixed program that fails does not."""
+        original = self._outputs(case, case.source, scratch / "first")
+        try:
+            outputs = self._outputs(case, fixed, scratch / "second")
+        except ProgramFailed as error:
+            return Equality(case.criterion, False, f"the fixed program fails: {error}")
+        found = compare(original, outputs, case.criterion, case.tolerance)
+        if found.holds:
+            return found
+        again = self._outputs(case, case.source, scratch / "again")
+        return allow_for_noise(found, original, again, outputs)
+
+    def _outputs(self, case: Case, text: str, folder: Path) -> Outputs:
+        with Program(folder, self.launcher, text, self.device, self.plan.timeout) as program:
+            return program.outputs(case.compared_steps)
+
+
+def digest(original: str, fixed: str) -> str:
+    """Return the digest of a pair of programs."""
+    return hashlib.sha256(f"{original}\0{fixed}".encode()).hexdigest()[:16]
+
+
+def _judged(case: Case, fixed: FixedProgram, equality: Equality, timing: Timing) -> CaseResult:
+    time_interval = ratio_interval(timing.time_ratios)
+    memory = ratio_interval(timing.memory_ratios) if timing.memory_ratios else None
+    verdict, reason = judge(case.quantity, time_interval, memory)
+    by_memory = case.quantity is Quantity.MEMORY
+    return CaseResult(
+        code=case.code,
+        name=case.name,
+        title=case.title,
+        digest=digest(case.source, fixed.text),
+        origin=fixed.origin,
+        verdict=verdict,
+        reason=reason,
+        equality=equality,
+        quantity=case.quantity,
+        interval=memory if by_memory else time_interval,
+        rounds=timing.memory_ratios if by_memory else timing.time_ratios,
+        time_interval=time_interval,
+        original=timing.original,
+        fixed=timing.fixed,
+    )
+
+
+def _unmeasured(
+    case: Case,
+    fixed: str,
+    origin: str,
+    reason: str,
+    equality: Equality | None,
+    verdict: Verdict = Verdict.NOT_MEASURABLE,
+) -> CaseResult:
+    pair = digest(case.source, fixed)
+    quantity = case.quantity
+    return CaseResult(case.code, case.name, case.title, pair, origin, verdict, reason, equality, quantity, None)
+
+
+def _with_seconds(result: CaseResult, seconds: float) -> CaseResult:
+    return dataclasses.replace(result, seconds=seconds)
+
+
+def select(found: Sequence[Case], wanted: Sequence[str]) -> tuple[list[Case], list[str]]:
+    """Return the cases with these codes, prefixes of codes or names, and the words that match none."""
+    chosen = [case for case in found if not wanted or any(_matches(case, word) for word in wanted)]
+    return chosen, [word for word in wanted if not any(_matches(case, word) for case in found)]
+
+
+def _matches(case: Case, word: str) -> bool:
+    return case.code.startswith(word.upper()) or case.name == word.lower()

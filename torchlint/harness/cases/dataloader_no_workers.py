@@ -1,0 +1,72 @@
+"""A CNN is trained on compressed images that are decoded, cropped, flipped and jittered one by one."""
+
+import random
+import zlib
+from types import SimpleNamespace
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+CASE = {
+    "code": "TL101",
+    "equal": "distribution",
+    "why": "augmentation draws from the random generator of each worker instead of the main process's",
+    "needs": "two-cores",
+    "compared_steps": 26,
+}
+
+IMAGES, SIZE, CROP, BATCH = 256, 96, 64, 32
+
+
+class CompressedImages(Dataset):
+    """Images that lie compressed in files, and are decoded when they are asked for."""
+
+    def __init__(self, count):
+        shade = torch.linspace(0, 255, SIZE).view(1, SIZE, 1) * torch.rand(3, SIZE, SIZE)
+        self.files = [zlib.compress(bytes(shade.add(i).to(torch.uint8).flatten().tolist()), 6) for i in range(count)]
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        pixels = bytearray(zlib.decompress(self.files[index]))
+        image = torch.frombuffer(pixels, dtype=torch.uint8).view(3, SIZE, SIZE).float() / 255
+        top, left = (random.randrange(SIZE - CROP) for _ in range(2))
+        image = image[:, top : top + CROP, left : left + CROP]
+        if random.random() < 0.5:
+            image = image.flip(-1)
+        blurred = F.avg_pool2d(image, 5, stride=1, padding=2)
+        sharpness, brightness, contrast = 1 + torch.randn(3) * 0.2
+        image = (blurred + sharpness * (image - blurred)) * brightness
+        image = (image - image.mean()) * contrast + image.mean()
+        return image.clamp(0, 1), index % 10
+
+
+def setup(device):
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 3, stride=4, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(32, 10),
+    ).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    loader = DataLoader(CompressedImages(IMAGES), batch_size=BATCH, shuffle=True)
+    return SimpleNamespace(model=model, optimizer=optimizer, loader=loader, device=device)
+
+
+def step(state):
+    """Train for one epoch."""
+    means, deviations = [], []
+    for images, labels in state.loader:
+        means.append(images.mean(dim=(1, 2, 3)))
+        deviations.append(images.std(dim=(1, 2, 3)))
+        loss = F.cross_entropy(state.model(images.to(state.device)), labels.to(state.device))
+        state.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        state.optimizer.step()
+    return {"mean": torch.cat(means), "deviation": torch.cat(deviations)}

@@ -1,0 +1,197 @@
+"""Devices behind one face: synchronise, time, peak memory; CUDA and ROCm, CPU, and what torch.accelerator knows.
+
+Every function imports torch when it is called, never before: the parent process stays free of it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torchlint.harness.errors import HarnessError
+
+OLDEST_TORCH = (2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where a measurement was taken; no host name, nothing personal."""
+
+    device: str
+    """The model of the device: "NVIDIA H100 80GB HBM3", "AMD EPYC"."""
+
+    kind: str
+    """torch's device type: cpu, cuda, mps, xpu."""
+
+    devices: int
+    """How many devices of this kind there are."""
+
+    driver: str
+    torch: str
+    python: str
+    cpu: str
+    threads: int
+    system: str
+    date: str
+
+
+def import_torch() -> Any:
+    """Return the torch module.
+
+    Raises:
+        HarnessError: torch is missing or too old.
+    """
+    try:
+        torch: Any = importlib.import_module("torch")
+    except ImportError as error:
+        raise HarnessError(f"measuring needs torch in this Python environment ({error}); install it and repeat") from error
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < OLDEST_TORCH:
+        raise HarnessError(f"measuring needs torch 2.4 or newer, this is {torch.__version__}")
+    return torch
+
+
+def resolve(name: str) -> str:
+    """Return the name of a device that exists: ``auto`` is the first accelerator, or else the CPU.
+
+    Raises:
+        HarnessError: there is no such device.
+    """
+    torch = import_torch()
+    if name == "auto":
+        return _accelerator(torch) or "cpu"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, ImportError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise HarnessError(f"there is no device {name!r} here ({reason}); --device cpu always works") from error
+    return str(device)
+
+
+def _accelerator(torch: Any) -> str:
+    if torch.cuda.is_available():
+        return "cuda"
+    if hasattr(torch, "accelerator") and torch.accelerator.is_available():
+        return str(torch.accelerator.current_accelerator().type)
+    if torch.backends.mps.is_available():
+        return "mps"
+    return "xpu" if hasattr(torch, "xpu") and torch.xpu.is_available() else ""
+
+
+def describe(device: str) -> Environment:
+    """Return the environment around a device that exists."""
+    torch = import_torch()
+    kind = torch.device(device).type
+    cpu = _cpu_model()
+    name, count, driver = cpu, 1, ""
+    if kind == "cuda":
+        name, count = torch.cuda.get_device_name(device), torch.cuda.device_count()
+        driver = _cuda_driver(torch)
+    elif kind == "xpu":
+        name, count = torch.xpu.get_device_name(device), torch.xpu.device_count()
+    elif kind == "mps":
+        name, driver = f"{cpu} GPU", f"macOS {platform.mac_ver()[0]}"
+    return Environment(
+        device=name,
+        kind=kind,
+        devices=count,
+        driver=driver,
+        torch=torch.__version__,
+        python=platform.python_version(),
+        cpu=cpu,
+        threads=torch.get_num_threads(),
+        system=f"{platform.system()} {platform.machine()}",
+        date=datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+    )
+
+
+def _cuda_driver(torch: Any) -> str:
+    runtime = f"ROCm {torch.version.hip}" if torch.version.hip else f"CUDA {torch.version.cuda}"
+    version = Path("/sys/module/nvidia/version")
+    return f"{version.read_text().strip()}, {runtime}" if version.is_file() else runtime
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def synchronizer(device: str) -> Callable[[], None]:
+    """Return a function that waits until the device has done all that it was asked."""
+    torch = import_torch()
+    kind = torch.device(device).type
+    if kind == "cpu":
+        return lambda: None
+    if kind == "cuda":
+        return lambda: torch.cuda.synchronize(device)
+    module = getattr(torch, kind, None)
+    if module is not None and hasattr(module, "synchronize"):
+        return lambda: module.synchronize()
+    return lambda: torch.accelerator.synchronize()
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """The time of one block of steps, in seconds."""
+
+    host: float
+    """By the host's monotonic clock, from one synchronised moment to another."""
+
+    device: float | None
+    """By CUDA events; None where there are none."""
+
+
+def stopwatch(device: str) -> Callable[[Callable[[], None]], Elapsed]:
+    """Return a function that runs another between two synchronisations and times it."""
+    torch = import_torch()
+    synchronize = synchronizer(device)
+    with_events = torch.device(device).type == "cuda"
+
+    def timed(work: Callable[[], None]) -> Elapsed:
+        synchronize()
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2)) if with_events else (None, None)
+        start = time.perf_counter()
+        if first is not None:
+            first.record()
+        work()
+        if last is not None:
+            last.record()
+        synchronize()
+        host = time.perf_counter() - start
+        return Elapsed(host, first.elapsed_time(last) / 1000 if first is not None else None)
+
+    return timed
+
+
+def missing(needs: str, device: str) -> str:
+    """Return why a program cannot show its effect on this device, or nothing if it can."""
+    torch = import_torch()
+    kind = torch.device(device).type
+    if needs == "accelerator" and kind == "cpu":
+        return "it takes an accelerator, and this is the CPU"
+    if needs == "pinned-memory" and kind != "cuda":
+        return f"only CUDA and ROCm devices copy from pinned memory, and this is {kind}"
+    if needs == "cudnn" and not (kind == "cuda" and torch.backends.cudnn.is_available()):
+        return f"cuDNN runs on CUDA devices only, and this is {kind}"
+    if needs == "two-cuda-devices" and not (kind == "cuda" and torch.cuda.device_count() > 1):
+        return f"it takes two CUDA devices, and here {_count(torch)}"
+    if needs == "two-cores" and (os.cpu_count() or 1) < 2:
+        return "worker processes take a second core, and here is one"
+    return ""
+
+
+def _count(torch: Any) -> str:
+    count = torch.cuda.device_count()
+    return {0: "is none", 1: "is one"}.get(count, f"are {count}, but another device was asked for")

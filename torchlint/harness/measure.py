@@ -1,0 +1,138 @@
+"""Timing two programs against each other: own processes, A B A B, round after round."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchlint.harness.counters import Counters
+from torchlint.harness.intervals import outliers, round_ratio
+from torchlint.harness.processes import Launcher, Program, settle
+
+_WARM_STEPS = 3
+_HARD_LIMIT = 4.0
+"""A single answer may take this many times the budget of the case before the program counts as hung."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much to measure."""
+
+    rounds: int = 8
+    budget: float = 45.0
+    """Seconds for a case, all rounds together; a step that is longer than its share is still run once a round."""
+
+    block: float = 0.06
+    """Seconds that a block of steps takes at least, far above the clock's resolution and the cost of asking."""
+
+    warm: float = 0.3
+    """Seconds of warm-up for each process, and three steps at least."""
+
+    most_pairs: int = 40
+    """So many pairs of blocks are enough for a round."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds after which a program that does not answer is given up."""
+        return max(60.0, self.budget * _HARD_LIMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one variant costs."""
+
+    step_ms: float
+    """Median over all blocks, by the host's clock."""
+
+    device_ms: float | None
+    """Median over all blocks, by CUDA events."""
+
+    blocks: int
+    outliers: int
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Original against fixed."""
+
+    time_ratios: tuple[float, ...]
+    """Of each round: time of the original over time of the fixed, so more than 1 is a gain."""
+
+    memory_ratios: tuple[float, ...]
+    """Of each round: peak memory of the original over that of the fixed; empty where it is not known."""
+
+    original: Cost
+    fixed: Cost
+
+
+@dataclass(slots=True)
+class _Variant:
+    text: str
+    host: list[float]
+    device: list[float]
+    counters: list[Counters]
+
+    def cost(self) -> Cost:
+        device = statistics.median(self.device) * 1000 if self.device else None
+        host = statistics.median(self.host) * 1000
+        return Cost(host, device, len(self.host), outliers(self.host), self.counters[0])
+
+
+def measure(
+    original: str, fixed: str, device: str, launcher: Launcher, plan: Plan, folder: Path, tick: Callable[[], None]
+) -> Timing:
+    """Return the timing of two programs; ``tick`` is called after each round.
+
+    Raises:
+        ProgramFailed: a program failed or hung.
+    """
+    one, two = _Variant(original, [], [], []), _Variant(fixed, [], [], [])
+    deadline = time.perf_counter() + plan.budget
+    ratios: list[float] = []
+    for number in range(plan.rounds):
+        share = (deadline - time.perf_counter()) / (plan.rounds - number)
+        pairs = _round(one, two, device, launcher, plan, folder, share, swapped=number % 2 == 1)
+        ratios.append(round_ratio(one.host[-pairs:], two.host[-pairs:]))
+        tick()
+    peaks = [(a.peak_bytes, b.peak_bytes) for a, b in zip(one.counters, two.counters)]
+    memory = tuple(a / b for a, b in peaks if a and b)
+    return Timing(tuple(ratios), memory if len(memory) == plan.rounds else (), one.cost(), two.cost())
+
+
+def _round(
+    one: _Variant,
+    two: _Variant,
+    device: str,
+    launcher: Launcher,
+    plan: Plan,
+    folder: Path,
+    share: float,
+    *,
+    swapped: bool,
+) -> int:
+    """Run one round in two fresh processes and return how many pairs of blocks it took."""
+    began = time.perf_counter()
+    with (
+        Program(folder / "original", launcher, one.text, device, plan.timeout) as a,
+        Program(folder / "fixed", launcher, two.text, device, plan.timeout) as b,
+    ):
+        slowest = max(program.warm(plan.warm, _WARM_STEPS) for program in (a, b))
+        steps = max(1, math.ceil(plan.block / slowest))
+        left = share - (time.perf_counter() - began)
+        pairs = min(plan.most_pairs, max(1, int(left / (2 * steps * slowest))))
+        order = ((b, two), (a, one)) if swapped else ((a, one), (b, two))
+        for _ in range(pairs):
+            for program, variant in order:
+                settle()
+                elapsed = program.block(steps)
+                variant.host.append(elapsed.host / steps)
+                if elapsed.device is not None:
+                    variant.device.append(elapsed.device / steps)
+        for program, variant in order:
+            variant.counters.append(program.count())
+    return pairs

@@ -1,0 +1,184 @@
+"""The parent's side of worker processes: start, ask, time out, end them with all that they have started."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Protocol
+
+from torchlint.harness.counters import Counters
+from torchlint.harness.devices import Elapsed, Environment
+from torchlint.harness.errors import HarnessError, ProgramFailed
+from torchlint.harness.outputs import Leaf
+from torchlint.harness.worker import PROGRAM, serve
+
+_LOG_TAIL = 2000
+_START = 300.0
+"""Seconds that the first import of torch may take on a slow disk."""
+
+
+class _Process(Protocol):
+    pid: int | None
+    exitcode: int | None
+
+    def start(self) -> None: ...
+    def join(self, timeout: float | None = None) -> None: ...
+    def is_alive(self) -> bool: ...
+    def kill(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """How worker processes come to be, and with how many threads torch computes in them."""
+
+    method: str
+    threads: int
+
+    def context(self) -> Any:
+        """Return the multiprocessing context; a server that has imported torch makes a start cheap."""
+        context = multiprocessing.get_context(self.method)
+        if self.method == "forkserver":
+            context.set_forkserver_preload(["torch", "torch._dynamo", "torchlint.harness.worker"])
+        return context
+
+
+class Worker:
+    """One worker process. Close it, or use it as a context manager."""
+
+    def __init__(self, folder: Path, launcher: Launcher) -> None:
+        """Start a process whose program lies in the folder."""
+        self._log = folder / "log"
+        context = launcher.context()
+        self._connection: Connection
+        self._connection, theirs = context.Pipe()
+        self._process: _Process = context.Process(target=serve, args=(theirs, str(self._log), launcher.threads))
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ask(self, name: str, *arguments: Any, timeout: float) -> Any:
+        """Return the worker's answer.
+
+        Raises:
+            ProgramFailed: the program raised, died, or did not answer in time.
+            HarnessError: what was asked cannot be had on this machine.
+        """
+        try:
+            self._connection.send((name, arguments))
+            if not self._connection.poll(timeout):
+                raise ProgramFailed(f"no answer within {timeout:.0f} s", self._tail())
+            kind, answer = self._connection.recv()
+        except (EOFError, ConnectionError, BrokenPipeError) as error:
+            self._process.join(5)
+            raise ProgramFailed(f"the process died (exit code {self._process.exitcode})", self._tail()) from error
+        if kind == "refused":
+            raise HarnessError(answer)
+        if kind == "failed":
+            message, details = answer
+            raise ProgramFailed(message, details)
+        return answer
+
+    def close(self) -> None:
+        """End the process and everything in its process group."""
+        with contextlib.suppress(OSError):
+            self._connection.close()
+        self._process.join(0.5)
+        _kill_group(self._process.pid)
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join(5)
+
+    def _tail(self) -> str:
+        return self._log.read_text(errors="replace")[-_LOG_TAIL:] if self._log.exists() else ""
+
+
+class Program(Worker):
+    """A worker with a program that has been set up."""
+
+    def __init__(self, folder: Path, launcher: Launcher, text: str, device: str, timeout: float) -> None:
+        """Write the program to the folder, start its process and set it up.
+
+        Raises:
+            ProgramFailed: the program's ``setup`` failed.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{PROGRAM}.py").write_text(text, encoding="utf-8")
+        super().__init__(folder, launcher)
+        self._timeout = timeout
+        try:
+            self.ask("setup", str(folder), device, timeout=timeout)
+        except BaseException:
+            self.close()
+            raise
+
+    def outputs(self, steps: int) -> list[list[Leaf]]:
+        """Return the outputs of the next steps."""
+        found: list[list[Leaf]] = self.ask("outputs", steps, timeout=self._timeout)
+        return found
+
+    def warm(self, seconds: float, least: int) -> float:
+        """Warm the program up and return about how long a step takes, in seconds."""
+        return float(self.ask("warm", seconds, least, timeout=self._timeout))
+
+    def block(self, steps: int) -> Elapsed:
+        """Return how long so many steps take together."""
+        elapsed: Elapsed = self.ask("block", steps, timeout=self._timeout)
+        return elapsed
+
+    def count(self) -> Counters:
+        """Return the counters of one step."""
+        counters: Counters = self.ask("count", timeout=self._timeout)
+        return counters
+
+    def close(self) -> None:
+        """Let the program close what it has started, then end the process."""
+        with contextlib.suppress(HarnessError, OSError):
+            self.ask("close", timeout=2)
+        super().close()
+
+
+def survey(folder: Path, device: str, threads: int) -> tuple[Launcher, str, Environment]:
+    """Return how to start workers, the resolved device, and the environment around it.
+
+    Raises:
+        HarnessError: torch is missing, or there is no such device.
+    """
+    launcher = Launcher("forkserver" if sys.platform.startswith("linux") else "spawn", threads)
+    with Worker(folder, launcher) as worker:
+        if not worker.ask("survives_fork", timeout=_START):
+            launcher = Launcher("spawn", threads)
+    with Worker(folder, launcher) as worker:
+        resolved: str = worker.ask("resolve", device, timeout=_START)
+        found: Environment = worker.ask("describe", resolved, timeout=_START)
+    return launcher, resolved, found
+
+
+def missing(folder: Path, launcher: Launcher, needs: Sequence[str], device: str) -> dict[str, str]:
+    """Return for each need why the device does not meet it; empty where it does."""
+    with Worker(folder, launcher) as worker:
+        return {need: worker.ask("missing", need, device, timeout=_START) for need in needs}
+
+
+def _kill_group(pid: int | None) -> None:
+    if pid is None or not hasattr(os, "killpg"):
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def settle() -> None:
+    """Wait until the threads of a program that has just worked have stopped spinning."""
+    time.sleep(0.004)

@@ -1,0 +1,147 @@
+"""The process of one program: loads it, runs its steps when told to, and answers with plain data."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.util
+import os
+import random
+import sys
+import time
+import traceback
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torchlint.harness.counters import Counters, count
+from torchlint.harness.devices import Elapsed, describe, import_torch, missing, resolve, stopwatch, synchronizer
+from torchlint.harness.errors import HarnessError
+from torchlint.harness.outputs import Leaf, flatten
+
+PROGRAM = "torchlint_program"
+"""The module name of every program, so that both variants are alike in all but their text."""
+
+_SEED = 20
+
+
+@dataclass(slots=True)
+class _Session:
+    """One program in its process, after ``setup``."""
+
+    device: str
+    module: ModuleType
+    state: Any
+    watch: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.watch = stopwatch(self.device)
+
+    def step(self) -> Any:
+        return self.module.step(self.state)
+
+    def steps(self, count: int) -> None:
+        for _ in range(count):
+            self.module.step(self.state)
+
+    def outputs(self, count: int) -> list[list[Leaf]]:
+        return [list(flatten(self.step())) for _ in range(count)]
+
+    def warm(self, seconds: float, least: int) -> float:
+        """Run steps until they have taken so long and are so many; return the seconds of the quickest one."""
+        began, quickest, done = time.perf_counter(), float("inf"), 0
+        while done < least or time.perf_counter() - began < seconds:
+            quickest = min(quickest, self.watch(self.step).host)
+            done += 1
+        gc.collect()
+        return quickest
+
+    def block(self, count: int) -> Elapsed:
+        elapsed: Elapsed = self.watch(lambda: self.steps(count))
+        return elapsed
+
+    def count(self) -> Counters:
+        self.step()
+        return count(self.step, self.state, self.device, str(self.module.__file__))
+
+    def close(self) -> None:
+        """Let the program end what it has started; most have nothing to end."""
+        if hasattr(self.module, "close"):
+            self.module.close(self.state)
+
+
+def serve(connection: Connection, log: str, threads: int) -> None:
+    """Answer requests until the other end hangs up; what the program prints goes to the log."""
+    _detach(log)
+    _limit_threads(threads)
+    session: _Session | None = None
+    while True:
+        try:
+            name, arguments = connection.recv()
+        except (EOFError, OSError):
+            break
+        try:
+            if name == "setup":
+                session = _set_up(*arguments)
+                answer: Any = None
+            elif name in _QUESTIONS:
+                answer = _QUESTIONS[name](*arguments)
+            else:
+                answer = getattr(session, name)(*arguments)
+            connection.send(("done", answer))
+        except HarnessError as error:
+            connection.send(("refused", str(error)))
+        except BaseException as error:  # noqa: BLE001 - whatever a program raises is a result
+            message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+            connection.send(("failed", (message, traceback.format_exc())))
+    connection.close()
+
+
+def survives_fork() -> bool:
+    """Return whether CUDA can be used in this process: not where it was used before the fork."""
+    return not import_torch().cuda._is_in_bad_fork()
+
+
+_QUESTIONS = {"describe": describe, "missing": missing, "resolve": resolve, "survives_fork": survives_fork}
+
+
+def _limit_threads(threads: int) -> None:
+    if threads:
+        with contextlib.suppress(HarnessError):
+            import_torch().set_num_threads(threads)
+
+
+def _set_up(folder: str, device: str) -> _Session:
+    torch = import_torch()
+    sys.path.insert(0, folder)
+    path = Path(folder) / f"{PROGRAM}.py"
+    spec = importlib.util.spec_from_file_location(PROGRAM, path)
+    if spec is None or spec.loader is None:
+        raise HarnessError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[PROGRAM] = module
+    random.seed(_SEED)
+    torch.manual_seed(_SEED)
+    _seed_numpy()
+    spec.loader.exec_module(module)
+    session = _Session(device, module, module.setup(device))
+    synchronizer(device)()
+    return session
+
+
+def _seed_numpy() -> None:
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(_SEED)
+
+
+def _detach(log: str) -> None:
+    """Leave the terminal: own process group, no output; Ctrl-C is the parent's to handle."""
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)
+    sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for descriptor in (1, 2):
+        os.dup2(sink, descriptor)
+    os.close(sink)
