@@ -70,9 +70,7 @@ class FixtureFile:
             if mark := _MARK.search(line):
                 findings = [_EXPECTED.fullmatch(part.strip()) for part in mark["findings"].split(",")]
                 if not all(findings):
-                    raise AssertionError(
-                        f"{self}:{row}: a mark reads `# expect: TL201` or `# expect: TL201[unsafe], TL301`"
-                    )
+                    raise AssertionError(f"{self}:{row}: write `# expect: TL201` or `# expect: TL201[safe], TL301`")
                 found += [Expected(row, part["code"], part["safety"]) for part in findings if part]
         return sorted(found, key=lambda expected: (expected.row, expected.code))
 

@@ -6,8 +6,8 @@
   the safety of the fix: ``# expect: TL201[unsafe]``, ``[safe]``, ``[display]``, ``[none]``). The mark stands on the row
   where the finding starts. The whole list of findings is compared: those of the default set and of the rule itself.
 * ``fixed.py``: the exact text that all fixes, unsafe ones included, make of ``bad.py`` (without its marks).
-* ``good.py``: near misses. Its own rule reports nothing; ``# silent: <id> - reason`` names the clause that each is about,
-  and every clause of ``rule.silences`` has one. Marks of other rules' findings are allowed.
+* ``good.py``: near misses. Its own rule reports nothing; ``# silent: <id> - reason`` names the clause of each, and
+  every clause of ``rule.silences`` has one. Marks of other rules' findings are allowed.
 * ``edge_<what>.py``: more files like ``bad.py``, with ``fixed_<what>.py`` where the fix is of interest.
 * ``equivalence.py``: see ``tests/torch/test_equivalence.py``.
 
