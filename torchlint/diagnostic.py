@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from torchlint.finding import Safety
+from torchlint.safety import Safety
 
 
 class Severity(str, Enum):

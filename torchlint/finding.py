@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import libcst as cst
 
 from torchlint.edits.operations import Edit
+from torchlint.safety import Safety
 from torchlint.semantics.evidence import Evidence
 
-
-class Safety(str, Enum):
-    """How far a fix can be trusted, in the words of Ruff's applicability."""
-
-    SAFE = "safe"
-    """A run that succeeded before computes the same values after; nothing outside the file can notice."""
-
-    UNSAFE = "unsafe"
-    """Right in almost every program, but an observable contract can change."""
-
-    DISPLAY = "display"
-    """Shown, never applied."""
+__all__ = ["Finding", "Fix", "Safety"]
 
 
 @dataclass(frozen=True, slots=True)
