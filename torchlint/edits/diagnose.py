@@ -36,7 +36,8 @@ class Diagnoser:
         self._source = parsed.source
         self._locator = Locator(parsed, parent)
         self._settings = settings
-        self._fixes = FixMaker(self._locator, parsed.source.path, settings)
+        self.original = Original(parsed.source.text)
+        self._fixes = FixMaker(self._locator, self.original, parsed.source.path, settings)
 
     def diagnose(self, rule: Rule, finding: Finding) -> Diagnostic:
         """Return the diagnostic of one finding.
@@ -115,7 +116,7 @@ def diagnose(
     diagnoser = Diagnoser(parsed, parent, settings)
     diagnostics = [diagnoser.diagnose(rule, finding) for rule, finding in found]
     fixes = list(dict.fromkeys(d.fix for d in diagnostics if d.fix))
-    broken = set(fixes) - _sound(Original(parsed.source.text), fixes) if fixes else set()
+    broken = set(fixes) - _sound(diagnoser.original, fixes) if fixes else set()
     return [replace(d, fix=None) if d.fix in broken else d for d in diagnostics]
 
 

@@ -1,9 +1,8 @@
-"""Imports that a fix needs, and imports that it leaves without use."""
+"""Imports that a fix needs."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 
 import libcst as cst
@@ -12,10 +11,6 @@ from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.errors import RenderError
 from torchlint.edits.locate import Locator
 from torchlint.edits.operations import AddImport
-from torchlint.edits.text import apply_edits, is_word, next_line
-
-_HARMLESS = frozenset({"torch", "torchvision", "torchaudio", "numpy"}) | sys.stdlib_module_names
-"""Modules that nobody imports for what importing them does."""
 
 
 def add_import(locator: Locator, wanted: AddImport) -> list[TextEdit]:
@@ -111,74 +106,3 @@ def _header_end(locator: Locator) -> int:
     if isinstance(first, (cst.FunctionDef, cst.ClassDef)) and first.decorators:
         return locator.syntactic(first.decorators[0], first).start
     return locator.syntactic(first).start
-
-
-def orphaned_imports(locator: Locator, edits: tuple[TextEdit, ...], path: str) -> list[TextEdit]:
-    """Return the edits that remove imports of which these edits remove the last use.
-
-    An import stays if its name occurs anywhere else, be it in a comment or a string, in ``__init__.py``, and if its
-    module may be imported for its side effects.
-    """
-    if path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
-        return []
-    removed = " ".join(locator.text[edit.range.start : edit.range.end] for edit in edits)
-    # A trimmed edit can cut a word in two: look at the whole words around each edit.
-    words = set(re.findall(r"\w+", removed)) | {_word_at(locator.text, e.range.start) for e in edits}
-    found: list[TextEdit] = []
-    for statement in _module_imports(locator.module):
-        for alias in _aliases(statement):
-            name = _bound_name(alias)
-            if name in words and _is_harmless(statement, alias):
-                found += _removal(locator, statement, alias, name, edits)
-    return found
-
-
-def _word_at(text: str, offset: int) -> str:
-    start = end = offset
-    while start and is_word(text[start - 1]):
-        start -= 1
-    while end < len(text) and is_word(text[end]):
-        end += 1
-    return text[start:end]
-
-
-def _is_harmless(statement: cst.Import | cst.ImportFrom, alias: cst.ImportAlias) -> bool:
-    if isinstance(statement, cst.Import):
-        return alias.evaluated_name.partition(".")[0] in _HARMLESS
-    if statement.relative or statement.module is None:
-        return False
-    module = cst.helpers.get_full_name_for_node(statement.module) or ""
-    return module.partition(".")[0] in _HARMLESS
-
-
-def _removal(
-    locator: Locator,
-    statement: cst.Import | cst.ImportFrom,
-    alias: cst.ImportAlias,
-    name: str,
-    edits: tuple[TextEdit, ...],
-) -> list[TextEdit]:
-    place = locator.syntactic(statement)
-    if any(edit.range.start < place.end and edit.range.end > place.start for edit in edits):
-        return []
-    masked = TextEdit(place, "")
-    rest = apply_edits(locator.text, tuple(sorted((*edits, masked), key=lambda edit: edit.range)))
-    if re.search(rf"\b{re.escape(name)}\b", rest):
-        return []
-    aliases = _aliases(statement)
-    if len(aliases) > 1:
-        return [_without_alias(locator, statement, aliases, alias)]
-    line = locator.parent(statement)
-    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1 or line.trailing_whitespace.comment:
-        return []
-    return [TextEdit(Range(place.start, next_line(locator.text, place.end)), "")]
-
-
-def _without_alias(
-    locator: Locator, statement: cst.CSTNode, aliases: tuple[cst.ImportAlias, ...], alias: cst.ImportAlias
-) -> TextEdit:
-    index = next(i for i, other in enumerate(aliases) if other is alias)
-    places = [locator.syntactic(other, statement) for other in aliases]
-    if index + 1 < len(places):
-        return TextEdit(Range(places[index].start, places[index + 1].start), "")
-    return TextEdit(Range(places[index - 1].end, places[index].end), "")

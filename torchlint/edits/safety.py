@@ -8,10 +8,11 @@ from typing import Protocol
 
 from torchlint.diagnostic import TextEdit, TextFix
 from torchlint.edits.errors import RenderError
-from torchlint.edits.imports import orphaned_imports
 from torchlint.edits.locate import LocateError, Locator
+from torchlint.edits.orphans import orphaned_imports
 from torchlint.edits.render import render
 from torchlint.edits.text import comments, merged
+from torchlint.edits.verify import Original
 from torchlint.finding import Fix, Safety
 from torchlint.rule import Rule
 from torchlint.semantics.evidence import Evidence
@@ -45,6 +46,7 @@ class FixMaker:
     """Makes the text fixes of one file; whether the results parse is for `plan.without_broken` to say."""
 
     locator: Locator
+    original: Original
     path: str
     settings: FixSettings
 
@@ -54,10 +56,9 @@ class FixMaker:
             return None
         try:
             edits = render(self.locator, fix.edits)
-            orphaned = orphaned_imports(self.locator, edits, self.path)
         except (RenderError, LocateError):
             return None
-        edits = merged([*edits, *orphaned]) or ()
+        edits = merged([*edits, *orphaned_imports(self.original, self.path, edits)]) or ()
         if not edits:
             return None
         safety, why = self._safety(rule, fix, edits)

@@ -124,6 +124,23 @@ class Shift:
         return Range(start, start + len(self._edits[index].content))
 
 
+class Rows:
+    """Turns the rows (from 1) and UTF-8 columns (from 0) of Python's own parser into offsets."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = list(io.StringIO(text, newline=""))
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line))
+
+    def offset(self, row: int, column: int) -> int:
+        """Return the offset of a place."""
+        line = self._lines[row - 1] if row <= len(self._lines) else ""
+        if not line.isascii():
+            column = len(line.encode()[:column].decode(errors="replace"))
+        return self._starts[row - 1] + column
+
+
 def comments(text: str) -> tuple[Range, ...] | None:
     """Return where the comments of a source stand, None if Python cannot tokenize it."""
     starts = [0]

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-import libcst as cst
-
 from torchlint.diagnostic import Range, TextEdit
-from torchlint.edits.text import Shift, apply_edits
+from torchlint.edits.text import Rows, Shift, apply_edits
+from torchlint.source import source_from_text
+from torchlint.syntax.parse import SyntaxFailure, parse
 
 _MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__path__", "__spec__", "__loader__", "__package__"}) | {
     "__builtins__",
@@ -22,6 +22,8 @@ _MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__path__", "__spe
     "__cached__",
     "WindowsError",
 }
+_LONGEST_ANNOTATION = 200
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -34,18 +36,19 @@ class Original:
     @cached_property
     def tree(self) -> ast.Module | None:
         """The tree of Python's own parser, None if that does not know the syntax."""
-        return _parse(self.text)
+        return parse_python(self.text)
+
+    @cached_property
+    def uses(self) -> Counter[str]:
+        """How often each name is used."""
+        return uses_of_names(self.tree) if self.tree else Counter()
 
     def parses_with(self, edits: Sequence[TextEdit]) -> bool:
         """Return whether the edited text parses, by the parser that knows the original."""
         text = apply_edits(self.text, edits)
         if self.tree is not None:
-            return _parse(text) is not None
-        try:
-            cst.parse_module(text)
-        except cst.ParserSyntaxError:
-            return False
-        return True
+            return parse_python(text) is not None
+        return not isinstance(parse(source_from_text(text)), SyntaxFailure)
 
     @cached_property
     def _compiles(self) -> bool:
@@ -65,7 +68,7 @@ class Original:
 
     def _changed(self, edits: Sequence[TextEdit]) -> str:
         text = apply_edits(self.text, edits)
-        after = _parse(text)
+        after = parse_python(text)
         if self.tree is None or after is None:
             return "the result does not parse"
         shift = Shift(edits)
@@ -85,7 +88,8 @@ class Original:
         return f"{min(names)!r} would be used without being bound" if names else ""
 
 
-def _parse(text: str) -> ast.Module | None:
+def parse_python(text: str) -> ast.Module | None:
+    """Return the tree of Python's own parser, None if that does not know the syntax."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -106,51 +110,63 @@ def _compile_error(text: str) -> str | None:
 
 def _statements(tree: ast.Module, text: str, edited: Sequence[Range]) -> Iterator[tuple[int, str]]:
     """Yield offset and dump of every statement that no edit touches; of compound ones the header."""
-    lines = _Lines(text)
+    rows = Rows(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):
-            start, end = lines.offset(node.lineno, node.col_offset), _header_end(node, lines)
+            start, end = rows.offset(node.lineno, node.col_offset), _header_end(node, rows)
             if not any(edit.start <= end and start <= edit.end for edit in edited):
                 yield start, _header_dump(node)
 
 
-def _header_end(node: ast.stmt, lines: _Lines) -> int:
+def _header_end(node: ast.stmt, rows: Rows) -> int:
     """Return where a statement ends, or the header of a compound one."""
     body = getattr(node, "body", None) or getattr(node, "cases", None)
     first = body[0] if body else None
     if isinstance(first, ast.match_case):
         first = first.pattern
     if first is None:
-        return lines.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-    return max(lines.offset(first.lineno, first.col_offset) - 1, lines.offset(node.lineno, node.col_offset))
+        return rows.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return max(rows.offset(first.lineno, first.col_offset) - 1, rows.offset(node.lineno, node.col_offset))
 
 
-def _header_dump(node: ast.stmt) -> str:
-    """Return the dump of a statement without the statements below it."""
-    parts = [type(node).__name__]
-    for name, value in ast.iter_fields(node):
-        if name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            continue
-        values = value if isinstance(value, list) else [value]
-        parts.append(name)
-        parts += [ast.dump(part) if isinstance(part, ast.AST) else repr(part) for part in values]
+def _header_dump(statement: ast.stmt) -> str:
+    """Return what tells statements apart, without the statements below and without recursion."""
+    parts: list[str] = []
+    stack: list[object] = [statement]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, list):
+            parts.append(f"[{len(value)}]")
+            stack += reversed(value)
+        elif isinstance(value, ast.AST):
+            parts.append(type(value).__name__)
+            below = _BLOCKS if value is statement else ()
+            stack += [getattr(value, name, None) for name in value._fields if name not in below][::-1]
+        else:
+            parts.append(repr(value))
     return " ".join(parts)
 
 
-class _Lines:
-    """Turns the rows and UTF-8 columns of ``ast`` into offsets."""
+def uses_of_names(tree: ast.AST) -> Counter[str]:
+    """Return how often each name stands in the tree, in strings that read as expressions too."""
+    names: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            names[node.id] += 1
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _LONGEST_ANNOTATION:
+            names.update(_names_in_string(node.value))
+    return names
 
-    def __init__(self, text: str) -> None:
-        self._lines = ast._splitlines_no_ff(text)  # type: ignore[attr-defined]
-        self._starts = [0]
-        for line in self._lines:
-            self._starts.append(self._starts[-1] + len(line))
 
-    def offset(self, row: int, column: int) -> int:
-        line = self._lines[row - 1]
-        if not line.isascii():
-            column = len(line.encode()[:column].decode(errors="replace"))
-        return self._starts[row - 1] + column
+def _names_in_string(text: str) -> Iterator[str]:
+    """Yield the names in a string that may be an annotation or an entry of ``__all__``."""
+    if text.isidentifier():
+        yield text
+        return
+    if not text[:1].isidentifier() or " " in text.strip().replace(", ", "").replace(" | ", ""):
+        return
+    tree = parse_python(text.strip())
+    yield from (node.id for node in ast.walk(tree) if isinstance(node, ast.Name)) if tree else ()
 
 
 def undefined_names(text: str) -> frozenset[str]:

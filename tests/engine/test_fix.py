@@ -1,0 +1,342 @@
+"""The loop over passes, with rules made for the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import libcst as cst
+import pytest
+
+from torchlint.diagnostic import Position, Range
+from torchlint.edits import operations as op
+from torchlint.edits.diagnose import diagnose
+from torchlint.engine.fix import FixResult, fix_file
+from torchlint.engine.result import FileResult, Status
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.source import Source, source_from_text
+from torchlint.syntax.parse import Parsed, parse
+from torchlint.syntax.walk import Tree, walk
+
+SETTINGS: Any = SimpleNamespace(
+    fixable=None, unfixable=(), extend_safe_fixes=(), extend_unsafe_fixes=(), severity={}, num_workers=4
+)
+Check = Callable[[Any, Tree], Iterator[Finding]]
+
+
+def make_rule(code: str, node_type: type[cst.CSTNode], check: Check) -> Rule:
+    rule = Rule(
+        code,
+        code.lower(),
+        Family.DATA,
+        "1",
+        Default.ON,
+        "s",
+        Triggers(()),
+        (),
+        (),
+        "",
+        {},
+        checks={},
+        switched_off=set(),
+    )
+    rule.check(node_type)(check)  # type: ignore[arg-type]
+    return rule
+
+
+def check_file(source: Source, settings: Any, rules: Sequence[Rule], target: object) -> FileResult:
+    parsed = parse(source)
+    assert isinstance(parsed, Parsed), source.text
+    tree = walk(parsed.module)
+    found = [
+        (rule, finding)
+        for rule in rules
+        for node_type, checks in rule.checks.items()
+        for node in tree.nodes(node_type)
+        for check in checks
+        for finding in check(node, tree)  # type: ignore[arg-type]
+    ]
+    diagnostics = sorted(diagnose(parsed, tree.parent, found, settings), key=lambda d: d.range)
+    return FileResult(source.path, Status.CHECKED, tuple(diagnostics))
+
+
+def fixed(text: str, *rules: Rule, unsafe: bool = False, settings: Any = SETTINGS) -> FixResult:
+    target: Any = None
+    return fix_file(source_from_text(text), settings, rules, target, unsafe=unsafe, check=check_file)
+
+
+def name_of(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else getattr(call.func, "value", "")
+
+
+def unwrap_m(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+    """``f(x).m()`` -> ``f(x, k=1)``."""
+    if name_of(call) == "m" and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Call):
+        inner = call.func.value
+        fix = Fix("Drop m", (op.Unwrap(call, inner), op.AddKeyword(inner, "k", "1")), Safety.SAFE)
+        yield Finding(call, "m is slow", fix)
+
+
+UNWRAP = make_rule("TL201", cst.Call, unwrap_m)  # type: ignore[arg-type]
+
+
+def test_all_fixes_of_a_file_are_applied() -> None:
+    result = fixed("x = f(a).m()\ny = g(f(1).m(), f(2).m())\n", UNWRAP)
+    assert result.text == "x = f(a, k=1)\ny = g(f(1, k=1), f(2, k=1))\n"
+    assert [d.start.row for d in result.applied] == [1, 2, 2]
+    assert not result.refused
+    assert not result.result.diagnostics
+
+
+def test_nested_findings_take_several_passes() -> None:
+    result = fixed("x = f(f(f(1).m()).m()).m()\n", UNWRAP)
+    assert result.text == "x = f(f(f(1, k=1), k=1), k=1)\n"
+    assert len(result.applied) == 3
+
+
+def test_more_nested_findings_than_passes_still_come_to_an_end() -> None:
+    text = "f(" * 12 + "1" + ").m()" * 12 + "\n"
+    result = fixed(text, UNWRAP)
+    assert ".m()" not in result.text
+    assert len(result.applied) == 12
+
+
+def test_fixing_twice_is_fixing_once() -> None:
+    once = fixed("x = f(a).m()  # why\n", UNWRAP).text
+    assert fixed(once, UNWRAP).text == once
+
+
+@pytest.mark.parametrize(
+    ("fix", "reason"),
+    [
+        (lambda call: (op.ReplaceStatement(call, ("x = undefined_thing",)),), "'undefined_thing' would be used"),
+        (lambda call: (op.Replace(call, "f(f(a).m())"),), "the finding is still there"),
+    ],
+)
+def test_a_fix_that_fails_a_check_is_refused_and_the_others_go_on(fix: Any, reason: str) -> None:
+    def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+        if name_of(call) == "m":
+            statement = tree.enclosing(call, cst.Assign)
+            edits = fix(statement if "Statement" in type(fix(call)[0]).__name__ else call)
+            yield Finding(call, "m", Fix("Break it", edits, Safety.SAFE))
+        elif name_of(call) == "good":
+            yield Finding(call, "good", Fix("Rename", (op.Replace(call, "better()"),), Safety.SAFE))
+
+    rule = make_rule("TL202", cst.Call, check)  # type: ignore[arg-type]
+    text = "def better(): pass\ndef f(x): pass\ngood()\na = 1\nx = f(a).m()\ngood()\n"
+    result = fixed(text, rule)
+    assert result.text == text.replace("good", "better")
+    ((diagnostic, why),) = result.refused
+    assert diagnostic.start.row == 5
+    assert reason in why
+    assert [d.start.row for d in result.result.diagnostics] == [5]
+
+
+def test_a_fix_that_leads_to_another_finding_is_refused() -> None:
+    def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+        if name_of(call) == "h":
+            yield Finding(call, "h", Fix("Write m", (op.Replace(call, "f(1).m()"),), Safety.SAFE))
+
+    rule = make_rule("TL203", cst.Call, check)  # type: ignore[arg-type]
+    result = fixed("x = h()\n", rule, UNWRAP)
+    assert result.text == "x = h()\n"
+    assert "undefined" in result.refused[0][1] or "'f' would be used" in result.refused[0][1]
+    result = fixed("f = 1\nx = h()\n", rule, UNWRAP)
+    assert result.refused[0][1] == "the fix leads to a new finding of TL201"
+
+
+def test_fixes_without_end_leave_the_file_as_it_was_and_are_named() -> None:
+    def grow(name: cst.Name, tree: Tree) -> Iterator[Finding]:
+        if name.value == "a":
+            line = tree.enclosing(name, cst.SimpleStatementLine)
+            assert line is not None
+            yield Finding(
+                name, "a", Fix("Again", (op.InsertAfter(line.body[0], ("a",)), op.Replace(name, "b")), Safety.SAFE)
+            )
+
+    rule = make_rule("TL204", cst.Name, grow)  # type: ignore[arg-type]
+    text = "b = 1\na = 2\na\n"
+    result = fixed(text, rule)
+    assert result.text == text
+    assert not result.applied
+    assert all("TL204 tl204" in reason and "do not come to an end" in reason for _, reason in result.refused)
+
+
+@pytest.mark.parametrize(
+    ("safety", "unsafe", "changes"),
+    [
+        (Safety.SAFE, False, True),
+        (Safety.UNSAFE, False, False),
+        (Safety.UNSAFE, True, True),
+        (Safety.DISPLAY, True, False),
+    ],
+)
+def test_only_wanted_fixes_are_applied(safety: Safety, unsafe: bool, changes: bool) -> None:
+    def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+        if call.args:
+            yield Finding(call, "f", Fix("Do", (op.RemoveArgument(call, call.args[0]),), safety, why="it differs"))
+
+    result = fixed("print(1)\n", make_rule("TL205", cst.Call, check), unsafe=unsafe)  # type: ignore[arg-type]
+    assert (result.text == "print()\n") is changes
+    assert not result.refused
+
+
+@pytest.mark.parametrize(
+    ("evidence", "settings", "expected"),
+    [
+        (Evidence.PROVEN, {}, Safety.SAFE),
+        (Evidence.INFERRED, {}, Safety.UNSAFE),
+        (Evidence.NAMED, {}, None),
+        (Evidence.INFERRED, {"extend_safe_fixes": ("TL2",)}, Safety.SAFE),
+        (Evidence.PROVEN, {"extend_unsafe_fixes": ("tl206",)}, Safety.UNSAFE),
+        (Evidence.PROVEN, {"unfixable": ("TL206",)}, None),
+        (Evidence.PROVEN, {"fixable": ("TL1",)}, None),
+        (Evidence.PROVEN, {"fixable": ("ALL",)}, Safety.SAFE),
+    ],
+)
+def test_safety_follows_evidence_and_settings(evidence: Evidence, settings: Any, expected: Safety | None) -> None:
+    def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+        yield Finding(call, "f", Fix("Do", (op.RemoveArgument(call, call.args[0]),), Safety.SAFE, evidence=evidence))
+
+    rule = make_rule("TL206", cst.Call, check)  # type: ignore[arg-type]
+    chosen = SimpleNamespace(**{**vars(SETTINGS), **settings})
+    (diagnostic,) = check_file(source_from_text("print(1)\n"), chosen, [rule], None).diagnostics
+    assert (diagnostic.fix.safety if diagnostic.fix else None) is expected
+    if expected is Safety.UNSAFE:
+        assert diagnostic.fix
+        assert diagnostic.fix.why
+
+
+def test_a_lost_comment_makes_a_fix_unsafe() -> None:
+    text = "x = f(a).m(  # why\n)\n"
+    (diagnostic,) = check_file(source_from_text(text), SETTINGS, [UNWRAP], None).diagnostics
+    assert diagnostic.fix
+    assert diagnostic.fix.safety is Safety.UNSAFE
+    assert "comment" in diagnostic.fix.why
+    text = "x = f(a).m(  '# why'\n)\n"
+    (diagnostic,) = check_file(source_from_text(text), SETTINGS, [UNWRAP], None).diagnostics
+    assert diagnostic.fix
+    assert diagnostic.fix.safety is Safety.SAFE
+
+
+def unwrap_variable(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+    if name_of(call) == "Variable":
+        yield Finding(call, "v", Fix("Unwrap", (op.Unwrap(call, call.args[0].value),), Safety.SAFE))
+
+
+VARIABLE = make_rule("TL502", cst.Call, unwrap_variable)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from torch.autograd import Variable\na = 1\nx = Variable(a)\n", "a = 1\nx = a\n"),
+        ("from torch.autograd import Variable\na = 1\nx = Variable(a)\ny = Variable(a)\n", "a = 1\nx = a\ny = a\n"),
+        (
+            "from torch.autograd import grad, Variable\na = 1\nx = Variable(a)\n",
+            "from torch.autograd import grad\na = 1\nx = a\n",
+        ),
+        (
+            "from torch.autograd import Variable, grad\na = 1\nx = Variable(a)\n",
+            "from torch.autograd import grad\na = 1\nx = a\n",
+        ),
+        (
+            "from torch.autograd import Variable\n__all__ = ['Variable']\na = 1\nx = Variable(a)\n",
+            "from torch.autograd import Variable\n__all__ = ['Variable']\na = 1\nx = a\n",
+        ),
+        (
+            "from torch.autograd import Variable\na = 1\nx = Variable(a)\nisinstance(x, Variable)\n",
+            "from torch.autograd import Variable\na = 1\nx = a\nisinstance(x, Variable)\n",
+        ),
+        ("from .tools import Variable\na = 1\nx = Variable(a)\n", "from .tools import Variable\na = 1\nx = a\n"),
+        (
+            "from torch.autograd import Variable\nimport torch\na = 1\nx = Variable(a)\n",
+            "import torch\na = 1\nx = a\n",
+        ),
+    ],
+)
+def test_an_import_without_use_goes_with_its_last_use(before: str, after: str) -> None:
+    assert fixed(before, VARIABLE).text == after
+
+
+def test_an_import_of_a_package_stays() -> None:
+    text = "from torch.autograd import Variable\na = 1\nx = Variable(a)\n"
+    source = source_from_text(text, "pkg/__init__.py")
+    target: Any = None
+    result = fix_file(source, SETTINGS, [VARIABLE], target, unsafe=False, check=check_file)
+    assert result.text == "from torch.autograd import Variable\na = 1\nx = a\n"
+
+
+def test_fixes_that_need_the_same_import_share_it() -> None:
+    def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+        if name_of(call) == "old":
+            yield Finding(call, "o", Fix("New", (op.Replace(call, "torch.new()"), op.AddImport("torch")), Safety.SAFE))
+
+    rule = make_rule("TL207", cst.Call, check)  # type: ignore[arg-type]
+    result = fixed("import os\nold = os\nold()\nold()\nold()\n", rule)
+    assert result.text == "import os\nimport torch\nold = os\ntorch.new()\ntorch.new()\ntorch.new()\n"
+
+
+def test_lines_that_several_fixes_insert_at_one_place_follow_each_other() -> None:
+    def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+        loop = tree.enclosing(call, cst.For)
+        if loop and name_of(call) == "item":
+            name = cst.Module([]).code_for_node(call.args[0].value)
+            edits = (
+                op.InsertBefore(loop, (f"{name} = 0",)),
+                op.Replace(call, name),
+                op.InsertAfter(loop, (f"{name} += 1",)),
+            )
+            yield Finding(call, "i", Fix("Hoist", edits, Safety.SAFE))
+
+    rule = make_rule("TL208", cst.Call, check)  # type: ignore[arg-type]
+    result = fixed("item = a = b = 1\nfor i in range(3):\n    item(a)\n    item(b)\n", rule)
+    assert result.text == "item = a = b = 1\na = 0\nb = 0\nfor i in range(3):\n    a\n    b\na += 1\nb += 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("x = f(\n    a,\n    f(b).m(),\n)\n", (1, 4)),
+        ("if f(\n    b,\n).m():\n    pass\n", (1, 2, 3)),
+        ("@f(1).m()\ndef g(\n    a,\n): pass\n", (1, 2, 3, 4)),
+        ("def g(\n    a=f(1).m(),\n):\n    pass\n", (1, 2, 3)),
+        ("a; f(1).m()\n", (1,)),
+        ("with f(1).m():\n    pass\n", (1,)),
+    ],
+)
+def test_suppression_rows_are_those_of_the_statement(text: str, rows: tuple[int, ...]) -> None:
+    (diagnostic,) = check_file(source_from_text(text), SETTINGS, [UNWRAP], None).diagnostics
+    assert diagnostic.suppression_rows == rows
+    assert diagnostic.noqa_row == rows[-1]
+
+
+def test_a_compound_statement_is_reported_by_its_header() -> None:
+    def check(loop: cst.For, tree: Tree) -> Iterator[Finding]:
+        yield Finding(loop, "loop")
+
+    rule = make_rule("TL209", cst.For, check)  # type: ignore[arg-type]
+    (diagnostic,) = check_file(source_from_text("a\nfor x in y:  # why\n    z\n"), SETTINGS, [rule], None).diagnostics
+    assert diagnostic.range == Range(2, 13)
+    assert (diagnostic.start, diagnostic.end) == (Position(2, 1), Position(2, 12))
+
+
+@dataclass
+class _Counted:
+    calls: int = 0
+
+
+def test_a_file_without_findings_is_checked_once() -> None:
+    counted = _Counted()
+
+    def check(source: Source, settings: Any, rules: Sequence[Rule], target: Any) -> FileResult:
+        counted.calls += 1
+        return check_file(source, settings, rules, target)
+
+    target: Any = None
+    fix_file(source_from_text("x = 1\n"), SETTINGS, [UNWRAP], target, unsafe=True, check=check)
+    assert counted.calls == 1

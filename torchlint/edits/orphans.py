@@ -1,0 +1,102 @@
+"""Imports that a fix leaves without use, which are removed with it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+
+from torchlint.diagnostic import Range, TextEdit
+from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, starts_line
+from torchlint.edits.verify import Original, parse_python, uses_of_names
+
+_HARMLESS = frozenset({"torch", "torchvision", "torchaudio", "numpy"}) | sys.stdlib_module_names
+"""Modules that nobody imports for what importing them does."""
+
+
+def orphaned_imports(original: Original, path: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
+    """Return the edits that remove the imports of which these edits remove the last use."""
+    removed = _touched_words(original.text, edits)
+    names = {name for name, count in removed.items() if 0 < original.uses[name] <= count}
+    after = parse_python(apply_edits(original.text, edits)) if names else None
+    if after is None:
+        return []
+    left = uses_of_names(after)
+    return removals(original, path, {name for name in names if not left[name]}, edits)
+
+
+def removals(original: Original, path: str, names: Set[str], edits: Sequence[TextEdit] = ()) -> list[TextEdit]:
+    """Return the edits that remove imports of these names.
+
+    An import stays in ``__init__.py``, if its module may be imported for what importing it does, if it stands where
+    other names could be bound instead (in a ``try`` or an ``if``), and if ``edits`` change it already.
+    """
+    if original.tree is None or path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
+        return []
+    found: list[TextEdit] = []
+    rows = Rows(original.text)
+    for statement in _imports(original.tree):
+        place = _place_of(rows, statement)
+        unused = [alias for alias in statement.names if _local_name(alias) in names and _is_harmless(statement, alias)]
+        if unused and not any(e.range.start < place.end and e.range.end > place.start for e in edits):
+            found += _removal(original.text, rows, statement, unused)
+    return found
+
+
+def _touched_words(text: str, edits: Sequence[TextEdit]) -> Counter[str]:
+    """Return how often each word stands in and around what edits remove."""
+    words: Counter[str] = Counter()
+    for edit in edits:
+        start, end = edit.range.start, edit.range.end
+        while start and is_word(text[start - 1]):
+            start -= 1
+        while end < len(text) and is_word(text[end]):
+            end += 1
+        words.update(re.findall(r"\w+", text[start:end]))
+    return words
+
+
+def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield the imports of the module and of functions, other than the only statement of a body."""
+    for owner in ast.walk(tree):
+        if isinstance(owner, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
+            imports = [child for child in owner.body if isinstance(child, (ast.Import, ast.ImportFrom))]
+            if isinstance(owner, ast.Module) or len(imports) < len(owner.body):
+                yield from imports
+
+
+def _local_name(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def _is_harmless(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+    if isinstance(statement, ast.Import):
+        return alias.name.partition(".")[0] in _HARMLESS
+    return not statement.level and (statement.module or "").partition(".")[0] in _HARMLESS
+
+
+def _place_of(rows: Rows, node: ast.stmt | ast.alias) -> Range:
+    end_row, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return Range(rows.offset(node.lineno, node.col_offset), rows.offset(end_row, end_column))
+
+
+def _removal(
+    text: str, rows: Rows, statement: ast.Import | ast.ImportFrom, unused: Sequence[ast.alias]
+) -> list[TextEdit]:
+    if len(unused) < len(statement.names):
+        return [_without_alias(rows, statement.names, alias) for alias in unused[:1]]
+    place = _place_of(rows, statement)
+    is_alone = starts_line(text, place.start) and not text[place.end : line_end(text, place.end)].strip()
+    if not is_alone:
+        return []
+    return [TextEdit(Range(line_start(text, place.start), next_line(text, place.end)), "")]
+
+
+def _without_alias(rows: Rows, aliases: Sequence[ast.alias], alias: ast.alias) -> TextEdit:
+    index = aliases.index(alias)
+    places = [_place_of(rows, other) for other in aliases]
+    if index + 1 < len(places):
+        return TextEdit(Range(places[index].start, places[index + 1].start), "")
+    return TextEdit(Range(places[index - 1].end, places[index].end), "")

@@ -1,0 +1,183 @@
+"""The fixes of one file: check, plan, apply, verify, and again until nothing is left to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from torchlint.diagnostic import Diagnostic, Range, TextEdit, TextFix
+from torchlint.edits.orphans import removals
+from torchlint.edits.plan import compatible, joined, largest_sound
+from torchlint.edits.text import Shift, apply_edits, merged
+from torchlint.edits.verify import Original
+from torchlint.finding import Safety
+
+if TYPE_CHECKING:
+    from torchlint.engine.result import FileResult
+    from torchlint.rule import Rule
+    from torchlint.semantics.target import Target
+    from torchlint.settings import Settings
+    from torchlint.source import Source
+
+MOST_PASSES = 8
+"""Passes that may leave as many fixes to do as they found; passes that leave fewer come to an end by themselves."""
+
+_SYNTAX_ERROR = "TL000"
+_UNUSED_SUPPRESSION = "TL001"
+
+
+@dataclass(frozen=True, slots=True)
+class FixResult:
+    """What the fixes made of one file."""
+
+    text: str
+    result: FileResult
+    """What is found in the text as it is now."""
+
+    applied: tuple[Diagnostic, ...] = ()
+    """In the order of application; ranges are those in the text of their pass."""
+
+    refused: tuple[tuple[Diagnostic, str], ...] = ()
+    """Findings whose fix failed a check, with the reason; ranges are those in the text of their pass."""
+
+
+def fix_file(
+    source: Source,
+    settings: Settings,
+    rules: Sequence[Rule],
+    target: Target,
+    *,
+    unsafe: bool,
+    check: Callable[[Source, Settings, Sequence[Rule], Target], FileResult] | None = None,
+) -> FixResult:
+    """Return the file with its fixes applied; each is applied as a whole or not at all.
+
+    If the fixes do not come to an end, the file stays as it was and the rules are named.
+    """
+    from torchlint.engine.file import check_file
+
+    checked = check or check_file
+    return _Run(source, lambda some: checked(some, settings, rules, target), unsafe).run()
+
+
+class _Run:
+    """The passes over one file."""
+
+    def __init__(self, source: Source, check: Callable[[Source], FileResult], unsafe: bool) -> None:
+        self._first = self._source = source
+        self._check = check
+        self._unsafe = unsafe
+        self._before = self._result = check(source)
+        self._original = Original(source.text)
+        self._applied: list[Diagnostic] = []
+        self._refused: dict[tuple[str, int], tuple[Diagnostic, str]] = {}
+        self._reasons: dict[Diagnostic, str] = {}
+        self._attempt: tuple[tuple[TextEdit, ...], FileResult] | None = None
+
+    def run(self) -> FixResult:
+        passes, fewest = 0, None
+        while todo := list(self._todo()):
+            if fewest is None or len(todo) < fewest:
+                fewest = len(todo)
+            elif passes == MOST_PASSES:
+                return self._unchanged(todo)
+            passes += 1
+            self._pass(todo)
+        if self._applied:
+            self._remove_orphans()
+        return FixResult(self._source.text, self._result, tuple(self._applied), tuple(self._refused.values()))
+
+    def _todo(self) -> Iterator[Diagnostic]:
+        wanted = (Safety.SAFE, Safety.UNSAFE) if self._unsafe else (Safety.SAFE,)
+        for diagnostic in self._result.diagnostics:
+            key = (diagnostic.code, diagnostic.range.start)
+            if diagnostic.fix and diagnostic.fix.safety in wanted and key not in self._refused:
+                yield diagnostic
+
+    def _pass(self, todo: Sequence[Diagnostic]) -> None:
+        batch = [todo[index] for index in compatible(_fixes(todo))]
+        sound = largest_sound(batch, self._is_sound)
+        for diagnostic in batch:
+            if diagnostic not in sound and diagnostic in self._reasons:
+                key = (diagnostic.code, diagnostic.range.start)
+                self._refused[key] = (diagnostic, self._reasons[diagnostic])
+        if sound and self._is_sound(sound) and self._attempt:
+            self._applied += sound
+            self._accept(*self._attempt)
+
+    def _accept(self, edits: tuple[TextEdit, ...], result: FileResult) -> None:
+        shift = Shift(edits)
+        self._refused = {(code, shift.offset(start)): value for (code, start), value in self._refused.items()}
+        self._source = replace(self._source, text=apply_edits(self._source.text, edits))
+        self._original = Original(self._source.text)
+        self._result = result
+        self._attempt = None
+
+    def _is_sound(self, batch: Sequence[Diagnostic]) -> bool:
+        """Return whether the fixes together pass every check, and keep what was found after them."""
+        edits = joined(_fixes(batch))
+        if self._attempt and self._attempt[0] == edits:
+            return True
+        reason = self._original.broken_by(edits)
+        if not reason:
+            result = self._check(replace(self._source, text=apply_edits(self._source.text, edits)))
+            reason = _failure(self._result, result, batch, Shift(edits))
+            if not reason:
+                self._attempt = (edits, result)
+                return True
+        if len(batch) == 1:
+            self._reasons[batch[0]] = reason
+        return False
+
+    def _remove_orphans(self) -> None:
+        """Remove imports that the fixes left without use only together."""
+        used = Original(self._first.text).uses
+        while edits := self._orphans(used):
+            self._accept(edits, self._check(replace(self._source, text=apply_edits(self._source.text, edits))))
+
+    def _orphans(self, used: Counter[str]) -> tuple[TextEdit, ...]:
+        names = {name for name in used if not self._original.uses[name]}
+        edits = merged(removals(self._original, self._source.path, names)) or ()
+        return () if edits and self._original.broken_by(edits) else edits
+
+    def _unchanged(self, todo: Sequence[Diagnostic]) -> FixResult:
+        names = ", ".join(sorted({f"{d.code} {d.name}" for d in (*self._applied, *todo)}))
+        reason = f"the fixes of {names} do not come to an end; the file stays as it was"
+        refused = tuple((d, reason) for d in self._before.diagnostics if d.fix)
+        return FixResult(self._first.text, self._before, (), refused)
+
+
+def _fixes(diagnostics: Sequence[Diagnostic]) -> list[TextFix]:
+    return [diagnostic.fix for diagnostic in diagnostics if diagnostic.fix]
+
+
+def _failure(before: FileResult, after: FileResult, batch: Sequence[Diagnostic], shift: Shift) -> str:
+    """Return what is wrong with the findings after the fixes of a batch, empty if all is well."""
+    if len(after.errors) > len(before.errors):
+        return "checking the result fails"
+    if any(d.code == _SYNTAX_ERROR for d in after.diagnostics):
+        return "the result does not parse"
+    for diagnostic in batch:
+        edited = [edit.range for edit in diagnostic.fix.edits] if diagnostic.fix else []
+        old = [diagnostic.range, *edited]
+        new = [Range(shift.offset(place.start), shift.end(place.end)) for place in old]
+        expected = _codes(before.diagnostics, old)
+        expected.subtract(_codes(batch, old))
+        found = _codes(after.diagnostics, new)
+        if found[diagnostic.code] > expected[diagnostic.code]:
+            return "the finding is still there after the fix"
+        fresh = sorted(code for code in found if found[code] > expected[code] and code != _UNUSED_SUPPRESSION)
+        if fresh:
+            return f"the fix leads to a new finding of {fresh[0]}"
+    return ""
+
+
+def _codes(diagnostics: Sequence[Diagnostic], places: Sequence[Range]) -> Counter[str]:
+    """Return how many findings of each code lie in one of the places."""
+    return Counter(d.code for d in diagnostics if any(_overlap(d.range, place) for place in places))
+
+
+def _overlap(one: Range, other: Range) -> bool:
+    return one.start < other.end and other.start < one.end
