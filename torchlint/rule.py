@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 import libcst as cst
 
@@ -14,6 +14,7 @@ from torchlint.finding import Finding, Safety
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
 
+NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 Check: TypeAlias = "Callable[[cst.CSTNode, Model], Iterator[Finding]]"
 
 
@@ -100,12 +101,16 @@ class Rule:
     switched_off: set[str] = field(default_factory=set)
     """Silence clauses that a test has switched off to prove that a fixture needs them."""
 
-    def check(self, *node_types: type[cst.CSTNode]) -> Callable[[Check], Check]:
+    def check(
+        self, *node_types: type[NodeType]
+    ) -> Callable[[Callable[[NodeType, Model], Iterator[Finding]]], Callable[[NodeType, Model], Iterator[Finding]]]:
         """Return a decorator that runs the function on every node of these types."""
 
-        def register(function: Check) -> Check:
+        def register(
+            function: Callable[[NodeType, Model], Iterator[Finding]],
+        ) -> Callable[[NodeType, Model], Iterator[Finding]]:
             for node_type in node_types:
-                self.checks.setdefault(node_type, []).append(function)
+                self.checks.setdefault(node_type, []).append(cast("Check", function))
             return function
 
         return register

@@ -21,6 +21,9 @@ class Role(Enum):
 
     TRAINING_LOOP = "training loop"
     EVALUATION_LOOP = "evaluation loop"
+    SAMPLING_LOOP = "sampling loop"
+    """Runs a model without taking batches: decoding, rollouts."""
+
     FORWARD = "forward"
     STEP = "training step"
     LOSS = "loss"
@@ -105,7 +108,7 @@ class Hotness:
         if training is not None and not self._has_batch_loop(loop):
             return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
         if self._runs_model(loop) and not self._has_batch_loop(loop):
-            return Heat(loop, Role.EVALUATION_LOOP, Evidence.INFERRED)
+            return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED)
         return None
 
     def _batches(self, loop: cst.For | cst.While) -> Evidence | None:

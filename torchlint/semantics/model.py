@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, TypeVar
 import libcst as cst
 
 from torchlint.semantics.accelerator import accelerator_evidence
+from torchlint.semantics.accumulation import Accumulation, Accumulations
+from torchlint.semantics.choices import Choices
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import Flow
 from torchlint.semantics.guards import Guard, Guards
 from torchlint.semantics.heat import Heat, Hotness
+from torchlint.semantics.host_reads import HostReads, ScalarRead
 from torchlint.semantics.names import Names
 from torchlint.semantics.scopes import Binding, BindingKind, Scopes
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
@@ -51,6 +54,10 @@ class Model:
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
         self.guards = Guards(self.evaluator)
         self.hotness = Hotness(self.evaluator, self.guards)
+        self.choices = Choices(self.evaluator)
+        self.host_reads = HostReads(self.evaluator)
+        self.accumulations = Accumulations(self.evaluator)
+        self._reads: dict[int, int] = {}
         self._accelerator: tuple[Evidence | None] | None = None
 
     # Structure
@@ -184,6 +191,28 @@ class Model:
             return False
         return value.device in (Device.ACCELERATOR, Device.EITHER) or self.accelerator is not None
 
+    def scalar_read(self, call: cst.Call) -> ScalarRead | None:
+        """Return the read that a call is, if it turns a tensor into a Python number."""
+        return self.host_reads.scalar(call)
+
+    def scalar_reads(self, root: cst.CSTNode) -> int:
+        """Return how many scalar reads the hot place ``root`` makes on every pass."""
+        if id(root) not in self._reads:
+            self._reads[id(root)] = 0
+            calls = [node for node in self.descendants(root) if isinstance(node, cst.Call)]
+            heats = [self.heat(call) for call in calls if self.scalar_read(call) is not None]
+            self._reads[id(root)] = sum(heat is not None and heat.root is root for heat in heats)
+        return self._reads[id(root)]
+
+    def accumulation(self, read: cst.Call, loop: cst.For) -> Accumulation | None:
+        """Return the total or list that a scalar read feeds, if nobody reads it before the loop is over."""
+        found = self.scalar_read(read)
+        return self.accumulations.find(read, found.value, loop) if found is not None else None
+
+    def decides(self, call: cst.Call) -> bool:
+        """Return whether a value read on the host goes into the next step of an environment or a program."""
+        return self.host_reads.decides(call)
+
     # Roles
 
     def heat(self, node: cst.CSTNode) -> Heat | None:
@@ -193,6 +222,18 @@ class Model:
     def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
         """Return why a node does not run whenever ``root`` (a loop, function or the module) does."""
         return self.guards.guard(node, root)
+
+    def chosen(self, node: cst.CSTNode) -> bool:
+        """Return whether a node runs only if a flag, an argument or a caller asks for it, or after an error."""
+        return self.choices.chosen(node)
+
+    def in_test(self, node: cst.CSTNode) -> bool:
+        """Return whether a node belongs to a test function or a test case."""
+        return self.choices.in_test(node)
+
+    def survives_error(self, node: cst.CSTNode) -> bool:
+        """Return whether a ``try`` around a node catches a RuntimeError and goes on."""
+        return self.choices.survives_error(node)
 
     def gradient_disabled(self, node: cst.CSTNode) -> bool:
         """Return whether autograd records nothing at a node."""

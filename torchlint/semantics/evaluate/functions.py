@@ -193,6 +193,7 @@ def _tensor_function(call: cst.Call, name: str, last: str, arguments: list[Value
         found = tensor(min((v.evidence for v in arguments if v.known), default=Evidence.INFERRED))
     if evaluator.gradients.disabled(call) or last in api.DETACHED_RESULTS or name == "torch.nn.utils.clip_grad_norm_":
         found = replace(found, graph=Graph.DETACHED)
+    found = replace(found, dtype=api.result_dtype(last, arguments[0].dtype if arguments else None))
     if name in api.LOSS_FUNCTIONS:
         graph = Graph.DETACHED if found.graph is Graph.DETACHED else Graph.ATTACHED
         return replace(found, origin=Origin.LOSS, graph=graph)

@@ -129,6 +129,7 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
     found = replace(found, origin=owner.origin) if owner.origin is Origin.LOSS else found
     if evaluator.gradients.disabled(call):
         found = replace(found, graph=Graph.DETACHED)
+    found = replace(found, dtype=api.result_dtype(name, owner.dtype))
     if name in api.DETACHED_RESULTS:
         return replace(found, graph=Graph.DETACHED, origin=Origin.UNKNOWN)
     if name in api.LIST_METHODS:

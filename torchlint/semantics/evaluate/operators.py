@@ -79,7 +79,7 @@ def _comparison(expression: cst.Comparison, evaluator: Evaluator) -> Value:
     values = [evaluator.value(expression.left), *(evaluator.value(t.comparator) for t in targets)]
     found = combined(values)
     if found.known:
-        return replace(found, graph=Graph.DETACHED, origin=Origin.UNKNOWN)
+        return replace(found, graph=Graph.DETACHED, origin=Origin.UNKNOWN, dtype="torch.bool")
     if any(v.kind is Kind.NDARRAY for v in values):
         return Value(Kind.NDARRAY)
     return NUMBER if all(v.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE) for v in values) else UNKNOWN

@@ -165,3 +165,26 @@ ITERATION_WRAPPERS = frozenset(
         "tqdm.trange",
     )
 )
+
+_COMPARISONS = frozenset(
+    "eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not equal any all".split()
+)
+_INDICES = frozenset("argmax argmin argsort count_nonzero bincount nonzero".split())
+_KEEPS_DTYPE = frozenset(
+    "detach clone contiguous view reshape squeeze unsqueeze flatten t view_as expand expand_as max min abs cpu cuda".split()
+) | frozenset(FILLING_METHODS)
+
+
+def result_dtype(operation: str, operand: str | None) -> str | None:
+    """Return the dtype of the result of a torch function or tensor method, None where it is not certain."""
+    if operation in _COMPARISONS:
+        return "torch.bool"
+    if operation in _INDICES:
+        return "torch.int64"
+    if operation in DTYPE_CASTS:
+        return DTYPE_CASTS[operation]
+    if operation == "sum" and operand in ("torch.bool", "torch.int64", "torch.int32", "torch.uint8"):
+        return "torch.int64"
+    if operation in ("mean", "sum", "norm") and operand in ("torch.float32", "torch.float16", "torch.bfloat16"):
+        return operand
+    return operand if operation in _KEEPS_DTYPE else None

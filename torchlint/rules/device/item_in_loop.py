@@ -1,0 +1,157 @@
+"""A tensor's value is read into a Python number on every step.
+
+## Why it costs
+
+CUDA kernels run asynchronously: Python queues work and runs ahead of the GPU. `tensor.item()`, `float(tensor)`,
+`int(tensor)` and `bool(tensor)` need the value itself, so the host waits until everything that was queued before has run, and
+the GPU then idles until Python has queued new work. Once per step is enough to lose the overlap of every step.
+
+## What to write instead
+
+Keep the running total a tensor and convert it once after the loop; log every few steps; read several values with one
+`torch.stack([...]).tolist()`. A total in `float64` adds up exactly as Python floats do.
+
+The fix turns `total += loss.item()` into `total += loss.detach().double()` and converts `total` once after the loop, and
+`losses.append(loss.item())` likewise, where the total is local and only read after the loop. It is unsafe in that the
+accumulator is a tensor while the loop runs.
+
+## When to ignore it
+
+The value decides what the program does next (early stopping, the action of an agent, the next token), the step takes so
+long that a wait does not matter, or the program runs on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import InsertAfter, Replace
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.accumulation import Accumulation
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat import Heat, Role
+from torchlint.semantics.host_reads import ScalarRead
+from torchlint.semantics.model import Model
+from torchlint.semantics.values import Device, Origin
+
+rule = Rule(
+    code="TL202",
+    name="item-in-loop",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.ON,
+    summary="`.item()` (or `float(t)`) on every step makes the host wait for the GPU",
+    triggers=Triggers.all_of(("item", "float", "int", "bool")),
+    examples=(
+        Example(
+            bad="""
+import torch
+
+def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
+    total = 0.0
+    with torch.no_grad():
+        for x, y in loader:
+            loss = criterion(model(x.cuda()), y.cuda())
+            total += loss.item()
+    return total
+""",
+            good="""
+import torch
+
+def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
+    total = 0.0
+    with torch.no_grad():
+        for x, y in loader:
+            loss = criterion(model(x.cuda()), y.cuda())
+            total += loss.detach().double()
+        total = float(total)
+    return total
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization",
+        "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
+    ),
+    documentation=__doc__,
+    silences={
+        "not-hot": "The read does not run on every step: once per epoch, at set-up, outside loops.",
+        "guarded": "A periodic test, a clock or a flag that is off by default stands around it.",
+        "no-tensor": "What is read is no torch tensor: NumPy scalars, Python numbers, `.items()`.",
+        "on-cpu": "The tensor is known to live on the CPU.",
+        "no-accelerator": "Nothing in the file computes on an accelerator.",
+        "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
+        "decision": "The value decides what the program does next: the action of an agent, the next token.",
+    },
+    fixes=(Safety.UNSAFE,),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a scalar read in a hot place."""
+    read = model.scalar_read(call)
+    if read is None:
+        return
+    heat = model.heat(call)
+    if heat is None:
+        return
+    if rule.silent("on-cpu", read.value.device is Device.CPU):
+        return
+    if rule.silent("no-accelerator", not model.may_be_on_accelerator(read.value)):
+        return
+    if rule.silent("data-worker", heat.role is Role.DATA):
+        return
+    sampling = heat.role is Role.SAMPLING_LOOP and read.value.origin is not Origin.LOSS
+    if rule.silent("decision", sampling or model.decides(call)):
+        return
+    yield Finding(call, _message(read, heat, model), _fix(read, heat, model))
+
+
+def _message(read: ScalarRead, heat: Heat, model: Model) -> str:
+    what = model.code(read.call)
+    shown = what if len(what) <= 60 and "\n" not in what else f"{model.code(read.call.func)[-20:].strip()}(...)"
+    others = model.scalar_reads(heat.root)
+    together = (
+        f" Read the {others} values of a step together: `torch.stack([...]).tolist()` waits once." if others > 2 else ""
+    )
+    return (
+        f"`{shown}` reads a tensor's value on every pass of this {heat.role.value}: the host waits for the GPU each time. "
+        f"Keep the value a tensor (`.detach()`) and read it once after the loop, or every few steps.{together}"
+    )
+
+
+def _fix(read: ScalarRead, heat: Heat, model: Model) -> Fix | None:
+    if not isinstance(heat.root, cst.For):
+        return None
+    found = model.accumulation(read.call, heat.root)
+    if found is None:
+        return None
+    return Fix(
+        f"Accumulate `{found.name}` as a tensor and convert it once after the loop",
+        (Replace(read.call, _kept(read, found, model)), InsertAfter(heat.root, (_conversion(found),))),
+        Safety.UNSAFE,
+        f"`{found.name}` is a tensor while the loop runs (float64 where it was a float, which MPS does not have)",
+        min(read.value.evidence, Evidence.INFERRED),
+    )
+
+
+def _kept(read: ScalarRead, found: Accumulation, model: Model) -> str:
+    tensor = model.code(read.tensor)
+    if (
+        isinstance(read.tensor, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.IfExp))
+        and not read.tensor.lpar
+    ):
+        tensor = f"({tensor})"
+    if found.is_list:
+        return f"{tensor}.detach().reshape(()).clone()"
+    return f"{tensor}.detach()" if found.is_integer else f"{tensor}.detach().double()"
+
+
+def _conversion(found: Accumulation) -> str:
+    if found.is_list:
+        return f"{found.name} = [value.item() for value in {found.name}]"
+    return f"{found.name} = {'int' if found.is_integer else 'float'}({found.name})"

@@ -1,0 +1,125 @@
+"""Where a tensor's value is brought to the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.values import Kind, Value, tensor
+from torchlint.syntax.calls import method_call
+
+_CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool"))
+_PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
+_MAX_DEPTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRead:
+    """A call that turns a tensor of one element into a Python number."""
+
+    call: cst.Call
+    tensor: cst.BaseExpression
+    """The tensor that is read, without the ``.detach().cpu()`` that may stand before the read."""
+
+    value: Value
+
+
+class HostReads:
+    """Finds the places where the host waits for a value."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    def scalar(self, call: cst.Call) -> ScalarRead | None:
+        """Return the read that a call is: ``x.item()``, ``float(x)``, ``int(x)`` or ``bool(x)`` of a tensor."""
+        read = self._read_expression(call)
+        if read is None:
+            return None
+        source = read
+        while True:
+            inner = method_call(source, *_PASSED_THROUGH)
+            if inner is not None:
+                source = inner.value
+            elif isinstance(source, cst.Attribute) and source.attr.value == "data":
+                source = source.value
+            else:
+                break
+        value = self._evaluator.value(source)
+        if not value.is_tensor and value.kind is not Kind.BATCH:
+            if value.known or isinstance(call.func, cst.Name) or not self.derives_from_tensor(source):
+                return None
+            value = tensor(Evidence.NAMED)
+        return ScalarRead(call, source, value)
+
+    def _read_expression(self, call: cst.Call) -> cst.BaseExpression | None:
+        method = method_call(call, "item")
+        if method is not None:
+            return method.value if not call.args else None
+        if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
+            return None
+        if (
+            not isinstance(call.func, (cst.Name, cst.Attribute))
+            or self._evaluator.names.qualified(call.func) not in _CONVERSIONS
+        ):
+            return None
+        return call.args[0].value
+
+    def decides(self, call: cst.Call) -> bool:
+        """Return whether what a call reads is passed to ``step`` of something that is no optimizer: an environment."""
+        tree = self._evaluator.tree
+        statement = self._evaluator.flow.statement(call)
+        if self._steps_with(call):
+            return True
+        if not isinstance(statement, cst.Assign) or not isinstance(statement.targets[0].target, cst.Name):
+            return False
+        target = statement.targets[0].target
+        function = self._evaluator.definitions.enclosing_function(call)
+        return any(
+            name.value == target.value
+            and name is not target
+            and self._evaluator.definitions.enclosing_function(name) is function
+            and self._steps_with(name)
+            for name in tree.nodes(cst.Name)
+        )
+
+    def _steps_with(self, node: cst.CSTNode) -> bool:
+        for ancestor in self._evaluator.tree.ancestors(node):
+            if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return False
+            stepped = method_call(ancestor, "step")
+            if stepped is not None and ancestor is not node:
+                kind = self._evaluator.value(stepped.value).kind
+                return kind not in (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER)
+        return False
+
+    def derives_from_tensor(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
+        """Return whether an unknown value comes out of a call that was given tensors, such as an imported metric."""
+        if depth > _MAX_DEPTH:
+            return False
+        value = self._evaluator.value(expression)
+        if value.known:
+            return value.is_tensor or value.kind is Kind.BATCH
+        if isinstance(expression, (cst.Subscript, cst.Attribute)):
+            return self.derives_from_tensor(expression.value, depth + 1)
+        if isinstance(expression, cst.BinaryOperation):
+            return self.derives_from_tensor(expression.left, depth + 1) or self.derives_from_tensor(
+                expression.right, depth + 1
+            )
+        if isinstance(expression, cst.Name):
+            bindings = self._evaluator.flow.definitions(expression)
+            assigned = [b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT and b.value is not None]
+            return bool(assigned) and all(self.derives_from_tensor(value, depth + 1) for value in assigned)
+        if isinstance(expression, cst.Call):
+            return self._takes_tensors(expression)
+        return False
+
+    def _takes_tensors(self, call: cst.Call) -> bool:
+        name = self._evaluator.names.qualified(call.func)
+        if name is not None and name.partition(".")[0] in ("numpy", "sklearn", "scipy", "builtins", "math"):
+            return False
+        values = [self._evaluator.value(argument.value) for argument in call.args]
+        return any(value.is_tensor for value in values)
