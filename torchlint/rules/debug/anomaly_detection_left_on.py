@@ -1,0 +1,157 @@
+"""Autograd's anomaly detection is switched on in every run, not only while somebody looks for a NaN.
+
+`torch.autograd.set_detect_anomaly(True)`, `with torch.autograd.detect_anomaly():` and Lightning's
+`Trainer(detect_anomaly=True)` are aids for finding the operation that gives a NaN gradient.
+
+## Why it costs
+
+The forward pass formats and stores a Python stack trace for every operation that it records. The backward pass looks
+at every gradient that every operation gives for NaN, and waits for the answer: on a GPU each look is a
+synchronisation. PyTorch's own page says that the mode "should be enabled only for debugging as the different tests
+will slow down your program execution". A training step that is bound by launching kernels becomes several times
+slower.
+
+## What to write instead
+
+Nothing: remove the call, or move the body of the `with` one level out. To keep the aid at hand, let a flag decide:
+`torch.autograd.set_detect_anomaly(args.detect_anomaly)`.
+
+The fix is safe: a run without NaN in its gradients computes the same values. A run *with* one no longer raises
+`RuntimeError`; a check of `torch.isfinite(loss)` every few hundred steps is a cheap replacement.
+
+## When to ignore it
+
+In a script whose purpose is to find the NaN. The rule is silent where a flag or an argument switches the mode on, in
+tests, and where a `try` around the backward pass catches the error, since then it decides what the program does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import Dedent, Edit, RemoveStatement, RemoveWithItem, Replace
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.model import Model
+from torchlint.syntax.calls import literal
+
+SET = "torch.autograd.set_detect_anomaly"
+CONTEXT = "torch.autograd.detect_anomaly"
+TRAINER = "lightning.pytorch.Trainer"
+
+rule = Rule(
+    code="TL601",
+    name="anomaly-detection-left-on",
+    family=Family.DEBUG,
+    since="0.1.0",
+    default=Default.ON,
+    summary="autograd's anomaly detection is on in every run",
+    triggers=Triggers.all_of(("set_detect_anomaly", "detect_anomaly")),
+    examples=(
+        Example(
+            bad="import torch\n\ntorch.autograd.set_detect_anomaly(True)\nmodel = torch.nn.Linear(2, 2)\n",
+            good="import torch\n\nmodel = torch.nn.Linear(2, 2)\n",
+        ),
+        Example(
+            bad="from torch import autograd\n\nwith autograd.detect_anomaly():\n    loss.backward()\n",
+            good="loss.backward()\n",
+        ),
+    ),
+    references=("https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",),
+    documentation=__doc__,
+    silences={
+        "argument": "Whether the mode is on is decided by a variable, an option or a star argument.",
+        "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
+        "control-flow": "A `try` catches the error that the mode raises and goes on.",
+        "window": "The mode is switched off again in the same block, outside everything that runs on every step.",
+        "test": "The code belongs to a test.",
+    },
+    fixes=(Safety.SAFE,),
+)
+
+
+@rule.check(cst.Call)
+def anomaly_mode(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+    """Report a call that switches the mode on."""
+    if not isinstance(node, cst.Call):
+        return
+    name = model.callee(node)
+    if name not in (SET, CONTEXT, TRAINER) or (name == CONTEXT and not _entered(node, model)):
+        return
+    switch = _switch(node, name, model)
+    if switch is False or rule.silent("argument", switch is not True):
+        return
+    if rule.silent("asked-for", model.chosen(node)) or rule.silent("test", model.in_test(node)):
+        return
+    if rule.silent("control-flow", _decides(node, model)) or rule.silent("window", _switched_off_again(node, model)):
+        return
+    message = (
+        f"`{model.code(node.func)}` is on in every run: each operation then stores a stack trace and each gradient is "
+        "searched for NaN, with a synchronisation. "
+        "Remove it, or let a flag switch it on; without it a NaN in a gradient no longer raises."
+    )
+    yield Finding(node, message, _fix(node, name, model))
+
+
+def _switch(call: cst.Call, name: str, model: Model) -> bool | None:
+    """Return what a call sets the mode to, None where that is decided elsewhere."""
+    if name == CONTEXT:
+        return True
+    parameter = "mode" if name == SET else "detect_anomaly"
+    given = model.arguments(call)
+    value = given.get(parameter)
+    if value is None:
+        return None if name == SET or given.open else False
+    found = literal(value)
+    return found if isinstance(found, bool) else None
+
+
+def _entered(call: cst.Call, model: Model) -> bool:
+    """Whether a context manager is entered where it is made; one that is only made does nothing."""
+    parent = model.parent(call)
+    if isinstance(parent, cst.WithItem):
+        return True
+    outer = model.parent(parent) if isinstance(parent, cst.Arg) else None
+    return (
+        isinstance(outer, cst.Call)
+        and isinstance(outer.func, cst.Attribute)
+        and outer.func.attr.value == "enter_context"
+    )
+
+
+def _decides(call: cst.Call, model: Model) -> bool:
+    """Whether an error of the mode is caught: around the call itself or around a backward pass of the file."""
+    passes = (c for c in model.nodes(cst.Call) if isinstance(c.func, cst.Attribute) and c.func.attr.value == "backward")
+    return model.survives_error(call) or any(map(model.survives_error, passes))
+
+
+def _switched_off_again(call: cst.Call, model: Model) -> bool:
+    if not isinstance(model.parent(call), cst.Expr) or model.heat(call) is not None:
+        return False
+    lines = (line for line in model.following(call) if isinstance(line, cst.SimpleStatementLine))
+    calls = (small.value for line in lines for small in line.body if isinstance(small, cst.Expr))
+    return any(isinstance(c, cst.Call) and model.callee(c) == SET and _switch(c, SET, model) is False for c in calls)
+
+
+def _fix(call: cst.Call, name: str, model: Model) -> Fix | None:
+    edits = _edits(call, name, model)
+    return Fix("Switch anomaly detection off", (edits,), Safety.SAFE) if edits is not None else None
+
+
+def _edits(call: cst.Call, name: str, model: Model) -> Edit | None:
+    parent = model.parent(call)
+    if isinstance(parent, cst.Expr):
+        return RemoveStatement(parent) if name != TRAINER else _set_false(call, "detect_anomaly", model)
+    if isinstance(parent, cst.WithItem):
+        statement = model.parent(parent)
+        if isinstance(statement, cst.With) and parent.asname is None and statement.asynchronous is None:
+            return Dedent(statement) if len(statement.items) == 1 else RemoveWithItem(statement, parent)
+        return None
+    return None if name == CONTEXT else _set_false(call, "mode" if name == SET else "detect_anomaly", model)
+
+
+def _set_false(call: cst.Call, parameter: str, model: Model) -> Edit | None:
+    value = model.arguments(call).get(parameter)
+    return Replace(value, "False") if value is not None else None
