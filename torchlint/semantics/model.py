@@ -90,6 +90,10 @@ class Model:
         """Return the innermost statement, small or compound, that holds a node."""
         return self.flow.statement(node)
 
+    def following(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield the statements that come after a node's statement in its own block."""
+        return self.flow.following(node)
+
     def order(self, node: cst.CSTNode) -> int:
         """Return the place of a node in document order."""
         return self.tree.order(node)
