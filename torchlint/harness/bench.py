@@ -17,7 +17,7 @@ from torchlint.harness.errors import ProgramFailed
 from torchlint.harness.intervals import Interval, ratio_interval
 from torchlint.harness.measure import Cost, Plan, Timing, measure
 from torchlint.harness.processes import Launcher, Program, missing, survey
-from torchlint.harness.program import BY_FIXER, FixedProgram, Fixer, fixed_program
+from torchlint.harness.program import BY_FIXER, FixedProgram
 from torchlint.harness.verdict import Verdict, judge
 
 
@@ -56,28 +56,26 @@ class Bench:
     environment: Environment
     launcher: Launcher
     plan: Plan
-    fixer: Fixer
     folder: Path
 
     @staticmethod
-    def prepare(device: str, threads: int, plan: Plan, fixer: Fixer, folder: Path) -> Bench:
+    def prepare(device: str, threads: int, plan: Plan, folder: Path) -> Bench:
         """Return a bench for a device.
 
         Raises:
             HarnessError: there is no torch or no such device.
         """
         launcher, resolved, environment = survey(folder, device, threads)
-        return Bench(resolved, environment, launcher, plan, fixer, folder)
+        return Bench(resolved, environment, launcher, plan, folder)
 
-    def run(self, case: Case, tick: Callable[[], None] = lambda: None) -> CaseResult:
+    def run(self, case: Case, fixed: FixedProgram | None, tick: Callable[[], None] = lambda: None) -> CaseResult:
         """Return the result of one case; whatever the programs do, it is a verdict."""
         began = time.perf_counter()
-        fixed = fixed_program(case, self.fixer)
         if fixed is None:
             return _unmeasured(case, case.source, BY_FIXER, f"torchlint has no fix for {case.code} in its program", None)
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             result = self._compare(case, fixed, Path(scratch), tick)
-        return _with_seconds(result, time.perf_counter() - began)
+        return dataclasses.replace(result, seconds=time.perf_counter() - began)
 
     def _compare(self, case: Case, fixed: FixedProgram, scratch: Path, tick: Callable[[], None]) -> CaseResult:
         reason = missing(scratch, self.launcher, [case.needs], self.device)[case.needs]
@@ -152,10 +150,6 @@ def _unmeasured(
     pair = digest(case.source, fixed)
     quantity = case.quantity
     return CaseResult(case.code, case.name, case.title, pair, origin, verdict, reason, equality, quantity, None)
-
-
-def _with_seconds(result: CaseResult, seconds: float) -> CaseResult:
-    return dataclasses.replace(result, seconds=seconds)
 
 
 def select(found: Sequence[Case], wanted: Sequence[str]) -> tuple[list[Case], list[str]]:

@@ -1,4 +1,4 @@
-"""A CNN is trained on compressed images that are decoded, cropped, flipped and jittered one by one."""
+"""A CNN is trained on compressed images that are decoded, cropped, resized and jittered one by one."""
 
 import random
 import zlib
@@ -17,24 +17,26 @@ CASE = {
     "compared_steps": 26,
 }
 
-IMAGES, SIZE, CROP, BATCH = 256, 96, 64, 32
+IMAGES, FILES, SIZE, INPUT, BATCH = 256, 8, 256, 64, 32
 
 
 class CompressedImages(Dataset):
     """Images that lie compressed in files, and are decoded when they are asked for."""
 
-    def __init__(self, count):
+    def __init__(self):
         shade = torch.linspace(0, 255, SIZE).view(1, SIZE, 1) * torch.rand(3, SIZE, SIZE)
-        self.files = [zlib.compress(bytes(shade.add(i).to(torch.uint8).flatten().tolist()), 6) for i in range(count)]
+        self.files = [zlib.compress(bytes(shade.add(i).to(torch.uint8).flatten().tolist()), 6) for i in range(FILES)]
 
     def __len__(self):
-        return len(self.files)
+        return IMAGES
 
     def __getitem__(self, index):
-        pixels = bytearray(zlib.decompress(self.files[index]))
+        pixels = bytearray(zlib.decompress(self.files[index % FILES]))
         image = torch.frombuffer(pixels, dtype=torch.uint8).view(3, SIZE, SIZE).float() / 255
-        top, left = (random.randrange(SIZE - CROP) for _ in range(2))
-        image = image[:, top : top + CROP, left : left + CROP]
+        side = random.randrange(SIZE // 2, SIZE)
+        top, left = (random.randrange(SIZE - side) for _ in range(2))
+        image = image[None, :, top : top + side, left : left + side]
+        image = F.interpolate(image, (INPUT, INPUT), mode="bilinear", antialias=True)[0]
         if random.random() < 0.5:
             image = image.flip(-1)
         blurred = F.avg_pool2d(image, 5, stride=1, padding=2)
@@ -55,7 +57,7 @@ def setup(device):
         nn.Linear(32, 10),
     ).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    loader = DataLoader(CompressedImages(IMAGES), batch_size=BATCH, shuffle=True)
+    loader = DataLoader(CompressedImages(), batch_size=BATCH, shuffle=True)
     return SimpleNamespace(model=model, optimizer=optimizer, loader=loader, device=device)
 
 

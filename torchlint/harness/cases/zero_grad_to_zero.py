@@ -1,4 +1,4 @@
-"""A wide multilayer perceptron is trained on small batches; its gradients are zeroed instead of dropped."""
+"""A multilayer perceptron is trained on small batches; its gradients are zeroed instead of dropped."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ CASE = {
     "why": "adding a gradient to zero instead of storing it turns -0.0 into 0.0, and may round once more",
 }
 
-WIDTH, DEPTH, BATCH = 768, 6, 16
+WIDTH, DEPTH, BATCH = 256, 8, 16
 
 
 def setup(device):
