@@ -1,12 +1,13 @@
 # Every target does its own set-up: a fresh machine with Python >= 3.10 and pip is enough.
-PYTHON ?= python3
+PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.10 python,\
+	$(shell $(name) -c 'import sys; print("$(name)" if sys.version_info >= (3, 10) else "")' 2>/dev/null)) python3)
 VENV ?= .venv
 TORCH ?= torch==2.13.0
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch rules pictures corpus clean
+.PHONY: help demo test lint test-torch rules pictures clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,9 +45,6 @@ rules: $(STAMP) ## Regenerate the pages under rules/
 
 pictures: $(STAMP) ## Export the pictures of the README from real runs
 	$(BIN)/python docs/pictures/make.py
-
-corpus: $(STAMP) ## Check and fix pinned PyPI packages and hold the results to the safety rules
-	$(BIN)/python -m tests.corpus
 
 clean: ## Remove what make made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
