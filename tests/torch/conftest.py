@@ -1,0 +1,16 @@
+"""Says which torch was used, and what could not be run with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Add what was not run to the end of the output."""
+    terminalreporter.section(f"torch {torch.__version__}")
+    if not torch.cuda.is_available():
+        terminalreporter.write_line("not run: anything on a GPU (there is none); CPU, meta and fake tensors stood in")
+    if not torch.backends.cuda.is_built():
+        terminalreporter.write_line("not run: programs that record a graph, on fake CUDA tensors (built without CUDA)")
