@@ -30,6 +30,10 @@ class Gradients:
         self._functions: dict[int, bool] = {}
         self._globally: bool | None = None
 
+    def forget(self) -> None:
+        """Drop what was decided while the call graph was incomplete."""
+        self._functions.clear()
+
     def disabled(self, node: cst.CSTNode) -> bool:
         """Return whether no graph is built at a node: by a context, a decorator, every caller, or the whole file."""
         child = node

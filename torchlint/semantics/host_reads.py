@@ -112,14 +112,13 @@ class HostReads:
         if isinstance(expression, cst.Name):
             bindings = self._evaluator.flow.definitions(expression)
             assigned = [b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT and b.value is not None]
-            return bool(assigned) and all(self.derives_from_tensor(value, depth + 1) for value in assigned)
+            return any(self.derives_from_tensor(value, depth + 1) for value in assigned)
         if isinstance(expression, cst.Call):
-            return self._takes_tensors(expression)
+            return self._takes_tensors(expression, depth)
         return False
 
-    def _takes_tensors(self, call: cst.Call) -> bool:
+    def _takes_tensors(self, call: cst.Call, depth: int) -> bool:
         name = self._evaluator.names.qualified(call.func)
         if name is not None and name.partition(".")[0] in ("numpy", "sklearn", "scipy", "builtins", "math"):
             return False
-        values = [self._evaluator.value(argument.value) for argument in call.args]
-        return any(value.is_tensor for value in values)
+        return any(self.derives_from_tensor(argument.value, depth + 1) for argument in call.args)

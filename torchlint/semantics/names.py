@@ -21,7 +21,9 @@ class Names:
         self._tree = tree
         self._scopes = scopes
         self._known: dict[tuple[int, str], str | None] = {}
+        self._rebound: frozenset[str] = frozenset()
         self._rebound = self._rebound_attributes()
+        self._known.clear()
 
     def qualified(self, expression: cst.CSTNode) -> str | None:
         """Return the canonical dotted name of what an expression refers to, None where that is not certain.
@@ -59,6 +61,20 @@ class Names:
             return self._from_star(name, scope) or (f"builtins.{name}" if name in _BUILTINS else None)
         found = {self._target(binding) for binding in deciding.bindings[name] if not self._is_fallback(binding)}
         return found.pop() if len(found) == 1 else None
+
+    def spelling(self, name: str, node: cst.CSTNode) -> str | None:
+        """Return how the file can write a qualified name at a node, by its imports; None if it cannot."""
+        scope: Scope | None = self._scopes.scope(node)
+        here = scope
+        while scope is not None and here is not None:
+            for bound, bindings in scope.bindings.items():
+                target = canonical(bindings[0].imported) if bindings[0].imported is not None else None
+                if target is None or not (name == target or name.startswith(f"{target}.")):
+                    continue
+                if self._scopes.deciding(bound, here) is scope and self._resolve(bound, here) == target:
+                    return bound + name[len(target) :]
+            scope = scope.parent
+        return None
 
     def _is_fallback(self, binding: Binding) -> bool:
         """Whether a binding stands in for a failed import: ``except ImportError: x = None``."""

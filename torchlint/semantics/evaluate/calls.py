@@ -83,6 +83,16 @@ def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
     return join(values) if values else UNKNOWN
 
 
+def named_callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
+    """Return the calls of each function of the file that name it directly."""
+    found: dict[int, list[cst.Call]] = {}
+    for call in evaluator.tree.nodes(cst.Call):
+        definition = evaluator.definitions.definition(call.func)
+        if isinstance(definition, cst.FunctionDef):
+            found.setdefault(id(definition), []).append(call)
+    return found
+
+
 def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
     """Return the calls of each function of the file."""
     by_name: dict[str, list[cst.FunctionDef]] = {}

@@ -105,5 +105,14 @@ class Evaluator:
     def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         """Return the calls in this file that call a function, by its name, as a method, or as a class."""
         if self._callers is None:
+            self._callers = calls.named_callers(self)
             self._callers = calls.callers(self)
+            self._forget()
         return self._callers.get(id(function), [])
+
+    def _forget(self) -> None:
+        """Drop what was evaluated while the call graph was incomplete."""
+        self._known.clear()
+        self._returned.clear()
+        self._attempts.clear()
+        self.gradients.forget()

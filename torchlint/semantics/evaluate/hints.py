@@ -92,6 +92,11 @@ def named(name: str) -> Value:
     return UNKNOWN
 
 
+def names_loss(name: str) -> bool:
+    """Return whether everybody who uses this name means a loss by it."""
+    return bool(_LOSS.search(name))
+
+
 def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -> Value:
     """Return what a parameter is by the role of its function: the input of ``forward``, the batch of a step."""
     owner = evaluator.definitions.owner(function)

@@ -1,0 +1,237 @@
+"""Moves of tensors between devices: ``.cuda()``, ``.to(device)``, ``.type_as(x)``, ``.type(torch.cuda.FloatTensor)``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.functions import named_device
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPE_OF_CONSTRUCTOR, LEGACY_CONSTRUCTORS
+from torchlint.semantics.values import Device, Kind, Value
+from torchlint.syntax.calls import bind, code, is_none, literal
+
+_TO = ("device", "dtype", "non_blocking", "copy")
+_CUDA = ("device", "non_blocking", "memory_format")
+_HARMLESS = frozenset(("device", "dtype", "non_blocking", "copy"))
+_PLAIN_CALLS = frozenset(("torch.device", "torch.cuda.current_device"))
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A method call that moves a tensor to a device, with what the same device is called elsewhere."""
+
+    call: cst.Call
+    receiver: cst.BaseExpression
+    method: str
+    place: Device
+    device: str
+    """The code that names the device, "" where none does."""
+
+    dtype: str
+    """The code of the dtype that the move casts to, "" if it keeps the dtype."""
+
+    names: tuple[cst.BaseExpression, ...]
+    """The expressions of the user's that ``device`` and ``dtype`` are made of."""
+
+    evidence: Evidence
+    droppable: bool
+    """Whether the move does nothing else, once the tensor is on the device with the dtype."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A legacy tensor type such as ``torch.cuda.FloatTensor``."""
+
+    place: Device
+    dtype: str | None
+    name: str | None
+    """The qualified name, None if it is chosen at run time."""
+
+
+class Moves:
+    """Recognises moves."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._devices: frozenset[str] | None = None
+
+    def move(self, call: cst.Call) -> Move | None:
+        """Return the move that a call makes, to whatever device; None if it is none or may be none."""
+        if not isinstance(call.func, cst.Attribute):
+            return None
+        method = call.func.attr.value
+        if method not in ("to", "cuda", "cpu", "type_as", "type") or self._evaluator.names.qualified(call.func):
+            return None
+        if method == "cpu":
+            return self._made(call, Device.CPU, '"cpu"')
+        if method == "cuda":
+            return self._cuda(call)
+        if method == "type_as":
+            return self._type_as(call)
+        return self._type(call) if method == "type" else self._to(call)
+
+    def tensor_type(self, expression: cst.CSTNode) -> TensorType | None:
+        """Return the legacy tensor type that an expression names, also one that is chosen at run time."""
+        name = self._evaluator.names.qualified(expression)
+        text = literal(expression)
+        name = text if isinstance(text, str) else name
+        if name is not None:
+            if name not in CUDA_CONSTRUCTORS and name not in LEGACY_CONSTRUCTORS:
+                return None
+            place = Device.ACCELERATOR if name in CUDA_CONSTRUCTORS else Device.CPU
+            return TensorType(place, DTYPE_OF_CONSTRUCTOR[name.rpartition(".")[2]], name)
+        if isinstance(expression, cst.IfExp):
+            return _either(self.tensor_type(expression.body), self.tensor_type(expression.orelse))
+        if isinstance(expression, cst.Name):
+            return self._chosen_type(expression)
+        return None
+
+    def _chosen_type(self, name: cst.Name) -> TensorType | None:
+        found: list[TensorType] = []
+        for binding in self._evaluator.flow.definitions(name):
+            is_plain = binding.kind is BindingKind.ASSIGNMENT and not binding.path and binding.value is not None
+            if not is_plain or (isinstance(binding.value, cst.Name) and binding.value.value == name.value):
+                return None
+            assert binding.value is not None
+            one = self.tensor_type(binding.value)
+            if one is None:
+                return None
+            found.append(one)
+        joined: TensorType | None = found[0] if found else None
+        for other in found[1:]:
+            joined = _either(joined, other)
+        return joined
+
+    def _made(
+        self,
+        call: cst.Call,
+        place: Device,
+        device: str,
+        dtype: str = "",
+        names: tuple[cst.BaseExpression, ...] = (),
+        evidence: Evidence = Evidence.PROVEN,
+        droppable: bool = True,
+    ) -> Move:
+        assert isinstance(call.func, cst.Attribute)
+        return Move(call, call.func.value, call.func.attr.value, place, device, dtype, names, evidence, droppable)
+
+    def _cuda(self, call: cst.Call) -> Move | None:
+        given = bind(call.args, _CUDA)
+        if given.open:
+            return None
+        droppable = given.get("memory_format") is None
+        device = given.get("device")
+        if device is None or is_none(device):
+            return self._made(call, Device.ACCELERATOR, '"cuda"', droppable=droppable)
+        value = self._evaluator.value(device)
+        names = (device,)
+        if value.kind is Kind.DEVICE or isinstance(value.literal, str):
+            evidence = self.certainty(device, value)
+            return self._made(call, Device.ACCELERATOR, code(device), "", names, evidence, droppable)
+        torch_device = self._evaluator.names.spelling("torch.device", call)
+        index = value.kind is Kind.NUMBER and torch_device is not None
+        made = f'{torch_device}("cuda", {code(device)})' if index else ""
+        evidence = value.evidence if index else Evidence.NAMED
+        return self._made(call, Device.ACCELERATOR, made, "", names, evidence, droppable)
+
+    def _to(self, call: cst.Call) -> Move | None:
+        given = bind(call.args, _TO)
+        device, dtype = given.get("device"), given.get("dtype")
+        if given.open or given.get("other") is not None or device is None or is_none(device):
+            return None
+        value = self._evaluator.value(device)
+        place, evidence = self._place(device, value), self.certainty(device, value)
+        if place is None:
+            return None
+        if dtype is not None and not isinstance(literal(dtype), bool) and self._evaluator.value(dtype).kind is not Kind.DTYPE:
+            evidence = min(evidence, Evidence.INFERRED)
+        cast = code(dtype) if dtype is not None and not is_none(dtype) and not isinstance(literal(dtype), bool) else ""
+        names = (device, dtype) if cast and dtype is not None else (device,)
+        droppable = given.named.keys() <= _HARMLESS and not given.extra
+        return self._made(call, place, code(device), cast, names, evidence, droppable)
+
+    def _place(self, expression: cst.BaseExpression, value: Value) -> Device | None:
+        """Return the place that the argument of ``.to`` names; None for a dtype, a tensor, or anything unknown."""
+        if isinstance(expression, cst.FormattedString):
+            first = expression.parts[0] if expression.parts else None
+            text = first.value if isinstance(first, cst.FormattedStringText) else ""
+            return Device.ACCELERATOR if text.startswith("cuda") else Device.EITHER
+        if value.kind is Kind.DEVICE:
+            return value.device
+        if value.kind is Kind.STRING:
+            return named_device(value)
+        if value.kind is Kind.NUMBER and not isinstance(value.literal, (bool, float)):
+            return Device.ACCELERATOR
+        return Device.EITHER if self._is_attribute_device(expression) else None
+
+    def certainty(self, expression: cst.BaseExpression, value: Value) -> Evidence:
+        """Return how certain it is that an expression in the place of a device is one."""
+        if self._is_attribute_device(expression) or code(expression) in self._known_devices():
+            return max(value.evidence, Evidence.INFERRED) if value.known else Evidence.INFERRED
+        return value.evidence
+
+    def _is_attribute_device(self, expression: cst.BaseExpression) -> bool:
+        """``x.device``: what a tensor, a module and most trainers call the place where they live."""
+        return isinstance(expression, cst.Attribute) and expression.attr.value == "device"
+
+    def _known_devices(self) -> frozenset[str]:
+        """Code that the file gives to ``device=`` or ``torch.device`` somewhere."""
+        if self._devices is None:
+            found = set()
+            for argument in self._evaluator.tree.nodes(cst.Arg):
+                parent = self._evaluator.tree.parent(argument)
+                keyword = argument.keyword.value if argument.keyword is not None else None
+                if keyword == "device" and isinstance(argument.value, (cst.Name, cst.Attribute)):
+                    found.add(code(argument.value))
+                elif keyword is None and isinstance(parent, cst.Call) and isinstance(argument.value, (cst.Name, cst.Attribute)):
+                    if self._evaluator.names.qualified(parent.func) in ("torch.device", "torch.cuda.set_device"):
+                        found.add(code(argument.value))
+            self._devices = frozenset(found)
+        return self._devices
+
+    def _type_as(self, call: cst.Call) -> Move | None:
+        if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
+            return None
+        other = call.args[0].value
+        place = self._evaluator.value(other).device
+        if not isinstance(other, (cst.Name, cst.Attribute)):
+            return self._made(call, place, "", "", (other,), Evidence.NAMED)
+        text = code(other)
+        return self._made(call, place, f"{text}.device", f"{text}.dtype", (other,))
+
+    def _type(self, call: cst.Call) -> Move | None:
+        if len(call.args) != 1 or call.args[0].star:
+            return None
+        found = self.tensor_type(call.args[0].value)
+        if found is None:
+            return None
+        if found.name is None or found.dtype is None:
+            return self._made(call, found.place, "", "", (), Evidence.NAMED)
+        dtype = self._evaluator.names.spelling(found.dtype, call)
+        evidence = Evidence.PROVEN if dtype else Evidence.NAMED
+        return self._made(call, found.place, '"cuda"', dtype or "", (), evidence)
+
+
+def is_plain(expression: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Return whether evaluating an expression earlier or twice cannot be noticed: names, attributes, literals."""
+    if isinstance(expression, cst.Name) or literal(expression) is not None:
+        return True
+    if isinstance(expression, cst.Attribute):
+        return is_plain(expression.value, evaluator)
+    if isinstance(expression, cst.Call):
+        known = evaluator.names.qualified(expression.func) in _PLAIN_CALLS
+        return known and all(is_plain(argument.value, evaluator) for argument in expression.args)
+    return False
+
+
+def _either(first: TensorType | None, second: TensorType | None) -> TensorType | None:
+    if first is None or second is None:
+        return None
+    if first == second:
+        return first
+    place = first.place if first.place is second.place else Device.EITHER
+    return TensorType(place, first.dtype if first.dtype == second.dtype else None, None)
