@@ -1,0 +1,65 @@
+"""What the pages for people claim is so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from torchlint.cli.app import app
+from torchlint.dev.pages import outdated
+from torchlint.finding import Safety
+from torchlint.registry import rules
+from torchlint.rule import Default, Rule
+from torchlint.version import __version__
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+PATH = re.compile(r"`((?:torchlint|tests|fixtures|rules|docs)/[\w./-]+)`")
+ROW = re.compile(r"\| \[(?P<code>TL\d{3})\]\((?P<page>[^)]+)\) \| (?P<name>\S+) \|.*\| (?P<fix>[^|]+) \|")
+
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+@EVERY_PAGE
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not [target for target in LINK.findall(text) if not (page.parent / target).exists()]
+    assert not [path for path in PATH.findall(text) if not (ROOT / path).exists()]
+
+
+def test_pages_of_rules_are_current() -> None:
+    assert not outdated(ROOT / "rules"), "run `make rules`"
+
+
+@pytest.mark.parametrize("rule", [rule for rule in rules() if rule.default is Default.ON], ids=lambda rule: rule.name)
+def test_readme_lists_the_rule(rule: Rule) -> None:
+    rows = {row["code"]: row for row in ROW.finditer((ROOT / "README.md").read_text(encoding="utf-8"))}
+    row = rows[rule.code]
+    assert (row["page"], row["name"]) == (f"rules/{rule.name}.md", rule.name)
+    stated = {Safety(word) for word in re.findall(r"\b(?:safe|unsafe|display)\b", row["fix"])}
+    assert stated == set(rule.fixes)
+
+
+def test_readme_names_no_other_rules() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"TL\d{3}", text)) <= {rule.code for rule in rules()}
+
+
+def test_hooks_run_commands_that_exist() -> None:
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    entries = [shlex.split(entry) for entry in re.findall(r"^  entry: (.*)$", text, flags=re.MULTILINE)]
+    assert [entry[:2] for entry in entries] == [["torchlint", "check"], ["torchlint", "fix"]]
+    for _, command, *options in entries:
+        found = app.get_command(click.Context(app), command)
+        assert found
+        known = {name for parameter in found.params for name in parameter.opts}
+        assert set(options) <= known
+
+
+def test_changelog_names_the_version() -> None:
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
