@@ -14,6 +14,7 @@ from torchlint.cli.options import Choices, selecting_options
 if TYPE_CHECKING:
     from torchlint.cli.session import Session
     from torchlint.engine.outcome import FixOutcome
+    from torchlint.report.data import Report
     from torchlint.report.styled import Line
 
 
@@ -62,12 +63,12 @@ def run_fix(
         written = _write(session, changed)
     else:
         written = changed
-        _show(session, changed)
+        _show(session, report, changed)
     if listing and apply and STDIN not in choices.paths:
         session.report(report)
     else:
         session.complain(report)
-    _tell(session, account(outcomes, written, apply=apply, unsafe=unsafe))
+    session.output.aside(account(outcomes, written, apply=apply, unsafe=unsafe))
     if apply:
         remaining = any(outcome.result.diagnostics for outcome in outcomes)
         found = bool(remaining and not exit_zero) or bool(written and exit_non_zero_on_fix)
@@ -90,19 +91,15 @@ def _write(session: Session, changed: Sequence[FixOutcome]) -> list[FixOutcome]:
     return written
 
 
-def _show(session: Session, changed: Sequence[FixOutcome]) -> None:
+def _show(session: Session, report: Report, changed: Sequence[FixOutcome]) -> None:
     from torchlint.report.diff import diff, styled_diff
 
     for outcome in changed:
+        shown = report.shown(outcome.path)
         if session.output.coloured:
-            session.output.lines(styled_diff(outcome.before, outcome.after, session.shown(outcome.path)))
+            session.output.lines(styled_diff(outcome.before, outcome.after, shown))
         else:
-            session.output.text(diff(outcome.before, outcome.after, session.shown(outcome.path)))
-
-
-def _tell(session: Session, lines: Iterator[Line]) -> None:
-    """Print the account to standard error, so that standard output holds a diff and nothing else."""
-    session.output.aside(lines)
+            session.output.text(diff(outcome.before, outcome.after, shown))
 
 
 def account(
@@ -131,7 +128,7 @@ def account(
 
 def left(outcome: FixOutcome, *, unsafe: bool) -> Iterator[str]:
     """Yield, for each finding that remains, why it does."""
-    from torchlint.finding import Safety
+    from torchlint.safety import Safety
 
     refused = {(diagnostic.code, diagnostic.message): reason for diagnostic, reason in outcome.refused}
     for diagnostic in outcome.result.diagnostics:

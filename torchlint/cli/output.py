@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def wants_colour(choice: str, stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Return whether to colour what goes to the stream: the option decides, then NO_COLOR, FORCE_COLOR, the terminal."""
+    """Return whether to colour the stream: the option decides, then NO_COLOR, FORCE_COLOR, the terminal."""
     if choice != "auto":
         return choice == "always"
     if environment.get("NO_COLOR"):
@@ -86,6 +86,17 @@ class Output:
         """Print one line that does not change the exit code to standard error, unless quiet."""
         if not self.quiet:
             self._say("warning", "33", message)
+
+    def aside(self, lines: Iterable[Line]) -> None:
+        """Print styled lines to standard error, unless quiet."""
+        if self.quiet:
+            return
+        if not self._error_colours:
+            sys.stderr.write(plain(lines))
+            return
+        from rich.console import Console
+
+        show(lines, Console(stderr=True, force_terminal=True, highlight=False, emoji=False, markup=False))
 
     def note(self, message: str) -> None:
         """Print a line to standard error, unless quiet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections import Counter
@@ -15,7 +16,8 @@ from torchlint.cli import ERROR
 from torchlint.cli.output import Output
 from torchlint.cli.progress import ProgressBar
 from torchlint.engine.many import Work, run_many
-from torchlint.engine.plan import Planned, PlanError, Task, Worker, make_plan
+from torchlint.engine.outcome import FixOutcome
+from torchlint.engine.plan import PlanError, Planned, Task, Worker, failed, make_plan
 from torchlint.engine.result import FileResult, Problem
 from torchlint.report import summary
 from torchlint.report.data import Report, RuleInfo
@@ -94,7 +96,7 @@ class Session:
         """Check all files and return the results."""
         tasks = self.planned.tasks
         bar = ProgressBar(len(tasks), "checking", enabled=not self.output.quiet)
-        worker = Worker(self.planned.plans, stdin_name=self._stdin_filename)
+        worker = Worker(self.planned.plans)
         work: Work[Task, FileResult] = Work(worker.check, size=task_size, on_death=died)
         try:
             results = run_many(work, tasks, jobs=self.jobs, on_result=lambda result: bar.advance())
@@ -102,16 +104,26 @@ class Session:
             bar.close()
         return self.make_report(results)
 
+    def fix(self, *, unsafe: bool) -> list[FixOutcome]:
+        """Return every file as it would be after its fixes; nothing is written."""
+        bar = ProgressBar(len(self.planned.tasks), "fixing", enabled=not self.output.quiet)
+        function = functools.partial(Worker(self.planned.plans).fix, unsafe=unsafe)
+        work: Work[Task, FixOutcome] = Work(
+            function, size=task_size, on_death=lambda task, code: FixOutcome(died(task, code))
+        )
+        try:
+            return run_many(work, self.planned.tasks, jobs=self.jobs, on_result=lambda outcome: bar.advance())
+        finally:
+            bar.close()
+
     def make_report(self, results: Iterable[FileResult]) -> Report:
         """Return the report over the results; what was left out while looking for files counts too."""
         everything = sorted((*results, *self.planned.skipped), key=lambda result: result.path)
-        targets = Counter(f"{plan.target} ({plan.target.origin})" for plan in map(self._plan_of, self.planned.tasks))
+        plans = [self.planned.plans[task.plan] for task in self.planned.tasks]
+        targets = Counter(f"{plan.target} ({plan.target.origin})" for plan in plans)
         return Report(
             tuple(everything), __version__, str(Path.cwd()), rule_table(), dict(targets), self.choices.repeated()
         )
-
-    def _plan_of(self, task: Task) -> object:
-        return self.planned.plans[task.plan]
 
     def report(self, report: Report) -> None:
         """Write the report and the notes about what went wrong."""
@@ -156,6 +168,11 @@ class Session:
         if report.problems:
             self._failed = True
 
+    def fail(self, message: str) -> None:
+        """Print what went wrong and exit with 2 in the end."""
+        self.output.error(message)
+        self._failed = True
+
     def exit_code(self, otherwise: int) -> int:
         """Return the exit code: 2 if anything went wrong."""
         return ERROR if self._failed else otherwise
@@ -168,8 +185,6 @@ def task_size(task: Task) -> int:
 
 def died(task: Task, code: int | None) -> FileResult:
     """Return the result of a file that killed the process that checked it."""
-    from torchlint.engine.plan import failed
-
     how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
     return failed(Problem(task.path, f"the process that checked this file died ({how}); the file was left out"))
 

@@ -98,8 +98,12 @@ class _Check:
         if isinstance(parsed, SyntaxFailure):
             return self._result([syntax_error(self._source, parsed)])
         model = self._model(parsed) if self._active else None
-        found = [] if model is None else [d for rule in self._active for d in self._diagnostics(rule, parsed, model)]
-        return self._result(found)
+        if model is None:
+            return self._result([])
+        found = [(rule, findings) for rule in self._active if (findings := self._findings(rule, model))]
+        with self._watch.time("locate"):
+            diagnostics = self._diagnostics(parsed, model, found) if found else []
+        return self._result(diagnostics)
 
     def _model(self, parsed: Parsed) -> Model | None:
         from torchlint.semantics.model import Options, build_model
@@ -111,19 +115,29 @@ class _Check:
             self._errors.append(internal_problem(self._source.path, "the model", error))
             return None
 
-    def _diagnostics(self, rule: Rule, parsed: Parsed, model: Model) -> list[Diagnostic]:
-        from torchlint.edits.locate import locate_findings
-
+    def _findings(self, rule: Rule, model: Model) -> list[Finding]:
         try:
             with self._watch.time(rule.code):
-                findings = list(run_rule(rule, model))
-            if not findings:
-                return []
-            with self._watch.time("locate"):
-                return locate_findings(parsed, model.parent, rule, findings, self._settings)
+                return list(run_rule(rule, model))
         except Exception as error:
-            self._errors.append(internal_problem(self._source.path, f"rule {rule.code} {rule.name}", error))
+            self._fail(rule, error)
             return []
+
+    def _diagnostics(self, parsed: Parsed, model: Model, found: list[tuple[Rule, list[Finding]]]) -> list[Diagnostic]:
+        """Return all findings at their places; where that fails, those of the rules for which it does not."""
+        from torchlint.edits.diagnose import diagnose
+
+        try:
+            pairs = [(rule, finding) for rule, findings in found for finding in findings]
+            return diagnose(parsed, model.parent, pairs, self._settings)
+        except Exception as error:
+            if len(found) == 1:
+                self._fail(found[0][0], error)
+                return []
+        return [diagnostic for pair in found for diagnostic in self._diagnostics(parsed, model, [pair])]
+
+    def _fail(self, rule: Rule, error: Exception) -> None:
+        self._errors.append(internal_problem(self._source.path, f"rule {rule.code} {rule.name}", error))
 
     def _result(self, found: list[Diagnostic]) -> FileResult:
         kept, suppressed, warnings = self._suppress(sorted(set(found), key=place))
@@ -185,12 +199,12 @@ def excerpts(source: Source, diagnostics: Iterable[Diagnostic]) -> Excerpts:
     for diagnostic in diagnostics:
         last = min(diagnostic.end.row, diagnostic.start.row + _MOST_EXCERPT_ROWS)
         rows.update(range(max(1, diagnostic.start.row - 1), last + 1))
+        rows.add(diagnostic.end.row)
         for edit in diagnostic.fix.edits if diagnostic.fix else ():
             offsets |= {edit.range.start, edit.range.end}
     if not rows:
         return Excerpts()
     lines = source.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return Excerpts(
-        {row: lines[row - 1] for row in sorted(rows) if row <= len(lines)},
-        {offset: source.position(offset) for offset in sorted(offsets)},
-    )
+    positions = {offset: source.position(offset) for offset in sorted(offsets)}
+    rows |= {position.row for position in positions.values()}
+    return Excerpts({row: lines[row - 1] for row in sorted(rows) if row <= len(lines)}, positions)

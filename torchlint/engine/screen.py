@@ -39,7 +39,7 @@ FRAMEWORKS = (
     "horovod",
     "ray",
 )
-"""Names one of which stands in every file that uses torch: ``torch`` itself covers ``torchvision`` and ``pytorch_lightning``."""
+"""Names one of which stands in every file that uses torch; ``torch`` covers ``torchvision`` and ``torch_geometric``."""
 
 GENERATED_MARKS = (
     "@generated",
@@ -53,7 +53,7 @@ _GENERATED_HEAD = 500
 
 
 def normalised(text: str) -> str:
-    """Return the text as the tokenizer sees its identifiers: ``ｔｏｒｃｈ`` in wide letters is ``torch``."""
+    """Return the text as the tokenizer sees its identifiers: wide and mathematical letters are plain ones."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.diagnostic import Diagnostic
-from torchlint.finding import Safety
 from torchlint.report.data import Report
 from torchlint.report.full import one_line
 from torchlint.report.styled import Line, Span
+from torchlint.safety import Safety
 
 _MARKS = {Safety.SAFE: ("[*] ", "safe"), Safety.UNSAFE: ("[unsafe fix] ", "unsafe")}
 

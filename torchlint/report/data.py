@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine.result import FileResult, Problem, Status
-from torchlint.finding import Safety
+from torchlint.safety import Safety
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine.result import FileResult
-from torchlint.finding import Safety
 from torchlint.report.data import Report
-from torchlint.report.styled import Line
+from torchlint.report.styled import NOTE, Line
+from torchlint.safety import Safety
 
 _WIDEST = 140
 _MOST_ROWS = 4
@@ -20,19 +20,19 @@ def lines(report: Report) -> Iterator[Line]:
     for result, diagnostic in report.diagnostics():
         yield heading(report, diagnostic)
         yield from excerpt(result, diagnostic)
+        yield [(NOTE, "gutter"), (one_line(diagnostic.message), "")]
         yield from offer(diagnostic)
         yield []
 
 
 def heading(report: Report, diagnostic: Diagnostic) -> Line:
-    """Return the line that says what is wrong and where."""
+    """Return the line that says which finding is where."""
     where = f"{diagnostic.start.row}:{diagnostic.start.column}"
     return [
         (report.shown(diagnostic.path), "path"),
         (f":{where}: ", ""),
         (diagnostic.code, "code"),
-        (f" {diagnostic.name}: ", "name"),
-        (one_line(diagnostic.message), ""),
+        (f" {diagnostic.name}", "name"),
     ]
 
 
@@ -43,7 +43,7 @@ def offer(diagnostic: Diagnostic) -> Iterator[Line]:
         return
     words = {Safety.SAFE: "safe fix", Safety.UNSAFE: "unsafe fix", Safety.DISPLAY: "suggestion"}[fix.safety]
     why = f" ({one_line(fix.why).rstrip('.')})" if fix.why else ""
-    yield [("  = ", "gutter"), (f"{words}: ", fix.safety.value), (one_line(fix.message), ""), (why, "dim")]
+    yield [(NOTE, "gutter"), (f"{words}: ", fix.safety.value), (one_line(fix.message), ""), (why, "dim")]
 
 
 def excerpt(result: FileResult, diagnostic: Diagnostic) -> Iterator[Line]:
@@ -71,7 +71,7 @@ def excerpt(result: FileResult, diagnostic: Diagnostic) -> Iterator[Line]:
 
 
 def window(text: str, column: int) -> tuple[str, int]:
-    """Return the part of a very long line around the column, tabs and control characters made visible, and its start."""
+    """Return the part of a long line around the column, control characters made visible, and where it starts."""
     shift = max(0, column - 1 - _WIDEST // 3) if len(text) > _WIDEST else 0
     return "".join(visible(character) for character in text[shift : shift + _WIDEST]), shift
 

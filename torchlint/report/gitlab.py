@@ -19,7 +19,7 @@ def render(report: Report) -> str:
     for result, diagnostic in report.diagnostics():
         path = report.posix(diagnostic.path)
         line = result.excerpts.lines.get(diagnostic.start.row, "").strip()
-        fingerprint = _unique("\0".join((path, diagnostic.code, line)), seen)
+        fingerprint = _unique(f"{path}\0{diagnostic.code}\0{line}", seen)
         entries.append(
             {
                 "type": "issue",

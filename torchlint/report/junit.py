@@ -43,7 +43,8 @@ def _case(path: str, diagnostic: Diagnostic) -> Iterator[str]:
     name = _attribute(f"{diagnostic.code} {diagnostic.name}")
     text = _clean(f"line {row}, column {column}: {diagnostic.message}")
     yield f'    <testcase name={name} classname={path} file={path} line="{row}">'
-    yield f"      <failure message={_attribute(diagnostic.message)} type={_attribute(diagnostic.code)}>{escape(text)}</failure>"
+    attributes = f"message={_attribute(diagnostic.message)} type={_attribute(diagnostic.code)}"
+    yield f"      <failure {attributes}>{escape(text)}</failure>"
     yield "    </testcase>"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from torchlint.finding import Safety
 from torchlint.rule import Default, Example, Rule
+from torchlint.safety import Safety
 
 DEFAULTS = {
     Default.ON: "on",
@@ -14,7 +14,8 @@ DEFAULTS = {
     Default.PREVIEW: "off (preview: not yet judged on enough real code)",
 }
 SAFETIES = {
-    Safety.SAFE: "**safe**: a run that succeeded before computes the same values after. `torchlint fix --apply` applies it.",
+    Safety.SAFE: "**safe**: a run that succeeded before computes the same values after. Applied by "
+    "`torchlint fix --apply`.",
     Safety.UNSAFE: "**unsafe**: right in almost every program, but something observable can change; the finding says "
     "what. Applied only with `--unsafe-fixes`, or where `extend-safe-fixes` trusts it.",
     Safety.DISPLAY: "**shown only**: the finding shows a rewrite that is never applied by itself.",
@@ -34,9 +35,8 @@ def page(rule: Rule) -> str:
 def _page(rule: Rule) -> Iterator[str]:
     yield f"# {rule.code} {rule.name}"
     yield ""
-    yield f"Family: {rule.family.value} · default: {DEFAULTS[rule.default]} · fix: {fix_words(rule)} · since {rule.since}"
-    if rule.torch:
-        yield f"· holds for torch {rule.torch}"
+    yield f"Family: {rule.family.value} · default: {DEFAULTS[rule.default]} · fix: {fix_words(rule)}"
+    yield f"· since {rule.since}" + (f" · holds for torch {rule.torch}" if rule.torch else "")
     yield ""
     yield textwrap.dedent(rule.documentation).strip()
     yield ""
@@ -55,7 +55,8 @@ def _page(rule: Rule) -> Iterator[str]:
         yield ""
     yield "## Switching it off"
     yield ""
-    yield f'On one line: `# torchlint: ignore[{rule.code}]`. Everywhere: `ignore = ["{rule.code}"]` in `[tool.torchlint]`.'
+    yield f"On one line: `# torchlint: ignore[{rule.code}]`."
+    yield f'Everywhere: `ignore = ["{rule.code}"]` in `[tool.torchlint]`.'
     yield ""
     yield "## References"
     yield ""

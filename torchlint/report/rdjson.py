@@ -7,8 +7,8 @@ from typing import Any
 
 from torchlint.diagnostic import Diagnostic, Position, Severity
 from torchlint.engine.result import FileResult
-from torchlint.finding import Safety
 from torchlint.report.data import Report
+from torchlint.safety import Safety
 
 _SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}
 

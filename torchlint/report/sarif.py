@@ -8,8 +8,8 @@ from typing import Any
 
 from torchlint.diagnostic import Diagnostic, Position, Severity
 from torchlint.engine.result import FileResult, Problem
-from torchlint.finding import Safety
 from torchlint.report.data import Report, RuleInfo
+from torchlint.safety import Safety
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

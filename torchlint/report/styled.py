@@ -14,6 +14,9 @@ Span: TypeAlias = "tuple[str, str]"
 
 Line: TypeAlias = "list[Span]"
 
+NOTE = "  = "
+"""Begins a line of words about an excerpt; such lines are wrapped on a terminal."""
+
 STYLES = {
     "path": "bold",
     "code": "bold red",
@@ -63,4 +66,16 @@ def _highlighted(text: str) -> Text:
 def show(lines: Iterable[Line], console: Console) -> None:
     """Print the lines on a terminal."""
     for line in painted(lines):
-        console.print(line, soft_wrap=True, highlight=False)
+        indent = _hanging_indent(line.plain)
+        if not indent or len(line) <= console.width:
+            console.print(line, soft_wrap=True, highlight=False)
+            continue
+        first, *others = line[indent:].wrap(console, max(console.width - indent, 20))
+        console.print(line[:indent] + first, soft_wrap=True, highlight=False)
+        for other in others:
+            console.print(" " * indent, other, sep="", soft_wrap=True, highlight=False)
+
+
+def _hanging_indent(text: str) -> int:
+    """Return by how much the continuation of a note (`  = words`) is indented, 0 for other lines."""
+    return len(NOTE) if text.startswith(NOTE) else 0

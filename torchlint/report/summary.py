@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from torchlint.engine.result import Status
-from torchlint.finding import Safety
 from torchlint.report.data import Report, plural
 from torchlint.report.styled import Line
+from torchlint.safety import Safety
 
 
 def lines(report: Report, *, hints: bool = True) -> Iterator[Line]:

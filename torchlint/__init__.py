@@ -1,0 +1,1 @@
+"""torchlint: finds code that wastes time in PyTorch programs, and rewrites it."""
