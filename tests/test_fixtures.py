@@ -115,6 +115,20 @@ def test_suppression_silences_each_finding(fixture: FixtureFile) -> None:
     assert result.suppressed == len(found)
 
 
+@EVERY_FILE
+def test_screen_hides_nothing(fixture: FixtureFile) -> None:
+    seen_by_all = check_file(fixture.source(), fixture.settings, rules(), fixture.target, screened=False)
+    assert fixture.check(chosen=rules()).diagnostics == seen_by_all.diagnostics
+
+
+@EVERY_FILE
+def test_newlines_are_kept(fixture: FixtureFile) -> None:
+    dos = fixture.text.replace("\n", "\r\n")
+    here = [(d.code, d.start, d.end) for d in fixture.check(chosen=rules()).diagnostics]
+    assert [(d.code, d.start, d.end) for d in fixture.check(dos, chosen=rules()).diagnostics] == here
+    assert fixture.fix(dos, chosen=rules()) == fixture.fix(chosen=rules()).replace("\n", "\r\n")
+
+
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=lambda value: getattr(value, "name", "example"))
 def test_example_does_what_it_says(rule: Rule, example: Example) -> None:
     source = source_from_text(example.bad, "example.py")
