@@ -107,7 +107,39 @@ class Flow:
         if isinstance(self._tree.parent(binding.node), (cst.Param, *COMPREHENSIONS)):
             return True
         blocks = self.blocks(statement)
-        return not blocks or id(blocks[0][0]) in block_ids
+        return not blocks or id(blocks[0][0]) in block_ids or self._covers(binding.name, blocks[0][0], block_ids)
+
+    def _covers(self, name: str, block: cst.CSTNode, block_ids: set[int]) -> bool:
+        """Whether a block is the first branch of a statement all of whose branches bind the name or leave."""
+        statement = self._tree.parent(block)
+        around = self._tree.parent(statement) if statement is not None else None
+        if statement is None or around is None or id(around) not in block_ids:
+            return False
+        if isinstance(statement, cst.If) and block is statement.body:
+            branch: cst.If | cst.Else | None = statement.orelse
+            while branch is not None:
+                if not self._binds_or_leaves(name, branch.body):
+                    return False
+                if isinstance(branch, cst.Else):
+                    return True
+                branch = branch.orelse
+            return False
+        if isinstance(statement, cst.Try) and block is statement.body:
+            return all(self._binds_or_leaves(name, handler.body) for handler in statement.handlers)
+        return False
+
+    def _binds_or_leaves(self, name: str, block: cst.BaseSuite) -> bool:
+        if ends_in_jump(block):
+            return True
+        return any(
+            isinstance(node, cst.Name) and node.value == name
+            for line in block.body
+            if isinstance(line, cst.SimpleStatementLine)
+            for small in line.body
+            if isinstance(small, cst.Assign)
+            for target in small.targets
+            for node in self._tree.descendants(target)
+        )
 
     def _inside(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
         return node is ancestor or any(a is ancestor for a in self._tree.ancestors(node))

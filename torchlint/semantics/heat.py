@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
-from torchlint.semantics.guards import Guards
+from torchlint.semantics.guards import Guard, Guards
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
@@ -65,26 +65,33 @@ class Hotness:
         self._functions: dict[int, Heat | None] = {}
         self._own_calls: dict[int, list[cst.Call]] | None = None
 
-    def heat(self, node: cst.CSTNode) -> Heat | None:
-        """Return what makes a node hot, None if it does not run on every step."""
+    def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
+        """Return what makes a node hot, None if it does not run on every step.
+
+        ``through_flags`` looks past flags that are off by default: what they guard is hot once they are set.
+        """
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, LOOPS):
                 if child is ancestor.body or (isinstance(ancestor, cst.While) and child is ancestor.test):
                     found = self.loop(ancestor)
                     if found is not None:
-                        return found if self._guards.guard(node, ancestor) is None else None
+                        return None if self._is_guarded(node, ancestor, through_flags) else found
                     if self.contains_hot_loop(ancestor):
                         return None
             elif isinstance(ancestor, cst.FunctionDef):
                 if child is not ancestor.body:
                     return None
                 found = self.function(ancestor)
-                return found if found is not None and self._guards.guard(node, ancestor) is None else None
+                return None if found is None or self._is_guarded(node, ancestor, through_flags) else found
             elif isinstance(ancestor, cst.ClassDef):
                 return None
             child = ancestor
         return None
+
+    def _is_guarded(self, node: cst.CSTNode, root: cst.CSTNode, through_flags: bool) -> bool:
+        guard = self._guards.guard(node, root)
+        return guard is not None and not (through_flags and guard is Guard.FLAG)
 
     def loop(self, loop: cst.For | cst.While) -> Heat | None:
         """Return the role of a loop each of whose iterations is a step of training or evaluation."""

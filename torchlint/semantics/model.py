@@ -11,6 +11,9 @@ import libcst as cst
 from torchlint.semantics.accelerator import accelerator_evidence
 from torchlint.semantics.accumulation import Accumulation, Accumulations
 from torchlint.semantics.choices import Choices
+from torchlint.semantics.constructors import Constructors
+from torchlint.semantics.creations import Creation, Creations
+from torchlint.semantics.backward import Backward
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
@@ -18,6 +21,7 @@ from torchlint.semantics.flow import Flow
 from torchlint.semantics.guards import Guard, Guards
 from torchlint.semantics.heat import Heat, Hotness
 from torchlint.semantics.host_reads import HostReads, ScalarRead
+from torchlint.semantics.moves import Move, Moves, TensorType, is_plain
 from torchlint.semantics.names import Names
 from torchlint.semantics.scopes import Binding, BindingKind, Scopes
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
@@ -55,7 +59,11 @@ class Model:
         self.guards = Guards(self.evaluator)
         self.hotness = Hotness(self.evaluator, self.guards)
         self.choices = Choices(self.evaluator)
+        self.backward = Backward(self.evaluator)
         self.host_reads = HostReads(self.evaluator)
+        self.constructors = Constructors(self.evaluator)
+        self.moves = Moves(self.evaluator)
+        self.creations = Creations(self.evaluator, self.moves)
         self.accumulations = Accumulations(self.evaluator)
         self._reads: dict[int, int] = {}
         self._accelerator: tuple[Evidence | None] | None = None
@@ -195,6 +203,42 @@ class Model:
             return False
         return value.device in (Device.ACCELERATOR, Device.EITHER) or self.accelerator is not None
 
+    def move(self, call: cst.Call) -> Move | None:
+        """Return the move between devices that a method call is."""
+        return self.moves.move(call)
+
+    def tensor_type(self, expression: cst.CSTNode) -> TensorType | None:
+        """Return the legacy tensor type that an expression names, also one chosen at run time."""
+        return self.moves.tensor_type(expression)
+
+    def creation(self, call: cst.Call) -> Creation | None:
+        """Return the fresh tensor that a factory call makes, if it is moved before anything else happens to it."""
+        return self.creations.creation(call, self.callee(call))
+
+    def device_context(self, node: cst.CSTNode) -> bool:
+        """Return whether a node runs in a context that decides about devices or streams."""
+        return self.moves.in_context(node)
+
+    @property
+    def sets_default_device(self) -> bool:
+        """Whether the file makes factories work on another device than the CPU."""
+        return self.moves.sets_default()
+
+    def is_plain(self, expression: cst.CSTNode) -> bool:
+        """Return whether evaluating an expression earlier or twice cannot be noticed."""
+        return is_plain(expression, self.evaluator)
+
+    def spelling(self, name: str, node: cst.CSTNode) -> str | None:
+        """Return how the file can write a qualified name at a node, None if its imports do not bring it in."""
+        return self.names.spelling(name, node)
+
+    @property
+    def mentions_mps(self) -> bool:
+        """Whether the file speaks of Apple's devices."""
+        return any(text.raw_value.startswith("mps") for text in self.nodes(cst.SimpleString)) or any(
+            attribute.attr.value == "mps" for attribute in self.nodes(cst.Attribute)
+        )
+
     def scalar_read(self, call: cst.Call) -> ScalarRead | None:
         """Return the read that a call is, if it turns a tensor into a Python number."""
         return self.host_reads.scalar(call)
@@ -219,9 +263,12 @@ class Model:
 
     # Roles
 
-    def heat(self, node: cst.CSTNode) -> Heat | None:
-        """Return what makes a node run on every step, None if it does not (or only every few steps)."""
-        return self.hotness.heat(node)
+    def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
+        """Return what makes a node run on every step, None if it does not (or only every few steps).
+
+        ``through_flags`` looks past flags that are off by default.
+        """
+        return self.hotness.heat(node, through_flags=through_flags)
 
     def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
         """Return why a node does not run whenever ``root`` (a loop, function or the module) does."""
@@ -238,6 +285,14 @@ class Model:
     def survives_error(self, node: cst.CSTNode) -> bool:
         """Return whether a ``try`` around a node catches a RuntimeError and goes on."""
         return self.choices.survives_error(node)
+
+    def backward_passes(self, root: cst.CSTNode) -> list[cst.Call]:
+        """Return the calls below a node that compute gradients."""
+        return self.backward.passes(root)
+
+    def is_backpropagated(self, variable: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether a variable flows into a backward pass below ``root``."""
+        return self.backward.reaches(variable, root)
 
     def gradient_disabled(self, node: cst.CSTNode) -> bool:
         """Return whether autograd records nothing at a node."""

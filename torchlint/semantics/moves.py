@@ -10,7 +10,13 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import named_device
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
-from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPE_OF_CONSTRUCTOR, LEGACY_CONSTRUCTORS
+from torchlint.semantics.tables.torch_api import (
+    CUDA_CONSTRUCTORS,
+    DEFAULT_DEVICE_SETTERS,
+    DEVICE_CONTEXTS,
+    DTYPE_OF_CONSTRUCTOR,
+    LEGACY_CONSTRUCTORS,
+)
 from torchlint.semantics.values import Device, Kind, Value
 from torchlint.syntax.calls import bind, code, is_none, literal
 
@@ -58,6 +64,7 @@ class Moves:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._devices: frozenset[str] | None = None
+        self._sets_default: bool | None = None
 
     def move(self, call: cst.Call) -> Move | None:
         """Return the move that a call makes, to whatever device; None if it is none or may be none."""
@@ -106,6 +113,33 @@ class Moves:
             joined = _either(joined, other)
         return joined
 
+    def in_context(self, node: cst.CSTNode) -> bool:
+        """Return whether a ``with`` block around a node decides about devices or streams."""
+        return any(
+            isinstance(ancestor, cst.With)
+            and any(
+                self._evaluator.names.qualified(call_target(item.item)) in DEVICE_CONTEXTS for item in ancestor.items
+            )
+            for ancestor in self._evaluator.tree.ancestors(node)
+        )
+
+    def sets_default(self) -> bool:
+        """Return whether the file sets the device or the tensor type that factories use."""
+        if self._sets_default is None:
+            calls = self._evaluator.tree.nodes(cst.Call)
+            self._sets_default = any(
+                self._evaluator.names.qualified(call.func) in DEFAULT_DEVICE_SETTERS and self._sets_device(call)
+                for call in calls
+            )
+        return self._sets_default
+
+    def _sets_device(self, call: cst.Call) -> bool:
+        wanted = call.args[0].value if call.args else None
+        legacy = self.tensor_type(wanted) if wanted is not None else None
+        if legacy is not None:
+            return legacy.place is not Device.CPU
+        return wanted is not None and named_device(self._evaluator.value(wanted)) is not Device.CPU
+
     def _made(
         self,
         call: cst.Call,
@@ -147,7 +181,11 @@ class Moves:
         place, evidence = self._place(device, value), self.certainty(device, value)
         if place is None:
             return None
-        if dtype is not None and not isinstance(literal(dtype), bool) and self._evaluator.value(dtype).kind is not Kind.DTYPE:
+        if (
+            dtype is not None
+            and not isinstance(literal(dtype), bool)
+            and self._evaluator.value(dtype).kind is not Kind.DTYPE
+        ):
             evidence = min(evidence, Evidence.INFERRED)
         cast = code(dtype) if dtype is not None and not is_none(dtype) and not isinstance(literal(dtype), bool) else ""
         names = (device, dtype) if cast and dtype is not None else (device,)
@@ -187,7 +225,11 @@ class Moves:
                 keyword = argument.keyword.value if argument.keyword is not None else None
                 if keyword == "device" and isinstance(argument.value, (cst.Name, cst.Attribute)):
                     found.add(code(argument.value))
-                elif keyword is None and isinstance(parent, cst.Call) and isinstance(argument.value, (cst.Name, cst.Attribute)):
+                elif (
+                    keyword is None
+                    and isinstance(parent, cst.Call)
+                    and isinstance(argument.value, (cst.Name, cst.Attribute))
+                ):
                     if self._evaluator.names.qualified(parent.func) in ("torch.device", "torch.cuda.set_device"):
                         found.add(code(argument.value))
             self._devices = frozenset(found)
@@ -214,6 +256,11 @@ class Moves:
         dtype = self._evaluator.names.spelling(found.dtype, call)
         evidence = Evidence.PROVEN if dtype else Evidence.NAMED
         return self._made(call, found.place, '"cuda"', dtype or "", (), evidence)
+
+
+def call_target(expression: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what a call calls; of anything else the expression itself."""
+    return expression.func if isinstance(expression, cst.Call) else expression
 
 
 def is_plain(expression: cst.CSTNode, evaluator: Evaluator) -> bool:

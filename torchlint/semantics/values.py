@@ -14,6 +14,9 @@ class Kind(Enum):
     """What sort of object a value is."""
 
     UNKNOWN = "unknown"
+    PENDING = "pending"
+    """Whatever the variable held before: a join passes it over."""
+
     NONE = "None"
     NUMBER = "number"
     STRING = "string"
@@ -90,7 +93,7 @@ class Value:
     @property
     def known(self) -> bool:
         """Whether anything is known."""
-        return self.kind is not Kind.UNKNOWN
+        return self.kind is not Kind.UNKNOWN and self.kind is not Kind.PENDING
 
     @property
     def is_tensor(self) -> bool:
@@ -118,12 +121,13 @@ class Value:
             return Value(Kind.BATCH, evidence, device=Device.CPU, graph=Graph.DETACHED, origin=Origin.BATCH)
         if self.kind in (Kind.TENSOR, Kind.BATCH):
             return replace(self, kind=Kind.TENSOR)
-        if self.kind is Kind.NDARRAY:
+        if self.kind in (Kind.NDARRAY, Kind.PENDING):
             return self
         return UNKNOWN
 
 
 UNKNOWN = Value()
+PENDING = Value(Kind.PENDING)
 NONE = Value(Kind.NONE)
 NUMBER = Value(Kind.NUMBER)
 STRING = Value(Kind.STRING)
@@ -155,13 +159,16 @@ def of(kind: Kind, element: Value) -> Value:
 
 def join(values: tuple[Value, ...] | list[Value]) -> Value:
     """Return what is true of all values; None is passed over, anything else that differs makes it unknown."""
-    present = [v for v in values if v.kind is not Kind.NONE]
+    settled = [v for v in values if v.kind is not Kind.PENDING]
+    if not settled:
+        return PENDING if values else UNKNOWN
+    present = [v for v in settled if v.kind is not Kind.NONE]
     if not present:
-        return NONE if values else UNKNOWN
+        return NONE
     first = present[0]
     for other in present[1:]:
         first = _join_two(first, other)
-    return first.weakened(Evidence.INFERRED) if len(present) < len(values) else first
+    return first.weakened(Evidence.INFERRED) if len(present) < len(settled) else first
 
 
 def _join_two(first: Value, second: Value) -> Value:

@@ -35,6 +35,8 @@ def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
         return names.of_qualified(qualified)
     name = expression.attr.value
     owner = evaluator.value(expression.value)
+    if owner.kind is Kind.PENDING:
+        return owner
     found = _of_owner(owner, name, evaluator)
     return found if found.known else hints.variable(expression, evaluator)
 

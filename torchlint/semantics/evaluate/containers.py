@@ -45,6 +45,8 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
         if owner.origin is Origin.OUTPUT and _key(expression) == "loss":
             return replace(owner, origin=Origin.LOSS)
         return owner
+    if owner.kind is Kind.PENDING:
+        return owner
     if owner.kind is Kind.BATCH:
         return owner.iterated()
     if owner.kind in (Kind.SEQUENCE, Kind.ITERATOR):

@@ -11,7 +11,7 @@ from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.names import Names
 from torchlint.semantics.scopes import Scopes
 from torchlint.semantics.usage import Usage
-from torchlint.semantics.values import NONE, STRING, UNKNOWN, Kind, Value
+from torchlint.semantics.values import NONE, PENDING, STRING, UNKNOWN, Kind, Value
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.walk import Tree
 
@@ -49,7 +49,7 @@ class Evaluator:
             return known
         if key in self._pending:
             self._lowest = min(self._lowest, self._pending[key])
-            return UNKNOWN
+            return PENDING
         depth = len(self._pending)
         if self._steps <= 0 or depth >= _MAX_DEPTH:
             return UNKNOWN
@@ -58,6 +58,8 @@ class Evaluator:
         self._pending[key] = depth
         found = self._dispatch(expression)
         del self._pending[key]
+        if depth == 0 and found.kind is Kind.PENDING:
+            found = UNKNOWN
         self._remember(key, found, self._lowest >= depth)
         self._lowest = min(outer, self._lowest) if self._lowest < depth else outer
         return found
@@ -66,7 +68,7 @@ class Evaluator:
         """Keep a result, unless it was cut short by a cycle through an expression that is still being evaluated."""
         attempts = self._attempts.get(key, 0) + 1
         if independent or found.known or attempts >= _MAX_ATTEMPTS:
-            self._known[key] = found
+            self._known[key] = UNKNOWN if found.kind is Kind.PENDING else found
         else:
             self._attempts[key] = attempts
 

@@ -25,11 +25,12 @@ from torchlint.semantics.values import (
     sequence,
     tensor,
 )
-from torchlint.syntax.calls import Arguments, bind, literal
+from torchlint.syntax.calls import Arguments, bind, identifier, literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
+_WRAPPER_WORDS = ("tqdm", "progress", "prefetch", "pbar", "track")
 _PASSES_FIRST_THROUGH = frozenset(
     (
         "torch.nn.DataParallel",
@@ -250,9 +251,10 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
 def passes_loader_through(call: cst.Call, evaluator: Evaluator) -> Value:
     """Return the loader that an unknown call is given, if it is iterated over: a progress bar, a prefetcher, a logger."""
     parent = evaluator.tree.parent(call)
-    if isinstance(parent, (cst.For, cst.Arg)) and call.args:
+    wraps = any(word in identifier(call.func).lower() for word in _WRAPPER_WORDS)
+    if isinstance(parent, (cst.For, cst.Arg)) or wraps:
         for argument in call.args[:2]:
             value = evaluator.value(argument.value)
-            if value.kind is Kind.DATALOADER and (isinstance(parent, cst.For) or value.evidence is Evidence.PROVEN):
+            if value.kind is Kind.DATALOADER and (not isinstance(parent, cst.Arg) or value.evidence is Evidence.PROVEN):
                 return value.weakened(Evidence.INFERRED)
     return UNKNOWN

@@ -112,7 +112,7 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
 
 def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
     """Return what a loop over something unknown binds: batches, where its body moves the target to a device."""
-    if isinstance(loop, cst.CompFor):
+    if isinstance(loop, cst.CompFor) or not isinstance(loop.iter, (cst.Name, cst.Attribute, cst.Call)):
         return UNKNOWN
     names = {node.value for node in evaluator.tree.descendants(loop.target) if isinstance(node, cst.Name)}
     for statement in loop.body.body:

@@ -38,6 +38,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
     name = method.attr.value
     if owner.kind is Kind.TENSOR:
         return of_tensor(call, owner, name, evaluator)
+    if owner.kind is Kind.PENDING:
+        return owner
     if owner.kind is Kind.BATCH:
         return _of_batch(call, owner, name, evaluator)
     if owner.kind is Kind.NDARRAY:

@@ -40,6 +40,8 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
         return Value(Kind.NUMBER, literal=constant)
     definitions = evaluator.flow.definitions(name)
     found = join([of_binding(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
+    if found.kind is Kind.PENDING:
+        return found
     if not found.known:
         qualified = evaluator.names.qualified(name)
         if qualified is not None:

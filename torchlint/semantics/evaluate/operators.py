@@ -35,7 +35,7 @@ def combined(values: list[Value]) -> Value:
     """Return the tensor that an operation on these operands gives; UNKNOWN if none is a tensor."""
     tensors = [v for v in values if v.is_tensor or v.kind is Kind.BATCH]
     if not tensors:
-        return UNKNOWN
+        return next((v for v in values if v.kind is Kind.PENDING), UNKNOWN)
     devices = {v.device for v in tensors if v.device is not Device.UNKNOWN}
     certain = len(devices) == 1 and (devices != {Device.CPU} or all(v.device is Device.CPU for v in tensors))
     graphs = {v.graph for v in tensors}
@@ -59,7 +59,7 @@ def combined(values: list[Value]) -> Value:
 def _binary(expression: cst.BinaryOperation, evaluator: Evaluator) -> Value:
     left, right = evaluator.value(expression.left), evaluator.value(expression.right)
     found = combined([left, right])
-    if found.known:
+    if found.known or found.kind is Kind.PENDING:
         return found
     if Kind.NDARRAY in (left.kind, right.kind):
         return Value(Kind.NDARRAY, min(v.evidence for v in (left, right) if v.kind is Kind.NDARRAY))

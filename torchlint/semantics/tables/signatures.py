@@ -27,6 +27,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
         "torch.tensor": "data",
         "torch.as_tensor": "data dtype device",
         "torch.full": "size fill_value",
+        "torch.normal": "mean std size",
         "torch.device": "type index",
         "torch.autograd.Variable": "data requires_grad volatile",
         "torch.autograd.set_detect_anomaly": "mode check_nan",

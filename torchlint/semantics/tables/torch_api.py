@@ -134,6 +134,13 @@ RESHAPING_METHODS = frozenset(
     "view reshape unsqueeze squeeze expand repeat transpose permute flatten contiguous view_as expand_as t unflatten movedim".split()
 )
 FILLING_METHODS = frozenset("fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ squeeze_ unsqueeze_".split())
+RANDOM_METHODS = frozenset("normal_ uniform_ random_ bernoulli_ exponential_".split())
+# Contexts in which a factory without `device=` works elsewhere than on the CPU, or on another stream.
+DEVICE_CONTEXTS = frozenset(
+    "torch.device torch.cuda.device torch.cuda.device_of torch.cuda.stream torch.cuda.StreamContext torch.xpu.device "
+    "torch.xpu.stream torch.accelerator.device_index".split()
+)
+DEFAULT_DEVICE_SETTERS = frozenset(("torch.set_default_device", "torch.set_default_tensor_type"))
 NUMBER_ATTRIBUTES = frozenset(
     "ndim is_cuda requires_grad is_leaf itemsize nbytes is_sparse is_quantized is_mps is_cpu".split()
 )

@@ -1,0 +1,123 @@
+"""A batch is moved to the device without `non_blocking=True`.
+
+## Why it costs
+
+`batch.to(device)` from pinned memory makes the host wait until the copy has finished; with `non_blocking=True` the copy is
+queued on the stream like a kernel, and Python goes on to queue the forward pass. From pageable memory the copy is staged through
+a pinned buffer and the flag changes little: it goes together with `pin_memory=True` in the loader.
+
+## What to write instead
+
+`x.to(device, non_blocking=True)`, with a loader that pins its memory. The fix is safe where the target is certainly CUDA, since
+kernels on the same stream wait for the copy. It is unsafe where the device is chosen at run time: copies to MPS with
+`non_blocking=True` have returned garbage (pytorch#139550).
+
+## When to ignore it
+
+The batch is written to on the host right after the move, or the copy is a vanishing part of the step. A copy from the device
+to the host must never be non-blocking without a synchronisation before the values are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import AddKeyword
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat import Role
+from torchlint.semantics.model import Model
+from torchlint.semantics.moves import Move
+from torchlint.semantics.values import Device, Kind, Origin, Value
+
+rule = Rule(
+    code="TL205",
+    name="blocking-transfer",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="a batch moved to the device without `non_blocking=True`",
+    triggers=Triggers.all_of(("cuda", "to")),
+    examples=(
+        Example(
+            bad="""
+import torch
+from torch.utils.data import DataLoader
+
+def train(model, dataset, optimizer):
+    for x in DataLoader(dataset, num_workers=4, pin_memory=True):
+        x = x.cuda()
+        model(x).sum().backward()
+        optimizer.step()
+""",
+            good="""
+import torch
+from torch.utils.data import DataLoader
+
+def train(model, dataset, optimizer):
+    for x in DataLoader(dataset, num_workers=4, pin_memory=True):
+        x = x.cuda(non_blocking=True)
+        model(x).sum().backward()
+        optimizer.step()
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        "https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers",
+        "https://github.com/pytorch/pytorch/issues/139550",
+    ),
+    documentation=__doc__,
+    silences={
+        "given": "`non_blocking` is given, or arguments are unpacked that may carry it.",
+        "no-batch": "What is moved is no batch of a loader on the host: a model, a loss, a tensor made in the loop.",
+        "not-hot": "The move is not in a loop over batches.",
+        "to-host": "The move goes to the CPU, or changes the dtype only.",
+        "on-device": "The loader hands out tensors that are on the device already.",
+    },
+    fixes=(Safety.SAFE, Safety.UNSAFE),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a blocking move of a batch in a loop over batches."""
+    move = model.move(call)
+    if move is None or move.method not in ("to", "cuda", "cpu"):
+        return
+    moved = model.value(move.receiver)
+    if moved.origin is not Origin.BATCH or moved.kind not in (Kind.TENSOR, Kind.BATCH):
+        return
+    if rule.silent("on-device", moved.device is not Device.CPU) or rule.silent("to-host", move.place is Device.CPU):
+        return
+    arguments = model.arguments(call)
+    positional = len(arguments.extra) > (1 if move.method == "cuda" else 2)
+    if rule.silent("given", positional or not arguments.absent("non_blocking")):
+        return
+    heat = model.heat(call, through_flags=True)
+    if heat is None or heat.role not in (Role.TRAINING_LOOP, Role.EVALUATION_LOOP):
+        return
+    batch = model.code(move.receiver)
+    yield Finding(
+        call,
+        f"`{batch}` is copied to the device while the host waits. From pinned memory `non_blocking=True` lets Python go on "
+        f"queueing work: write `{batch}.{move.method}(..., non_blocking=True)` and `pin_memory=True` in the loader.",
+        _fix(move, moved, model),
+    )
+
+
+def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
+    if moved.kind is Kind.BATCH or model.mentions_mps:
+        return None  # a batch may be a class of its own whose `to` takes no `non_blocking`
+    certain = move.place is Device.ACCELERATOR and move.evidence is Evidence.PROVEN
+    safe = certain and moved.evidence is Evidence.PROVEN
+    return Fix(
+        "Add `non_blocking=True`",
+        (AddKeyword(move.call, "non_blocking", "True"),),
+        Safety.SAFE if safe else Safety.UNSAFE,
+        "" if safe else "the device is chosen at run time, and MPS has returned garbage from such copies",
+        min(moved.evidence, max(move.evidence, Evidence.INFERRED)),
+    )

@@ -1,0 +1,98 @@
+"""What the arguments of torch's factories and legacy constructors mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import literal, method_call
+
+_DISPLAYS = (cst.List, cst.Tuple, cst.ListComp)
+_INTEGER_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo)
+_INTEGER_CALLS = frozenset(("builtins.len", "builtins.int", "builtins.ord"))
+_INTEGER_METHODS = ("size", "numel", "nelement", "dim", "ndimension")
+
+
+@dataclass(frozen=True, slots=True)
+class Modern:
+    """The factory that does what a legacy constructor does with its arguments."""
+
+    factory: str
+    """Its qualified name; it also needs the dtype of the constructor."""
+
+    exact: bool
+    """Whether every element is visibly a number, so that the two cannot differ."""
+
+    evidence: Evidence
+
+
+class Constructors:
+    """Reads the arguments of factories."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    def modern(self, call: cst.Call) -> Modern | None:
+        """Return what to write for a legacy constructor: of several numbers or a size, of data, or None if unclear."""
+        values = [argument.value for argument in call.args]
+        if not values or any(argument.star or argument.keyword is not None for argument in call.args):
+            return None
+        if len(values) > 1 or self.is_integer(values[0]):
+            exact = all(self.is_integer(value) for value in values)
+            return Modern("torch.empty", exact, Evidence.PROVEN if exact else Evidence.INFERRED)
+        only = values[0]
+        if isinstance(only, _DISPLAYS):
+            return Modern("torch.tensor", is_python_data(only), Evidence.PROVEN)
+        size = method_call(only, "size")
+        if size is not None and isinstance(only, cst.Call) and not only.args:
+            return Modern("torch.empty", False, Evidence.INFERRED)
+        value = self._evaluator.value(only)
+        if value.kind is Kind.NDARRAY:
+            return Modern("torch.as_tensor", False, min(value.evidence, Evidence.INFERRED))
+        return None
+
+    def is_integer(self, expression: cst.BaseExpression) -> bool:
+        """Return whether an expression is certainly a Python integer."""
+        number = literal(expression)
+        if number is not None:
+            return isinstance(number, int) and not isinstance(number, bool)
+        if isinstance(expression, cst.BinaryOperation):
+            sides = self.is_integer(expression.left) and self.is_integer(expression.right)
+            return sides and isinstance(expression.operator, _INTEGER_OPERATORS)
+        if isinstance(expression, cst.Subscript):
+            owner = expression.value
+            is_size = method_call(owner, "size") is not None
+            return is_size or (isinstance(owner, cst.Attribute) and owner.attr.value == "shape")
+        if isinstance(expression, cst.Call):
+            if self._evaluator.names.qualified(expression.func) in _INTEGER_CALLS:
+                return True
+            return method_call(expression, *_INTEGER_METHODS) is not None and bool(
+                expression.args
+                or not isinstance(expression.func, cst.Attribute)
+                or expression.func.attr.value != "size"
+            )
+        return self._is_integer_name(expression)
+
+    def _is_integer_name(self, expression: cst.BaseExpression) -> bool:
+        value = self._evaluator.value(expression)
+        return value.kind is Kind.NUMBER and isinstance(value.literal, int) and not isinstance(value.literal, bool)
+
+    def is_data(self, expression: cst.BaseExpression) -> bool:
+        """Return whether an expression is data that is no tensor: numbers, lists of them, arrays."""
+        if isinstance(expression, _DISPLAYS):
+            return True
+        value = self._evaluator.value(expression)
+        if value.kind is Kind.SEQUENCE:
+            return not value.iterated().is_tensor
+        return value.kind in (Kind.NUMBER, Kind.NDARRAY)
+
+
+def is_python_data(expression: cst.BaseExpression) -> bool:
+    """Return whether an expression is a number or lists of numbers, all of them written out."""
+    if isinstance(expression, (cst.List, cst.Tuple)):
+        return all(is_python_data(element.value) for element in expression.elements)
+    return isinstance(literal(expression), (bool, int, float))

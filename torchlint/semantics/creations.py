@@ -1,0 +1,271 @@
+"""Tensors made by a factory and moved at once: the factory, the methods in between, and the move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.flow import Flow
+from torchlint.semantics.moves import Move, Moves
+from torchlint.semantics.tables.torch_api import (
+    DTYPE_CASTS,
+    FACTORIES,
+    FILLING_METHODS,
+    LEGACY_CONSTRUCTORS,
+    RESHAPING_METHODS,
+    TENSOR_ATTRIBUTES,
+)
+from torchlint.semantics.values import Device, Kind
+from torchlint.syntax.calls import code
+
+_VARIABLE = "torch.autograd.Variable"
+_KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_", "pin_memory"}
+_ATTRIBUTES = TENSOR_ATTRIBUTES | {"data"}
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A tensor that is made in one place and moved to another before anything else happens to it."""
+
+    factory: cst.Call
+    move: Move | None
+    """None where a function of the file moves it."""
+
+    steps: tuple[cst.CSTNode, ...]
+    """What happens to the tensor before the move: calls of methods and of ``Variable``, attributes, subscripts."""
+
+    statement: cst.Assign | None = None
+    """The statement of its own in which the tensor is moved: ``x = x.cuda()``."""
+
+    between: tuple[cst.CSTNode, ...] = ()
+    """The statements between factory and move."""
+
+    through: cst.Call | None = None
+    """The call of the function of the file that moves it."""
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """The names of the methods that are called in between."""
+        calls = (step.func for step in self.steps if isinstance(step, cst.Call))
+        return frozenset(func.attr.value for func in calls if isinstance(func, cst.Attribute))
+
+    @property
+    def outermost(self) -> cst.CSTNode:
+        """The call that moves the tensor."""
+        moved = self.move.call if self.move is not None else self.through
+        return moved if moved is not None else self.factory
+
+
+class Creations:
+    """Follows a fresh tensor to where it is moved."""
+
+    def __init__(self, evaluator: Evaluator, moves: Moves) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._flow: Flow = evaluator.flow
+        self._moves = moves
+        self._movers: dict[int, bool] = {}
+
+    def creation(self, call: cst.Call, name: str | None) -> Creation | None:
+        """Return what happens to the tensor that a factory makes, if that is a move."""
+        if name not in FACTORIES and name not in LEGACY_CONSTRUCTORS:
+            return None
+        return self._follow(call, call, ())
+
+    def _follow(self, factory: cst.Call, start: cst.BaseExpression, before: tuple[cst.CSTNode, ...]) -> Creation | None:
+        steps = list(before)
+        current: cst.BaseExpression = start
+        while True:
+            parent = self._tree.parent(current)
+            if isinstance(parent, cst.Attribute):
+                following = self._after_attribute(parent)
+                if isinstance(following, Move):
+                    return Creation(factory, following, tuple(steps))
+            elif isinstance(parent, cst.Subscript):
+                following = parent if _is_basic(parent) and parent.value is current else None
+            elif isinstance(parent, cst.Arg):
+                following = self._after_argument(parent)
+                if following is not None and not self._is_variable(following):
+                    return Creation(factory, None, tuple(steps), through=following)
+            elif isinstance(parent, cst.Assign) and parent.value is current and not before:
+                return self._after_assignment(factory, parent, tuple(steps))
+            else:
+                return None
+            if following is None:
+                return None
+            steps.append(following)
+            current = following
+
+    def _after_attribute(self, attribute: cst.Attribute) -> cst.BaseExpression | Move | None:
+        name = attribute.attr.value
+        call = self._tree.parent(attribute)
+        if not isinstance(call, cst.Call) or call.func is not attribute:
+            return attribute if name in _ATTRIBUTES else None
+        move = self._moves.move(call)
+        if move is not None and (name != "type" or move.place is not Device.CPU):
+            return move
+        return call if name in _KEEPING or self._only_casts(call, name) else None
+
+    def _only_casts(self, call: cst.Call, name: str) -> bool:
+        if name not in ("to", "type") or len(call.args) != 1 or call.args[0].star:
+            return False
+        argument = call.args[0].value
+        return self._evaluator.value(argument).kind is Kind.DTYPE or self._moves.tensor_type(argument) is not None
+
+    def _after_argument(self, argument: cst.Arg) -> cst.Call | None:
+        call = self._tree.parent(argument)
+        if not isinstance(call, cst.Call) or call.args[0] is not argument or argument.star:
+            return None
+        if argument.keyword is not None and argument.keyword.value != "data":
+            return None
+        return call if self._is_variable(call) or self._is_mover(call) else None
+
+    def _is_variable(self, call: cst.Call) -> bool:
+        return self._evaluator.names.qualified(call.func) == _VARIABLE
+
+    def _is_mover(self, call: cst.Call) -> bool:
+        """Whether a function of the file hands its first argument back on a device."""
+        function = self._evaluator.definitions.definition(call.func)
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        key = id(function)
+        if key not in self._movers:
+            self._movers[key] = False
+            self._movers[key] = self._moves_its_argument(function)
+        return self._movers[key]
+
+    def _moves_its_argument(self, function: cst.FunctionDef) -> bool:
+        parameters = (*function.params.posonly_params, *function.params.params)
+        if self._evaluator.definitions.owner(function) is not None:
+            parameters = parameters[1:]
+        if not parameters:
+            return False
+        name = parameters[0].name.value
+        returns = [
+            r for r in self._tree.nodes(cst.Return) if self._evaluator.definitions.enclosing_function(r) is function
+        ]
+        moved = [value for value in self._passed_on(function) if self._moved_name(value) == name]
+        return (
+            bool(moved)
+            and bool(returns)
+            and all(r.value is not None and self._base_name(r.value) == name for r in returns)
+        )
+
+    def _passed_on(self, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
+        """Yield what a function returns and what it assigns."""
+        for node in self._tree.descendants(function.body):
+            if isinstance(node, (cst.Return, cst.Assign)) and node.value is not None:
+                yield node.value
+
+    def _moved_name(self, expression: cst.BaseExpression) -> str | None:
+        return self._base_name(expression) if any(self._host_moves(expression)) else None
+
+    def _host_moves(self, expression: cst.BaseExpression) -> Iterator[bool]:
+        for link in self._chain(expression):
+            move = self._moves.move(link) if isinstance(link, cst.Call) else None
+            if move is not None and move.place in (Device.ACCELERATOR, Device.EITHER):
+                yield True
+
+    def _base_name(self, expression: cst.BaseExpression) -> str | None:
+        last = expression
+        for link in self._chain(expression):
+            last = link
+        return last.value if isinstance(last, cst.Name) else None
+
+    def _chain(self, expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """Yield an expression and what it is made of, through methods and ``Variable``."""
+        current: cst.BaseExpression | None = expression
+        while current is not None:
+            yield current
+            if isinstance(current, cst.Call) and self._is_variable(current) and current.args:
+                current = current.args[0].value
+            elif isinstance(current, cst.Call) and isinstance(current.func, cst.Attribute):
+                current = current.func.value
+            else:
+                current = None
+
+    def _after_assignment(
+        self, factory: cst.Call, assign: cst.Assign, steps: tuple[cst.CSTNode, ...]
+    ) -> Creation | None:
+        """Look for ``x = x.cuda()`` in the same block, before any other use of x."""
+        if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, (cst.Name, cst.Attribute)):
+            return None
+        target = assign.targets[0].target
+        between: list[cst.CSTNode] = []
+        for statement in self._later(assign):
+            if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+                if code(statement.targets[0].target) == code(target):
+                    return self._moved_there(factory, statement, target, steps, tuple(between))
+            if self._may_use(statement, target):
+                return None
+            between.append(statement)
+        return None
+
+    def _moved_there(
+        self,
+        factory: cst.Call,
+        statement: cst.Assign,
+        target: cst.BaseExpression,
+        steps: tuple[cst.CSTNode, ...],
+        between: tuple[cst.CSTNode, ...],
+    ) -> Creation | None:
+        uses = [n for n in self._tree.descendants(statement.value) if _is_same(n, target)]
+        if len(uses) != 1 or not isinstance(uses[0], (cst.Name, cst.Attribute)):
+            return None
+        found = self._follow(factory, uses[0], (*steps, uses[0]))
+        if found is None:
+            return None
+        kept = tuple(step for step in found.steps if step is not uses[0])
+        return replace(found, steps=kept, statement=statement, between=between)
+
+    def _later(self, assign: cst.Assign) -> Iterator[cst.CSTNode]:
+        """Yield the small and compound statements after this one in its block."""
+        line = self._tree.parent(assign)
+        if line is None:
+            return
+        rest = [*line.body[[*line.body].index(assign) + 1 :]] if isinstance(line, cst.SimpleStatementLine) else []
+        yield from rest
+        for statement in self._flow.following(assign):
+            if isinstance(statement, cst.SimpleStatementLine):
+                yield from statement.body
+            else:
+                yield statement
+
+    def _may_use(self, statement: cst.CSTNode, target: cst.BaseExpression) -> bool:
+        """Whether a statement can see the tensor; an attribute can be seen by any call that its owner is part of."""
+        if any(_is_same(node, target) for node in self._tree.descendants(statement)):
+            return True
+        if isinstance(target, cst.Name):
+            return False
+        owner = target.value if isinstance(target, cst.Attribute) else target
+        for node in self._tree.descendants(statement):
+            if _is_same(node, owner):
+                parent = self._tree.parent(node)
+                grandparent = self._tree.parent(parent) if parent is not None else None
+                called = isinstance(grandparent, cst.Call) and grandparent.func is parent
+                if not isinstance(parent, cst.Attribute) or called:
+                    return True
+        return False
+
+
+def _is_same(node: cst.CSTNode, target: cst.BaseExpression) -> bool:
+    if isinstance(target, cst.Name):
+        return isinstance(node, cst.Name) and node.value == target.value
+    return isinstance(node, cst.Attribute) and isinstance(target, cst.Attribute) and code(node) == code(target)
+
+
+def _is_basic(subscript: cst.Subscript) -> bool:
+    """Return whether an index only takes views: slices, ``None`` and ``...``."""
+    for element in subscript.slice:
+        index = element.slice
+        if isinstance(index, cst.Index):
+            value = index.value
+            if not (
+                isinstance(value, (cst.Ellipsis, cst.Integer))
+                or (isinstance(value, cst.Name) and value.value == "None")
+            ):
+                return False
+    return True
