@@ -148,7 +148,8 @@ def test_triggers_occur_in_example(rule: Rule, example: Example) -> None:
 def test_fix_safeties_are_declared(rule: Rule) -> None:
     fixtures = [file for file in MARKED if file.rule is rule]
     found = {d.fix.safety for file in fixtures for d in file.check(chosen=[rule]).diagnostics if d.fix}
-    assert found == set(rule.fixes)
+    declared = set(rule.fixes)
+    assert declared <= found <= declared | {Safety.UNSAFE}, "a comment in the way can make any fix unsafe, nothing else"
 
 
 def test_marks_are_taken_out() -> None:
