@@ -160,10 +160,13 @@ def _needs_parentheses(locator: Locator, place: cst.BaseExpression, expression: 
         return True
     if isinstance(expression, _ATOMS):
         return False
-    if isinstance(parent, _OPEN):
-        is_sequence = isinstance(expression, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield))
-        return is_sequence and not isinstance(parent, (cst.Return, cst.Expr))
-    return True
+    if isinstance(expression, (cst.GeneratorExp, cst.NamedExpr, cst.Yield)):
+        return True
+    if isinstance(expression, cst.Tuple):
+        if isinstance(parent, cst.WithItem):
+            raise RenderError("a tuple in parentheses would be several items of the with statement")
+        return not isinstance(parent, (cst.Return, cst.Expr))
+    return not isinstance(parent, _OPEN)
 
 
 def _is_broken(code: str, expression: cst.BaseExpression, locator: Locator, place: cst.BaseExpression) -> bool:

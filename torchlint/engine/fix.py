@@ -57,9 +57,10 @@ def fix_file(
     If the fixes do not come to an end, the file stays as it was and the rules are named.
     """
     from torchlint.engine.file import check_file
+    from torchlint.syntax.parse import run_with_large_stack
 
     checked = check or check_file
-    return _Run(source, lambda some: checked(some, settings, rules, target), unsafe).run()
+    return run_with_large_stack(lambda: _Run(source, lambda some: checked(some, settings, rules, target), unsafe).run())
 
 
 class _Run:

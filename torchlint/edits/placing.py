@@ -1,0 +1,117 @@
+"""Edits that make a tensor where it is wanted: the device goes into the factory, the move goes away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.edits.operations import AddKeyword, Edit, RemoveArgument, RemoveStatement, Replace, Unwrap
+from torchlint.semantics.creations import Creation
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.model import Model
+from torchlint.semantics.moves import Move
+from torchlint.semantics.tables.torch_api import DTYPE_OF_CONSTRUCTOR, LEGACY_CONSTRUCTORS, RESHAPING_METHODS
+
+# Factories whose values are the same whether they are made with a dtype or cast to it.
+_CAST_FREE = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye", "torch.rand", "torch.randn"))
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The edits, and what they rely on."""
+
+    edits: tuple[Edit, ...]
+    evidence: Evidence
+    exact: bool = True
+    """Whether the factory certainly makes the values that the constructor made."""
+
+
+def place(found: Creation, model: Model) -> Placement | None:
+    """Return the edits that create a tensor on the device it is moved to, None if there are none that are right."""
+    move = found.move
+    if move is None or not move.device or not move.droppable or _is_rebound(found, model):
+        return None
+    name = model.callee(found.factory)
+    if name in LEGACY_CONSTRUCTORS:
+        modern = modernise(found.factory, model)
+        if modern is None:
+            return None
+        added, evidence, exact = modern.edits, modern.evidence, modern.exact
+    else:
+        added, evidence, exact = (), Evidence.PROVEN, True
+    device = AddKeyword(found.factory, "device", move.device)
+    given = model.arguments(found.factory).named
+    shaped_only = all(_is_view(step) for step in found.steps)
+    if move.dtype and name in _CAST_FREE and "dtype" not in given and shaped_only:
+        dtype = AddKeyword(found.factory, "dtype", move.dtype)
+        edits: tuple[Edit, ...] = (dtype, device, *_drop(found, model))
+    elif move.dtype and not _casts_to_own(move, added):
+        edits = (*added, device, *_keep_cast(move))
+    else:
+        edits = (*added, device, *_drop(found, model))
+    return Placement(edits, min(evidence, move.evidence), exact)
+
+
+def modernise(call: cst.Call, model: Model) -> Placement | None:
+    """Return the edits that write a legacy constructor of data or a size as a factory with a dtype."""
+    name = model.callee(call)
+    kind = model.constructors.modern(call)
+    if name is None or kind is None or model.is_partial(call):
+        return None
+    factory = model.spelling(kind.factory, call)
+    dtype = model.spelling(DTYPE_OF_CONSTRUCTOR[name.rpartition(".")[2]], call)
+    if factory is None or dtype is None:
+        return None
+    edits = (Replace(call.func, factory), AddKeyword(call, "dtype", dtype))
+    # `torch.Tensor` has the default dtype, which another file can change.
+    exact = kind.exact and name != "torch.Tensor"
+    return Placement(edits, kind.evidence, exact)
+
+
+def _casts_to_own(move: Move, added: tuple[Edit, ...]) -> bool:
+    """Whether the dtype of the move is the one that the factory gets anyway."""
+    return any(isinstance(edit, AddKeyword) and edit.name == "dtype" and edit.code == move.dtype for edit in added)
+
+
+def _is_view(step: cst.CSTNode) -> bool:
+    if isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute):
+        return step.func.attr.value in RESHAPING_METHODS
+    return isinstance(step, (cst.Subscript, cst.Attribute))
+
+
+def _drop(found: Creation, model: Model) -> Iterator[Edit]:
+    move, statement = found.move, found.statement
+    assert move is not None
+    if statement is not None and statement.value is move.call:
+        if model.code(move.receiver) == model.code(statement.targets[0].target):
+            yield RemoveStatement(statement)
+            return
+    yield Unwrap(move.call, move.receiver)
+
+
+def _keep_cast(move: Move) -> Iterator[Edit]:
+    """Yield what leaves the cast of a move: ``.to(device, dtype)`` becomes ``.to(dtype)``, ``.type_as(x)`` stays."""
+    if move.method == "to":
+        device = next(a for a in move.call.args if a.keyword is None or a.keyword.value == "device")
+        yield RemoveArgument(move.call, device)
+    elif move.method == "type":
+        yield Replace(move.call.args[0].value, move.dtype)
+
+
+def _is_rebound(found: Creation, model: Model) -> bool:
+    """Whether a name of the device is given a value between the factory and the move."""
+    assert found.move is not None
+    used = {
+        node.value
+        for expression in found.move.names
+        for node in model.descendants(expression)
+        if isinstance(node, cst.Name)
+    }
+    nodes = (node for statement in found.between for node in model.descendants(statement))
+    return any(isinstance(node, cst.Name) and node.value in used and _is_bound(node, model) for node in nodes)
+
+
+def _is_bound(name: cst.Name, model: Model) -> bool:
+    return any(binding.node is name for binding in model.bindings(name))
