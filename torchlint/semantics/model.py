@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.accelerator import accelerator_evidence
 from torchlint.semantics.accumulation import Accumulation, Accumulations
 from torchlint.semantics.choices import Choices
+from torchlint.semantics.clearing import ClearedGradients, Clearing
 from torchlint.semantics.constructors import Constructors
 from torchlint.semantics.creations import Creation, Creations
 from torchlint.semantics.backward import Backward
@@ -59,6 +60,7 @@ class Model:
         self.guards = Guards(self.evaluator)
         self.hotness = Hotness(self.evaluator, self.guards)
         self.choices = Choices(self.evaluator)
+        self.clearing = Clearing(self.evaluator)
         self.backward = Backward(self.evaluator)
         self.host_reads = HostReads(self.evaluator)
         self.constructors = Constructors(self.evaluator)
@@ -260,6 +262,20 @@ class Model:
     def decides(self, call: cst.Call) -> bool:
         """Return whether a value read on the host goes into the next step of an environment or a program."""
         return self.host_reads.decides(call)
+
+    def cleared_gradients(self, node: cst.CSTNode) -> ClearedGradients | None:
+        """Return what a call or assignment in a loop over parameters zeroes, None if it is something else."""
+        return self.clearing.cleared(node)
+
+    @property
+    def computes_into_gradients(self) -> bool:
+        """Whether the file computes into the tensors that ``.grad`` holds, so that there must be some."""
+        return self.clearing.written_in_place()
+
+    def own_method(self, function: cst.Attribute) -> cst.FunctionDef | None:
+        """Return the method that ``receiver.name`` is, where the file defines the class of the receiver and the method."""
+        owner = self.value(function.value).definition
+        return self.definitions.method(owner, function.attr.value) if isinstance(owner, cst.ClassDef) else None
 
     # Roles
 

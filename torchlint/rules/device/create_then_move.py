@@ -1,0 +1,183 @@
+"""A tensor is made in host memory and then copied to the device on which it is wanted.
+
+## Why it costs
+
+`torch.zeros(n).cuda()` allocates and fills host memory, then copies it over the bus. The host memory is pageable, so that the
+copy first goes through a staging buffer and the Python thread waits for it. `torch.zeros(n, device="cuda")` launches one
+kernel that fills the memory in place: nothing is copied and nobody waits.
+
+## What to write instead
+
+Every factory takes `device=` (and `dtype=`): `torch.zeros(n, device=device)`, `torch.arange(n, device=x.device)`,
+`torch.tensor([1, 2], device=device)`. `torch.tensor(3.0, device="cuda")` still copies one number; `torch.full((), 3.0,
+device="cuda")` does not. Legacy constructors (`torch.FloatTensor(..)`) take no `device`: write `torch.tensor(.., dtype=..)` for
+data, `torch.empty(.., dtype=..)` for a size.
+
+The fix passes the device to the factory and drops the move. It is safe for `zeros`, `ones`, `full`, `eye`, `empty`, integer
+`arange`, and for `tensor` of Python data. It is unsafe for random factories (the generator of the device draws other numbers
+than the CPU's), for `arange`, `linspace` and `logspace` of floats (the two round differently), and with `requires_grad=True`
+(the result becomes a leaf).
+
+## When to ignore it
+
+Random numbers that must be the same on every device are best drawn on the CPU. At set-up, once, the copy costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.placing import Placement, place
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.creations import Creation
+from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import (
+    FACTORIES,
+    LEGACY_CONSTRUCTORS,
+    RANDOM_FACTORIES,
+    RANDOM_METHODS,
+    SIZED_FACTORIES,
+)
+from torchlint.semantics.values import Device, Kind
+from torchlint.syntax.calls import literal
+
+rule = Rule(
+    code="TL201",
+    name="create-then-move",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.ON,
+    summary="A tensor is made on the CPU and then copied to the device",
+    triggers=Triggers.all_of(
+        frozenset(name.rpartition(".")[2] for name in FACTORIES | LEGACY_CONSTRUCTORS),
+    ),
+    examples=(
+        Example(
+            bad='import torch\n\nmask = torch.zeros(8, 8).to("cuda")\n',
+            good='import torch\n\nmask = torch.zeros(8, 8, device="cuda")\n',
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#create-tensors-directly-on-the-target-device",
+        "https://docs.pytorch.org/docs/stable/notes/randomness.html",
+    ),
+    documentation=__doc__,
+    silences={
+        "no-factory": "What is moved is no fresh tensor: `from_numpy`, `torch.load`, batches, modules, results of arithmetic.",
+        "host": "The tensor is moved to the CPU.",
+        "no-device": "The argument of `.to` is a dtype, another tensor, or nothing that is known to be a device.",
+        "placed": "The factory has `device=`, `out=` or `pin_memory=True` already, or `**` arguments that may carry them.",
+        "generator": "The numbers come from a generator, which belongs to the CPU.",
+        "tensor-data": "`torch.tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array: the data exists already.",
+        "used-between": "The tensor on the CPU is used before it is moved, or after.",
+        "conditional": "The tensor is moved under a condition.",
+        "default-device": "The file sets a default device, on which factories work.",
+    },
+    fixes=(Safety.SAFE, Safety.UNSAFE),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a factory whose tensor is moved at once."""
+    found = model.creation(call)
+    if found is None:
+        return
+    given = model.arguments(call)
+    if rule.silent("host", found.move is not None and found.move.place is Device.CPU):
+        return
+    if rule.silent("placed", given.open_keywords or bool({"device", "out", "pin_memory"} & given.named.keys())):
+        return
+    if rule.silent("generator", given.get("generator") is not None):
+        return
+    if rule.silent("tensor-data", _wraps_existing_data(call, model)):
+        return
+    if rule.silent("default-device", model.sets_default_device):
+        return
+    yield Finding(call, _message(found, model), _fix(found, model))
+
+
+def _wraps_existing_data(call: cst.Call, model: Model) -> bool:
+    """Whether the data is a tensor, or an array that ``as_tensor`` does not copy."""
+    name = model.callee(call)
+    if name in SIZED_FACTORIES or not call.args:
+        return False
+    value = model.value(call.args[0].value)
+    if value.kind in (Kind.TENSOR, Kind.BATCH):
+        return True
+    return name == "torch.as_tensor" and (value.kind is Kind.NDARRAY or not model.constructors.is_data(call.args[0].value))
+
+
+def _message(found: Creation, model: Model) -> str:
+    factory = model.code(found.factory.func)
+    device = found.move.device if found.move is not None else ""
+    moved = (
+        model.code(found.through.func) if found.through is not None else f".{found.move.method}" if found.move else ""
+    )
+    legacy = model.callee(found.factory) in LEGACY_CONSTRUCTORS
+    form = "torch.tensor" if legacy else factory
+    scalar = (
+        form == "torch.tensor" and len(found.factory.args) == 1 and literal(found.factory.args[0].value) is not None
+    )
+    advice = f"Create it there: `{form}(..., {'dtype=..., ' if legacy else ''}device={device or '...'})`"
+    return (
+        f"`{factory}(...)` makes a tensor in host memory that `{moved}(...)` then copies to the device, and the program waits "
+        f"for the copy. {advice}{'; `torch.full((), value, device=...)` copies nothing at all' if scalar else ''}."
+    )
+
+
+def _fix(found: Creation, model: Model) -> Fix | None:
+    placement = place(found, model)
+    if placement is None or found.move is None or model.device_context(found.factory):
+        return None
+    why = " ".join(_risks(found, placement, model))
+    return Fix(
+        f"Pass `device={found.move.device}` to `{model.code(found.factory.func)}`",
+        placement.edits,
+        Safety.UNSAFE if why else Safety.SAFE,
+        why,
+        placement.evidence,
+    )
+
+
+def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]:
+    """Yield a sentence for everything that can be different after the fix."""
+    name, given = model.callee(found.factory), model.arguments(found.factory)
+    if name in RANDOM_FACTORIES or found.methods & RANDOM_METHODS:
+        yield "The generator of the device draws other numbers than that of the CPU."
+    if name in ("torch.linspace", "torch.logspace") or (name == "torch.arange" and not _counts(found.factory, model)):
+        yield "CPU and device can round the steps differently."
+    if _asks_for_gradient(found, model):
+        yield "The tensor on the device becomes a leaf, which gets the gradient itself."
+    if not placement.exact:
+        yield "The dtype or the kind of the data is what this file suggests, not certain."
+    if name in ("torch.tensor", "torch.as_tensor") and not model.constructors.is_data(found.factory.args[0].value):
+        yield "What the data is cannot be seen here."
+    if found.move is not None and not all(model.is_plain(expression) for expression in found.move.names):
+        yield "The device is worked out earlier than before."
+    if given.get("fill_value") is not None and model.value(given.named["fill_value"]).is_tensor:
+        yield "The fill value is a tensor."
+
+
+def _counts(call: cst.Call, model: Model) -> bool:
+    """Whether an ``arange`` goes in whole steps from a whole number, so that every value is exact."""
+    given = model.arguments(call, ("start", "end", "step"))
+    alone = given.get("end") is None
+    start, step = given.get("start"), given.get("step")
+    from_integer = start is None or alone or model.constructors.is_integer(start)
+    return not given.open and from_integer and (step is None or model.constructors.is_integer(step))
+
+
+def _asks_for_gradient(found: Creation, model: Model) -> bool:
+    if "requires_grad_" in found.methods:
+        return True
+    calls = [found.factory, *(step for step in found.steps if isinstance(step, cst.Call))]
+    wanted = (argument.value for call in calls for argument in call.args if _names_gradient(argument))
+    return any(model.code(value) != "False" for value in wanted)
+
+
+def _names_gradient(argument: cst.Arg) -> bool:
+    return argument.keyword is not None and argument.keyword.value == "requires_grad"
