@@ -267,10 +267,9 @@ class Model:
         """Return what a call or assignment in a loop over parameters zeroes, None if it is something else."""
         return self.clearing.cleared(node)
 
-    @property
-    def computes_into_gradients(self) -> bool:
-        """Whether the file computes into the tensors that ``.grad`` holds, so that there must be some."""
-        return self.clearing.written_in_place()
+    def buffers_gradients(self, node: cst.CSTNode) -> bool:
+        """Return whether the definition around a node computes into the tensors that ``.grad`` holds."""
+        return self.clearing.buffered(node)
 
     def own_method(self, function: cst.Attribute) -> cst.FunctionDef | None:
         """Return the method that ``receiver.name`` is, where the file defines the class of the receiver and the method."""

@@ -1,0 +1,157 @@
+"""Gradients are filled with zeros before each step instead of being dropped.
+
+`optimizer.zero_grad(set_to_none=False)`, `optimizer.zero_grad()` where torch can be older than 2.0, and loops that call
+`p.grad.zero_()` or assign `torch.zeros_like(p)`.
+
+## Why it costs
+
+Zeroing writes every gradient once; the backward pass then reads it and adds to it. With `set_to_none=True` the gradient
+is dropped: the backward pass stores its result without reading or adding, and the memory is free in between. That saves
+one kernel launch for each parameter (or group of parameters) and two trips through memory for each gradient.
+
+`set_to_none` exists since torch 1.7, for optimizers and modules. Its default was `False` until torch 2.0 made it `True`.
+
+## What to write instead
+
+`optimizer.zero_grad(set_to_none=True)`; with torch 2.0 or newer `optimizer.zero_grad()`. State the version that the
+project needs (`torch>=2.0` in its metadata, or `target-torch = "2.0"`), and the rule is silent about bare calls.
+
+A parameter that gets no gradient in a step has `None` then instead of zeros: momentum, weight decay and Adam move it
+under zeros and skip it under `None`, and code that reads `p.grad` must expect `None`. The fix is unsafe for that
+reason. It is safe where the file shows that every step gives the same parameters their gradients: one model that is
+defined in the file and runs the same layers every time, one loss, one backward pass and one optimizer, no branch around
+them, and nobody who reads `.grad` or changes `requires_grad`.
+
+## When to ignore it
+
+Where the zeros are part of the algorithm: gradients that are reduced by hand between processes, or momentum that is
+meant to go on for parameters without a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import AddKeyword, RemoveArgument, Replace, ReplaceStatement
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.model import Model
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import literal
+
+WHY = (
+    "A parameter that gets no gradient in a step has None instead of zeros: momentum and weight decay skip it, and "
+    "code that reads `.grad` sees None."
+)
+OTHERS = frozenset((Kind.NDARRAY, Kind.STRING, Kind.NUMBER, Kind.DATASET, Kind.DATALOADER, Kind.DEVICE, Kind.BATCH))
+
+rule = Rule(
+    code="TL301",
+    name="zero-grad-to-zero",
+    family=Family.TRAINING,
+    since="0.1.0",
+    default=Default.ON,
+    summary="gradients are filled with zeros instead of dropped",
+    triggers=Triggers.all_of(("zero_grad", "grad")),
+    examples=(
+        Example(
+            bad="import torch\n\noptimizer = torch.optim.SGD(weights, lr=0.1)\noptimizer.zero_grad(set_to_none=False)\n",
+            good="import torch\n\noptimizer = torch.optim.SGD(weights, lr=0.1)\noptimizer.zero_grad(set_to_none=True)\n",
+        ),
+        Example(
+            bad="from torch import nn\n\nnet = nn.Linear(2, 2)\nfor p in net.parameters():\n    p.grad.zero_()\n",
+            good="from torch import nn\n\nnet = nn.Linear(2, 2)\nnet.zero_grad(set_to_none=True)\n",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html",
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    ),
+    documentation=__doc__,
+    silences={
+        "argument": "`set_to_none` is True, or a variable or a star argument decides it.",
+        "default": "A bare call, where torch is at least 2.0.",
+        "own-method": "The class in this file that the receiver is an instance of defines `zero_grad` itself.",
+        "not-torch": "The receiver is known to be neither an optimizer nor a module.",
+        "selected": "A loop that zeroes the gradients of some parameters only: the zeros mask.",
+        "buffer": "The definition around the loop computes into gradients in place, so that there must be some.",
+    },
+    fixes=(Safety.SAFE, Safety.UNSAFE),
+)
+
+
+@rule.check(cst.Call)
+def zero_grad(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+    """Report a `zero_grad` call that keeps the gradients."""
+    if (
+        not isinstance(node, cst.Call)
+        or not isinstance(node.func, cst.Attribute)
+        or node.func.attr.value != "zero_grad"
+    ):
+        return
+    given = model.arguments(node, ("set_to_none",))
+    bare = not node.args
+    if rule.silent("default", bare and model.target.version >= (2, 0)):
+        return
+    if rule.silent("argument", not bare and (given.open or literal(given.get("set_to_none")) is not False)):
+        return
+    receiver = model.value(node.func.value)
+    if rule.silent("not-torch", receiver.kind in OTHERS and receiver.evidence > Evidence.NAMED):
+        return
+    if rule.silent("own-method", model.own_method(node.func) is not None):
+        return
+    yield Finding(node, _message(node, bare, model), _call_fix(node, model))
+
+
+def _message(call: cst.Call, bare: bool, model: Model) -> str:
+    what = f"`{model.code(call)}` fills every gradient with zeros"
+    if bare:
+        what += f" before torch 2.0 (target-torch is {model.target}: {model.target.origin})"
+    instead = "Leave `set_to_none` out" if model.target.version >= (2, 0) else "Pass `set_to_none=True`"
+    return (
+        f"{what}: they are written, then read and added to by the backward pass. "
+        f"{instead}, so that the gradients are dropped and stored anew."
+    )
+
+
+def _call_fix(call: cst.Call, model: Model) -> Fix | None:
+    if not isinstance(call.func, cst.Attribute):
+        return None
+    given = model.arguments(call, ("set_to_none",)).nodes.get("set_to_none")
+    receiver = model.value(call.func.value)
+    known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE)
+    evidence = receiver.evidence if known else Evidence.NAMED
+    if given is None:
+        return Fix("Pass `set_to_none=True`", (AddKeyword(call, "set_to_none", "True"),), Safety.UNSAFE, WHY, evidence)
+    if model.target.version >= (2, 0):
+        return Fix("Leave `set_to_none` out", (RemoveArgument(call, given),), Safety.UNSAFE, WHY, evidence)
+    return Fix("Pass `set_to_none=True`", (Replace(given.value, "True"),), Safety.UNSAFE, WHY, evidence)
+
+
+@rule.check(cst.Call, cst.Assign, cst.AugAssign)
+def zeroing_loop(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+    """Report the statement of a loop that zeroes the gradient of each parameter."""
+    cleared = model.cleared_gradients(node)
+    if cleared is None or rule.silent("selected", bool(cleared.conditions)):
+        return
+    if rule.silent("buffer", model.buffers_gradients(node)):
+        return
+    owner = model.code(cleared.owner) if cleared.owner is not None else "optimizer"
+    call = f"{owner}.zero_grad({'' if model.target.version >= (2, 0) else 'set_to_none=True'})"
+    message = (
+        f"`{model.code(node).strip()}` fills the gradients with zeros one by one: a kernel for each, and the backward "
+        f"pass then reads them and adds to them. Write `{call}` in place of the loop."
+    )
+    yield Finding(node, message, _loop_fix(node, call, model))
+
+
+def _loop_fix(node: cst.CSTNode, call: str, model: Model) -> Fix | None:
+    cleared = model.cleared_gradients(node)
+    if cleared is None or cleared.owner is None or not cleared.alone or not isinstance(cleared.loop, cst.For):
+        return None
+    owner = model.value(cleared.owner)
+    evidence = owner.evidence if owner.kind in (Kind.OPTIMIZER, Kind.MODULE) else Evidence.NAMED
+    return Fix(f"Write `{call}`", (ReplaceStatement(cleared.loop, (call,)),), Safety.UNSAFE, WHY, evidence)
