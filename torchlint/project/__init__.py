@@ -1,0 +1,1 @@
+"""The project around the files: which files there are, and which torch they are written for."""

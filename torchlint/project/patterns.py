@@ -1,0 +1,65 @@
+"""Patterns of paths, written as in .gitignore."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+
+import pathspec
+
+from torchlint.settings import Settings
+
+_SPECIAL = frozenset("*?[]!/\\")
+
+
+class Patterns:
+    """Answers whether patterns match a path; plain names, which most are, cost one look-up."""
+
+    def __init__(self, patterns: Iterable[str], root: str) -> None:
+        """Take patterns that are relative to a folder; absolute ones below it mean the same."""
+        self._root = os.path.abspath(root)
+        below = self._root.rstrip(os.sep) + os.sep
+        lines = [pattern.replace(below, "/", 1) if pattern.startswith(below) else pattern for pattern in patterns]
+        lines = [line.removeprefix("./").rstrip("/") if _is_path(line) else line for line in lines]
+        self._names = frozenset(line for line in lines if not _SPECIAL & set(line))
+        others = [line for line in lines if line not in self._names]
+        self._spec = pathspec.GitIgnoreSpec.from_lines(others) if others else None
+
+    def match(self, path: str, *, is_folder: bool = False) -> bool:
+        """Return whether a pattern matches the (absolute) path itself, or a folder that it lies in."""
+        relative = os.path.relpath(path, self._root)
+        if not self._names.isdisjoint(relative.split(os.sep)):
+            return True
+        return self._match_spec(relative, is_folder)
+
+    def match_entry(self, path: str, name: str, *, is_folder: bool) -> bool:
+        """Return the same for an entry of a folder that is known not to match."""
+        if name in self._names:
+            return True
+        return self._spec is not None and self._match_spec(os.path.relpath(path, self._root), is_folder)
+
+    def _match_spec(self, relative: str, is_folder: bool) -> bool:
+        if self._spec is None or relative.startswith(".."):
+            return False
+        return self._spec.match_file(relative.replace(os.sep, "/") + ("/" if is_folder else ""))
+
+
+def _is_path(pattern: str) -> bool:
+    return not pattern.startswith(("!", "#"))
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str, root: str) -> Patterns:
+    return Patterns((pattern,), root)
+
+
+def ignored_selectors(settings: Settings, path: str) -> tuple[str, ...]:
+    """Return the selectors that ``per-file-ignores`` switches off in a file."""
+    absolute, root = os.path.abspath(path), settings.root or os.getcwd()
+    found: list[str] = []
+    for pattern, selectors in settings.per_file_ignores.items():
+        wanted = not pattern.startswith("!")
+        if _compiled(pattern.removeprefix("!"), root).match(absolute) is wanted:
+            found += selectors
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,190 @@
+"""Comments that silence findings: ``# torchlint: ignore[TL101] reason``, ``# noqa: TL101``, ``# torchlint: skip-file``.
+
+A comment silences a finding if its row is one of the finding's ``suppression_rows``, or its ``noqa_row`` where there
+are none: the first and the last row of the innermost simple statement, the rows of the header of a compound one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from torchlint.diagnostic import Diagnostic, Range
+from torchlint.source import Source
+
+SYNTAX_ERROR = "TL000"
+BUILT_IN = MappingProxyType({SYNTAX_ERROR: "syntax-error", "TL001": "unused-suppression"})
+"""Findings that no rule makes, by code."""
+
+TORCHFIX_CODES: Mapping[str, str] = MappingProxyType({"TOR401": "TL101", "TOR402": "TL301"})
+"""TorchFix's codes for what our rules find too."""
+
+_MENTION = re.compile(r"noqa|torchlint\s*:", re.IGNORECASE)
+_STRING_OR_COMMENT = re.compile(
+    r"""
+      '''(?:[^\\']+|\\[\s\S]|'(?!''))*''' | \"\"\"(?:[^\\"]+|\\[\s\S]|"(?!""))*\"\"\"
+    | '(?:[^\\'\r\n]|\\[\s\S])*'          | "(?:[^\\"\r\n]|\\[\s\S])*"
+    | (?P<comment>\#[^\r\n]*)
+    """,
+    re.VERBOSE,
+)
+_OURS = re.compile(r"#\s*torchlint\s*:\s*(?P<verb>[\w-]*)(?P<list>\s*\[(?P<codes>[^\]]*)\])?", re.IGNORECASE)
+_NOQA = re.compile(r"#\s*noqa(?!\w)(?P<colon>\s*:\s*(?P<codes>[A-Z]+\d+\b(?:[\s,]+[A-Z]+\d+\b)*)?)?", re.IGNORECASE)
+_VERBS = ("ignore", "skip-file")
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """One comment that silences findings on its row."""
+
+    row: int
+    range: Range
+    """Of the comment without what stands after it: ``# torchlint: ignore[TL101]``."""
+
+    codes: tuple[str, ...] | None
+    """The codes that it names, None for all."""
+
+    ours: bool
+    """Whether it speaks to torchlint alone, so that we may judge it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressions:
+    """All suppressing comments of a file."""
+
+    comments: tuple[Suppression, ...] = ()
+    skip_file: bool = False
+    warnings: tuple[str, ...] = ()
+    """One line for each comment of ours that names what does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A comment of ours that names codes of enabled rules that find nothing there."""
+
+    suppression: Suppression
+    codes: tuple[str, ...]
+    """Empty where the comment names none and silences nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the comments make of the findings."""
+
+    kept: tuple[Diagnostic, ...]
+    suppressed: tuple[Diagnostic, ...] = ()
+    unused: tuple[Unused, ...] = ()
+    warnings: tuple[str, ...] = ()
+    skip_file: bool = False
+
+
+def apply(
+    source: Source, diagnostics: Sequence[Diagnostic], enabled: Collection[str], known: Mapping[str, str] | None = None
+) -> Outcome:
+    """Return which findings are kept.
+
+    ``enabled`` are the codes that were looked for: the others' comments cannot be called unused. ``known`` gives the
+    name of each code; by default these are the built-in rules.
+    """
+    if not _MENTION.search(source.text):
+        return Outcome(tuple(diagnostics))
+    found = find_suppressions(source, _built_in_names() if known is None else known)
+    if found.skip_file:
+        return Outcome((), tuple(diagnostics), skip_file=True, warnings=found.warnings)
+    used: set[tuple[Suppression, str]] = set()
+    kept, suppressed = [], []
+    by_row: dict[int, list[Suppression]] = {}
+    for comment in found.comments:
+        by_row.setdefault(comment.row, []).append(comment)
+    for diagnostic in diagnostics:
+        silencing = [] if diagnostic.code == SYNTAX_ERROR else list(_silencing(diagnostic, by_row))
+        used.update((comment, diagnostic.code) for comment in silencing)
+        (suppressed if silencing else kept).append(diagnostic)
+    return Outcome(tuple(kept), tuple(suppressed), tuple(_unused(found.comments, used, enabled)), found.warnings)
+
+
+def _built_in_names() -> dict[str, str]:
+    from torchlint.registry import rules
+
+    return {**{rule.code: rule.name for rule in rules()}, **BUILT_IN}
+
+
+def _silencing(diagnostic: Diagnostic, by_row: Mapping[int, Iterable[Suppression]]) -> Iterator[Suppression]:
+    for row in diagnostic.suppression_rows or (diagnostic.noqa_row,):
+        for comment in by_row.get(row, ()):
+            if comment.codes is None or diagnostic.code in comment.codes:
+                yield comment
+
+
+def _unused(
+    comments: Iterable[Suppression], used: Collection[tuple[Suppression, str]], enabled: Collection[str]
+) -> Iterator[Unused]:
+    silencing = {comment for comment, _ in used}
+    for comment in comments:
+        if not comment.ours:
+            continue
+        codes = tuple(code for code in comment.codes or () if code in enabled and (comment, code) not in used)
+        if codes or (comment.codes is None and comment not in silencing):
+            yield Unused(comment, codes)
+
+
+def find_suppressions(source: Source, known: Mapping[str, str]) -> Suppressions:
+    """Return the suppressing comments of a text; what only looks like one, within a string, is none."""
+    comments: list[Suppression] = []
+    warnings: list[str] = []
+    skip_file = False
+    for start, comment in _comments(source.text):
+        row = source.position(start).row
+        for match in _OURS.finditer(comment):
+            verb = match["verb"].lower()
+            if verb == "skip-file":
+                skip_file = True
+            elif verb == "ignore":
+                codes, unknown = _codes(match["codes"], known)
+                warnings += [f"{source.path}:{row}: {sentence}" for sentence in unknown]
+                comments.append(Suppression(row, _range(start, match), codes, ours=True))
+            else:
+                warnings.append(f"{source.path}:{row}: {_unknown('torchlint comment', verb, _VERBS)}")
+        for match in _NOQA.finditer(comment):
+            if match["codes"] or not match["colon"]:
+                comments.append(Suppression(row, _range(start, match), _noqa_codes(match["codes"]), ours=False))
+    return Suppressions(tuple(comments), skip_file, tuple(warnings))
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the offset and the text of each comment that may be meant for us."""
+    for match in _STRING_OR_COMMENT.finditer(text):
+        comment = match["comment"]
+        if comment and _MENTION.search(comment):
+            yield match.start(), comment
+
+
+def _range(start: int, match: re.Match[str]) -> Range:
+    return Range(start + match.start(), start + len(match.string[: match.end()].rstrip()))
+
+
+def _codes(listed: str | None, known: Mapping[str, str]) -> tuple[tuple[str, ...] | None, list[str]]:
+    """Return the codes that a list in brackets names (by code or name), and what is wrong with it."""
+    if listed is None:
+        return None, []
+    words = [word for word in re.split(r"[\s,]+", listed) if word]
+    code_of = {**{name: code for code, name in known.items()}, **{code.lower(): code for code in known}}
+    code_of.update((theirs.lower(), code) for theirs, code in TORCHFIX_CODES.items())
+    codes = tuple(dict.fromkeys(code_of[word.lower()] for word in words if word.lower() in code_of))
+    unknown = [_unknown("rule", word, (*known, *known.values())) for word in words if word.lower() not in code_of]
+    return codes, unknown if words else ["`torchlint: ignore[]` names no rule"]
+
+
+def _unknown(kind: str, word: str, choices: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
+    return f"unknown {kind} `{word}`" + (f", did you mean `{close[0]}`?" if close else "")
+
+
+def _noqa_codes(listed: str | None) -> tuple[str, ...] | None:
+    if listed is None:
+        return None
+    codes = [word.upper() for word in re.split(r"[\s,]+", listed)]
+    return tuple(dict.fromkeys(TORCHFIX_CODES.get(code, code) for code in codes))
