@@ -12,7 +12,27 @@ from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, starts_line
 from torchlint.edits.verify import Original, parse_python, uses_of_names
 
-_HARMLESS = frozenset({"torch", "torchvision", "torchaudio", "numpy"}) | sys.stdlib_module_names
+_HARMLESS = sys.stdlib_module_names | {
+    "PIL",
+    "accelerate",
+    "cv2",
+    "kornia",
+    "lightning",
+    "matplotlib",
+    "monai",
+    "numpy",
+    "pandas",
+    "pytorch_lightning",
+    "scipy",
+    "sklearn",
+    "timm",
+    "torch",
+    "torch_geometric",
+    "torchaudio",
+    "torchvision",
+    "tqdm",
+    "transformers",
+}
 """Modules that nobody imports for what importing them does."""
 
 

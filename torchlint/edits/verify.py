@@ -8,6 +8,7 @@ import symtable
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from torchlint.diagnostic import Range, TextEdit
@@ -74,8 +75,8 @@ class Original:
         shift = Shift(edits)
         old = _statements(self.tree, self.text, [edit.range for edit in edits])
         new = _statements(after, text, [shift.content(index) for index in range(len(edits))])
-        moved = Counter((shift.offset(start), dump) for start, dump in old)
-        return "" if moved == Counter(new) else "code outside the edits means something else"
+        moved = {statement.moved(shift) for statement in old}
+        return "" if moved == set(new) else "code outside the edits means something else"
 
     def _uncompilable(self, edits: Sequence[TextEdit]) -> str:
         if not self._compiles:
@@ -103,19 +104,44 @@ def _compile_error(text: str) -> str | None:
         warnings.simplefilter("ignore")
         try:
             compile(text, "<fixed>", "exec", dont_inherit=True)
+        except SyntaxError as error:
+            return error.msg
         except _PARSE_ERRORS as error:
-            return str(error)
+            return str(error) or type(error).__name__
     return None
 
 
-def _statements(tree: ast.Module, text: str, edited: Sequence[Range]) -> Iterator[tuple[int, str]]:
-    """Yield offset and dump of every statement that no edit touches; of compound ones the header."""
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement that no edit touches; of a compound one the header. ``parent`` is None where edits touch that."""
+
+    start: int
+    parent: int | None
+    block: str
+    dump: str
+
+    def moved(self, shift: Shift) -> _Statement:
+        parent = self.parent if self.parent is None else shift.offset(self.parent)
+        return replace(self, start=shift.offset(self.start), parent=parent)
+
+
+def _statements(tree: ast.Module, text: str, edited: Sequence[Range]) -> Iterator[_Statement]:
+    """Yield every statement that no edit touches."""
     rows = Rows(text)
-    for node in ast.walk(tree):
+    stack: list[tuple[ast.AST, int | None, str]] = [(tree, 0, "")]
+    while stack:
+        node, parent, block = stack.pop()
+        own = parent
         if isinstance(node, ast.stmt):
             start, end = rows.offset(node.lineno, node.col_offset), _header_end(node, rows)
-            if not any(edit.start <= end and start <= edit.end for edit in edited):
-                yield start, _header_dump(node)
+            is_touched = any(edit.start <= end and start <= edit.end for edit in edited)
+            own = None if is_touched else start
+            if not is_touched:
+                yield _Statement(start, parent, block, _header_dump(node))
+        for name in _BLOCKS:
+            below = getattr(node, name, None)
+            if isinstance(below, list):
+                stack += [(child, own, name) for child in below]
 
 
 def _header_end(node: ast.stmt, rows: Rows) -> int:
