@@ -15,15 +15,20 @@ from torchlint.semantics.clearing import ClearedGradients, Clearing
 from torchlint.semantics.constructors import Constructors
 from torchlint.semantics.creations import Creation, Creations
 from torchlint.semantics.backward import Backward
+from torchlint.semantics.datasets import Datasets
+from torchlint.semantics.conditions import Conditions
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import Flow
 from torchlint.semantics.guards import Guard, Guards
 from torchlint.semantics.heat import Heat, Hotness
+from torchlint.semantics.layers.successors import Layers
 from torchlint.semantics.host_reads import HostReads, ScalarRead
+from torchlint.semantics.inference import Inference
 from torchlint.semantics.moves import Move, Moves, TensorType, is_plain
 from torchlint.semantics.names import Names
+from torchlint.semantics.retention import Retentions
 from torchlint.semantics.scopes import Binding, BindingKind, Scopes
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.target import Target
@@ -59,13 +64,18 @@ class Model:
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
         self.guards = Guards(self.evaluator)
         self.hotness = Hotness(self.evaluator, self.guards)
+        self.layers = Layers(self.evaluator)
         self.choices = Choices(self.evaluator)
         self.clearing = Clearing(self.evaluator)
         self.backward = Backward(self.evaluator)
         self.host_reads = HostReads(self.evaluator)
         self.constructors = Constructors(self.evaluator)
         self.moves = Moves(self.evaluator)
+        self.datasets = Datasets(self.evaluator, self.moves)
         self.creations = Creations(self.evaluator, self.moves)
+        self.retentions = Retentions(self.evaluator, self.hotness, self.backward)
+        self.inference = Inference(self.evaluator, self.backward)
+        self.conditions = Conditions(self.evaluator)
         self.accumulations = Accumulations(self.evaluator)
         self._reads: dict[int, int] = {}
         self._accelerator: tuple[Evidence | None] | None = None

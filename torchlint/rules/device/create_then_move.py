@@ -2,25 +2,26 @@
 
 ## Why it costs
 
-`torch.zeros(n).cuda()` allocates and fills host memory, then copies it over the bus. The host memory is pageable, so that the
-copy first goes through a staging buffer and the Python thread waits for it. `torch.zeros(n, device="cuda")` launches one
-kernel that fills the memory in place: nothing is copied and nobody waits.
+`torch.zeros(n).cuda()` allocates and fills host memory, then copies it over the bus. The host memory is pageable, so
+that the copy first goes through a staging buffer and the Python thread waits for it. `torch.zeros(n, device="cuda")`
+launches one kernel that fills the memory in place: nothing is copied and nobody waits.
 
 ## What to write instead
 
 Every factory takes `device=` (and `dtype=`): `torch.zeros(n, device=device)`, `torch.arange(n, device=x.device)`,
-`torch.tensor([1, 2], device=device)`. `torch.tensor(3.0, device="cuda")` still copies one number; `torch.full((), 3.0,
-device="cuda")` does not. Legacy constructors (`torch.FloatTensor(..)`) take no `device`: write `torch.tensor(.., dtype=..)` for
-data, `torch.empty(.., dtype=..)` for a size.
+`torch.tensor([1, 2], device=device)`. `torch.tensor(3.0, device="cuda")` still copies one number; `torch.full((),
+3.0, device="cuda")` does not. Legacy constructors (`torch.FloatTensor(..)`) take no `device`: write `torch.tensor(..,
+dtype=..)` for data, `torch.empty(.., dtype=..)` for a size.
 
-The fix passes the device to the factory and drops the move. It is safe for `zeros`, `ones`, `full`, `eye`, `empty`, integer
-`arange`, and for `tensor` of Python data. It is unsafe for random factories (the generator of the device draws other numbers
-than the CPU's), for `arange`, `linspace` and `logspace` of floats (the two round differently), and with `requires_grad=True`
-(the result becomes a leaf).
+The fix passes the device to the factory and drops the move. It is safe for `zeros`, `ones`, `full`, `eye`, `empty`,
+integer `arange`, and for `tensor` of Python data. It is unsafe for random factories (the generator of the device
+draws other numbers than the CPU's), for `arange`, `linspace` and `logspace` of floats (the two round differently),
+and with `requires_grad=True` (the result becomes a leaf).
 
 ## When to ignore it
 
-Random numbers that must be the same on every device are best drawn on the CPU. At set-up, once, the copy costs little.
+Random numbers that must be the same on every device are best drawn on the CPU. At set-up, once, the copy costs
+little.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ def _wraps_existing_data(call: cst.Call, model: Model) -> bool:
     value = model.value(call.args[0].value)
     if value.kind in (Kind.TENSOR, Kind.BATCH):
         return True
-    return name == "torch.as_tensor" and (value.kind is Kind.NDARRAY or not model.constructors.is_data(call.args[0].value))
+    return name == "torch.as_tensor" and (
+        value.kind is Kind.NDARRAY or not model.constructors.is_data(call.args[0].value)
+    )
 
 
 def _message(found: Creation, model: Model) -> str:

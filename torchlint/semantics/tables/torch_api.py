@@ -69,7 +69,10 @@ LOADERS = frozenset(
         "accelerate.data_loader.DataLoaderShard",
     )
 )
-DEVICE_LOADERS = frozenset(("monai.data.ThreadDataLoader", "timm.data.create_loader"))
+# Loaders that move batches themselves or have workers by default.
+DEVICE_LOADERS = frozenset(
+    ("monai.data.ThreadDataLoader", "timm.data.create_loader", "accelerate.data_loader.DataLoaderShard")
+)
 IN_MEMORY_DATASETS = frozenset(
     ("torch.utils.data.TensorDataset", "monai.data.CacheDataset", "torch_geometric.data.InMemoryDataset")
 )

@@ -1,0 +1,156 @@
+"""Datasets: where their items come from, as far as the file shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.moves import Moves
+from torchlint.semantics.tables.torch_api import IN_MEMORY_DATASETS
+from torchlint.semantics.values import Device, Kind, Value
+from torchlint.syntax.calls import bind, identifier, literal
+
+_HANDLES = frozenset(
+    (
+        "builtins.open h5py.File sqlite3.connect lmdb.open lmdb.Environment tables.open_file zipfile.ZipFile tarfile.open "
+        "tarfile.TarFile cv2.VideoCapture netCDF4.Dataset pymongo.MongoClient psycopg2.connect redis.Redis gzip.open rasterio.open"
+    ).split()
+)
+_CHEAP_CALLS = frozenset(
+    (
+        "torch.tensor torch.as_tensor torch.from_numpy torch.is_tensor torch.FloatTensor torch.LongTensor torch.Tensor "
+        "torch.zeros torch.zeros_like torch.ones torch.stack torch.cat builtins.len builtins.int builtins.float builtins.dict "
+        "builtins.tuple builtins.list builtins.isinstance numpy.array numpy.asarray numpy.int64 numpy.float32 numpy.expand_dims"
+    ).split()
+)
+_CHEAP_METHODS = frozenset(
+    (
+        "float long int double half bool byte to type astype copy clone view reshape unsqueeze squeeze permute transpose "
+        "tolist item size dim numpy detach contiguous flatten t items keys values get"
+    ).split()
+)
+_ARRAY_KINDS = (Kind.TENSOR, Kind.NDARRAY, Kind.SEQUENCE)
+_PATHS = re.compile(
+    r"(path|file|filename|img|image|video|audio|wav|dir|folder|root|url|uri)(s|_?list|_?names?)?$", re.IGNORECASE
+)
+_ITERABLE = re.compile(r"Iterable|Stream")
+
+
+class Datasets:
+    """Looks at what a loader is given."""
+
+    def __init__(self, evaluator: Evaluator, moves: Moves) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._moves = moves
+
+    def in_memory(self, expression: cst.BaseExpression) -> bool:
+        """Return whether items are only taken out of tensors, arrays or lists that are in memory already."""
+        value = self._evaluator.value(expression)
+        if value.kind in (*_ARRAY_KINDS, Kind.ITERATOR, Kind.MAPPING):
+            return True
+        if value.name in IN_MEMORY_DATASETS:
+            return True
+        class_def = self.class_of(value)
+        if class_def is None:
+            return False
+        if any(name in IN_MEMORY_DATASETS for name in self._evaluator.definitions.ancestry(class_def)):
+            return True
+        return self._only_indexes(class_def)
+
+    def class_of(self, value: Value) -> cst.ClassDef | None:
+        """Return the class of a dataset, if the file defines it."""
+        is_class = isinstance(value.definition, cst.ClassDef) and value.kind is not Kind.CLASS
+        return value.definition if is_class and isinstance(value.definition, cst.ClassDef) else None
+
+    def _only_indexes(self, class_def: cst.ClassDef) -> bool:
+        method = self._evaluator.definitions.method(class_def, "__getitem__")
+        if method is None:
+            return False
+        nodes = list(self._tree.descendants(method.body))
+        if any(
+            isinstance(node, (cst.For, cst.While, cst.With, cst.ListComp, cst.GeneratorExp, cst.Try)) for node in nodes
+        ):
+            return False
+        calls = [node for node in nodes if isinstance(node, cst.Call)]
+        held = [node for node in nodes if isinstance(node, cst.Subscript) and self._is_held_array(node.value)]
+        return bool(held) and all(self._is_cheap(call) for call in calls)
+
+    def _is_held_array(self, expression: cst.BaseExpression) -> bool:
+        """Whether ``self.x`` (or ``self.x.y``) is indexed that does not hold paths."""
+        base = expression
+        while isinstance(base, (cst.Attribute, cst.Subscript)):
+            base = base.value
+        is_own = isinstance(base, cst.Name) and self._evaluator.definitions.receiver(base) is not None
+        return is_own and base is not expression and not _PATHS.search(identifier(expression))
+
+    def _is_cheap(self, call: cst.Call) -> bool:
+        name = self._evaluator.names.qualified(call.func)
+        if name is not None:
+            return name in _CHEAP_CALLS
+        return isinstance(call.func, cst.Attribute) and call.func.attr.value in _CHEAP_METHODS
+
+    def holds_handle(self, expression: cst.BaseExpression) -> bool:
+        """Return whether a dataset keeps an open file or database from its start, which workers cannot share."""
+        class_def = self.class_of(self._evaluator.value(expression))
+        return class_def is not None and any(self._opened_at_start(class_def))
+
+    def _opened_at_start(self, class_def: cst.ClassDef) -> Iterator[bool]:
+        function = self._evaluator.definitions.method(class_def, "__init__")
+        for node in self._tree.descendants(function.body) if function is not None else ():
+            if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call):
+                targets = (target.target for target in node.targets)
+                if self._evaluator.names.qualified(node.value.func) in _HANDLES:
+                    yield any(isinstance(target, cst.Attribute) for target in targets)
+
+    def yields_device_tensors(self, expression: cst.CSTNode) -> bool:
+        """Return whether the items of a dataset, or what a collate function returns, live on an accelerator."""
+        definition = self._evaluator.definitions.definition(expression)
+        if isinstance(definition, cst.FunctionDef):
+            return self._moves_to_device(definition.body)
+        if isinstance(expression, cst.Lambda):
+            return self._moves_to_device(expression.body)
+        class_def = self.class_of(self._evaluator.value(expression))
+        if class_def is None:
+            return False
+        methods = (
+            self._evaluator.definitions.method(class_def, name) for name in ("__getitem__", "__iter__", "__call__")
+        )
+        return any(method is not None and self._moves_to_device(method.body) for method in methods)
+
+    def _moves_to_device(self, body: cst.CSTNode) -> bool:
+        return any(self._is_on_device(node) for node in self._tree.descendants(body) if isinstance(node, cst.Call))
+
+    def _is_on_device(self, call: cst.Call) -> bool:
+        move = self._moves.move(call)
+        if move is not None and move.method != "type_as":
+            return move.place is not Device.CPU
+        device = bind(call.args).get("device")
+        return (
+            device is not None and literal(device) != "cpu" and self._evaluator.value(device).device is not Device.CPU
+        )
+
+    def is_iterable(self, expression: cst.BaseExpression) -> bool:
+        """Return whether a dataset is an ``IterableDataset`` that does not share its items out among workers."""
+        value = self._evaluator.value(expression)
+        class_def = self.class_of(value)
+        if class_def is None:
+            named = value.name or identifier(expression.func if isinstance(expression, cst.Call) else expression)
+            return bool(_ITERABLE.search(named.rpartition(".")[2]))
+        ancestry = self._evaluator.definitions.ancestry(class_def)
+        if not any(_ITERABLE.search(name.rpartition(".")[2]) for name in ancestry):
+            return False
+        return not self._asks_for_worker(class_def)
+
+    def _asks_for_worker(self, class_def: cst.ClassDef) -> bool:
+        nodes = [
+            node
+            for base in (class_def, *self._evaluator.definitions.bases(class_def))
+            for node in self._tree.descendants(base)
+        ]
+        return any(
+            isinstance(n, cst.Call) and identifier(n.func) in ("get_worker_info", "split_by_worker") for n in nodes
+        )
