@@ -145,14 +145,15 @@ def _statements(tree: ast.Module, text: str, edited: Sequence[Range]) -> Iterato
 
 
 def _header_end(node: ast.stmt, rows: Rows) -> int:
-    """Return where a statement ends, or the header of a compound one."""
+    """Return where a statement ends; of a compound one, before the line of its body."""
     body = getattr(node, "body", None) or getattr(node, "cases", None)
-    first = body[0] if body else None
-    if isinstance(first, ast.match_case):
-        first = first.pattern
-    if first is None:
+    if not body:
         return rows.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-    return max(rows.offset(first.lineno, first.col_offset) - 1, rows.offset(node.lineno, node.col_offset))
+    first = body[0].pattern if isinstance(body[0], ast.match_case) else body[0]
+    row = min([first.lineno, *(decorator.lineno for decorator in getattr(first, "decorator_list", ()))])
+    if row > node.lineno:
+        return rows.offset(row, 0) - 1
+    return max(rows.offset(row, first.col_offset) - 1, rows.offset(node.lineno, node.col_offset))
 
 
 def _header_dump(statement: ast.stmt) -> str:
