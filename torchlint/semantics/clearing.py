@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.scopes import COMPREHENSIONS, BindingKind
-from torchlint.syntax.calls import is_none, literal
+from torchlint.syntax.calls import is_none, literal, method_call
 
 _IN_PLACE_WRITES = frozenset(
     "add_ sub_ copy_ mul_ div_ clamp_ addcmul_ addcdiv_ index_add_ scatter_ masked_fill_ normal_".split()
@@ -43,7 +43,7 @@ class Clearing:
         self._tree = evaluator.tree
 
     def cleared(self, node: cst.CSTNode) -> ClearedGradients | None:
-        """Return what ``p.grad.zero_()`` or ``p.grad = torch.zeros_like(p)`` zeroes, if ``p`` is the variable of a loop."""
+        """Return what ``p.grad.zero_()`` or ``p.grad = torch.zeros_like(p)`` zeroes where a loop binds ``p``."""
         parameter = self._parameter(node)
         if parameter is None:
             return None
@@ -122,7 +122,8 @@ class Clearing:
         found = self._evaluator.flow.definitions(parameter)
         if len(found) != 1 or found[0].kind is not BindingKind.ITERATION:
             return None
-        return self._tree.enclosing(found[0].node, cst.For, cst.CompFor)
+        node = self._tree.enclosing(found[0].node, cst.For, cst.CompFor)
+        return node if isinstance(node, (cst.For, cst.CompFor)) else None
 
     def _conditions(
         self, node: cst.CSTNode, loop: cst.For | cst.CompFor, parameter: cst.Name
@@ -154,14 +155,14 @@ class Clearing:
 
     def _owner(self, loop: cst.For | cst.CompFor) -> tuple[cst.For | cst.CompFor, cst.BaseExpression | None]:
         iterated = loop.iter
-        if isinstance(iterated, cst.Call) and isinstance(iterated.func, cst.Attribute) and not iterated.args:
-            if iterated.func.attr.value in ("parameters", "named_parameters"):
-                return loop, iterated.func.value
+        listed = method_call(iterated, "parameters", "named_parameters")
+        if listed is not None and isinstance(iterated, cst.Call) and not iterated.args:
+            return loop, listed.value
         if isinstance(iterated, cst.Subscript) and isinstance(iterated.value, cst.Name):
             outer = self._loop(iterated.value)
-            if isinstance(outer, cst.For) and isinstance(outer.iter, cst.Attribute):
-                if outer.iter.attr.value == "param_groups":
-                    return outer, outer.iter.value
+            groups = outer.iter if isinstance(outer, cst.For) else None
+            if outer is not None and isinstance(groups, cst.Attribute) and groups.attr.value == "param_groups":
+                return outer, groups.value
         return loop, None
 
     def _is_alone(self, loop: cst.For, node: cst.CSTNode, parameter: cst.Name) -> bool:

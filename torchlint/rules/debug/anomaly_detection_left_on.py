@@ -55,8 +55,8 @@ rule = Rule(
             good="import torch\n\nmodel = torch.nn.Linear(2, 2)\n",
         ),
         Example(
-            bad="from torch import autograd\n\nwith autograd.detect_anomaly():\n    loss.backward()\n",
-            good="loss.backward()\n",
+            bad="import torch\n\nwith torch.autograd.detect_anomaly():\n    torch.ones(1).sum().backward()\n",
+            good="import torch\n\ntorch.ones(1).sum().backward()\n",
         ),
     ),
     references=("https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",),
@@ -65,7 +65,7 @@ rule = Rule(
         "argument": "Whether the mode is on is decided by a variable, an option or a star argument.",
         "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
         "control-flow": "A `try` catches the error that the mode raises and goes on.",
-        "window": "The mode is switched off again in the same block, outside everything that runs on every step.",
+        "window": "The mode is switched off again in the same block, outside the loops over steps.",
         "test": "The code belongs to a test.",
     },
     fixes=(Safety.SAFE,),
@@ -122,13 +122,27 @@ def _entered(call: cst.Call, model: Model) -> bool:
 
 
 def _decides(call: cst.Call, model: Model) -> bool:
-    """Whether an error of the mode is caught: around the call itself or around a backward pass of the file."""
+    """Whether an error of the mode is caught: around the call, or around a backward pass that the mode reaches."""
+    if model.survives_error(call):
+        return True
+    item = model.parent(call)
+    block = model.parent(item) if isinstance(item, cst.WithItem) else None
     passes = (c for c in model.nodes(cst.Call) if isinstance(c.func, cst.Attribute) and c.func.attr.value == "backward")
-    return model.survives_error(call) or any(map(model.survives_error, passes))
+    reached = (c for c in passes if (model.within(c, block) if block is not None else not _in_own_mode(c, model)))
+    return any(map(model.survives_error, reached))
+
+
+def _in_own_mode(call: cst.Call, model: Model) -> bool:
+    blocks = (a for a in model.ancestors(call) if isinstance(a, cst.With))
+    contexts = (item.item for block in blocks for item in block.items)
+    return any(isinstance(c, cst.Call) and model.callee(c) in (SET, CONTEXT) for c in contexts)
 
 
 def _switched_off_again(call: cst.Call, model: Model) -> bool:
-    if not isinstance(model.parent(call), cst.Expr) or model.heat(call) is not None:
+    heat = model.heat(call)
+    if not isinstance(model.parent(call), cst.Expr) or (
+        heat is not None and isinstance(heat.root, (cst.For, cst.While))
+    ):
         return False
     lines = (line for line in model.following(call) if isinstance(line, cst.SimpleStatementLine))
     calls = (small.value for line in lines for small in line.body if isinstance(small, cst.Expr))

@@ -9,7 +9,7 @@ Zeroing writes every gradient once; the backward pass then reads it and adds to 
 is dropped: the backward pass stores its result without reading or adding, and the memory is free in between. That saves
 one kernel launch for each parameter (or group of parameters) and two trips through memory for each gradient.
 
-`set_to_none` exists since torch 1.7, for optimizers and modules. Its default was `False` until torch 2.0 made it `True`.
+`set_to_none` exists since torch 1.7, for optimizers and modules; its default became `True` in torch 2.0.
 
 ## What to write instead
 
@@ -37,6 +37,7 @@ import libcst as cst
 from torchlint.edits.operations import AddKeyword, RemoveArgument, Replace, ReplaceStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.definitions import parameters
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
@@ -58,8 +59,8 @@ rule = Rule(
     triggers=Triggers.all_of(("zero_grad", "grad")),
     examples=(
         Example(
-            bad="import torch\n\noptimizer = torch.optim.SGD(weights, lr=0.1)\noptimizer.zero_grad(set_to_none=False)\n",
-            good="import torch\n\noptimizer = torch.optim.SGD(weights, lr=0.1)\noptimizer.zero_grad(set_to_none=True)\n",
+            bad="from torch.optim import SGD\n\noptimizer = SGD(weights)\noptimizer.zero_grad(set_to_none=False)\n",
+            good="from torch.optim import SGD\n\noptimizer = SGD(weights)\noptimizer.zero_grad(set_to_none=True)\n",
         ),
         Example(
             bad="from torch import nn\n\nnet = nn.Linear(2, 2)\nfor p in net.parameters():\n    p.grad.zero_()\n",
@@ -118,7 +119,7 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 
 
 def _call_fix(call: cst.Call, model: Model) -> Fix | None:
-    if not isinstance(call.func, cst.Attribute):
+    if not isinstance(call.func, cst.Attribute) or _overrides(call, model):
         return None
     given = model.arguments(call, ("set_to_none",)).nodes.get("set_to_none")
     receiver = model.value(call.func.value)
@@ -129,6 +130,14 @@ def _call_fix(call: cst.Call, model: Model) -> Fix | None:
     if model.target.version >= (2, 0):
         return Fix("Leave `set_to_none` out", (RemoveArgument(call, given),), Safety.UNSAFE, WHY, evidence)
     return Fix("Pass `set_to_none=True`", (Replace(given.value, "True"),), Safety.UNSAFE, WHY, evidence)
+
+
+def _overrides(call: cst.Call, model: Model) -> bool:
+    """Whether a call stands in a `zero_grad(self, set_to_none)`, which lets its own caller decide."""
+    function = model.enclosing_function(call)
+    if function is None or function.name.value != "zero_grad":
+        return False
+    return any(parameter.name.value == "set_to_none" for parameter in parameters(function))
 
 
 @rule.check(cst.Call, cst.Assign, cst.AugAssign)
