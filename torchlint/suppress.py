@@ -19,7 +19,24 @@ SYNTAX_ERROR = "TL000"
 BUILT_IN = MappingProxyType({SYNTAX_ERROR: "syntax-error", "TL001": "unused-suppression"})
 """Findings that no rule makes, by code."""
 
-TORCHFIX_CODES: Mapping[str, str] = MappingProxyType({"TOR401": "TL101", "TOR402": "TL301"})
+TORCHFIX_CODES: Mapping[str, str] = MappingProxyType(
+    {
+        "TOR001": "TL801",
+        "TOR002": "TL803",
+        "TOR003": "TL804",
+        "TOR004": "TL801",
+        "TOR101": "TL802",
+        "TOR102": "TL805",
+        "TOR103": "TL802",
+        "TOR104": "TL806",
+        "TOR105": "TL806",
+        "TOR201": "TL807",
+        "TOR202": "TL808",
+        "TOR203": "TL809",
+        "TOR401": "TL101",
+        "TOR402": "TL301",
+    }
+)
 """TorchFix's codes for what our rules find too."""
 
 _MENTION = re.compile(r"noqa|torchlint\s*:", re.IGNORECASE)
@@ -95,7 +112,8 @@ def apply(
     if found.skip_file:
         return Outcome((), tuple(diagnostics), skip_file=True, warnings=found.warnings)
     used: set[tuple[Suppression, str]] = set()
-    kept, suppressed = [], []
+    kept: list[Diagnostic] = []
+    suppressed: list[Diagnostic] = []
     by_row: dict[int, list[Suppression]] = {}
     for comment in found.comments:
         by_row.setdefault(comment.row, []).append(comment)
@@ -148,9 +166,11 @@ def find_suppressions(source: Source, known: Mapping[str, str]) -> Suppressions:
                 comments.append(Suppression(row, _range(start, match), codes, ours=True))
             else:
                 warnings.append(f"{source.path}:{row}: {_unknown('torchlint comment', verb, _VERBS)}")
-        for match in _NOQA.finditer(comment):
-            if match["codes"] or not match["colon"]:
-                comments.append(Suppression(row, _range(start, match), _noqa_codes(match["codes"]), ours=False))
+        comments += [
+            Suppression(row, _range(start, match), _noqa_codes(match["codes"]), ours=False)
+            for match in _NOQA.finditer(comment)
+            if match["codes"] or not match["colon"]
+        ]
     return Suppressions(tuple(comments), skip_file, tuple(warnings))
 
 

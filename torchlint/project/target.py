@@ -25,6 +25,9 @@ _MOST_BYTES = 1_000_000
 _LOWER_BOUNDS = (">=", "==", "~=", ">", "===")
 _NAMES = ("torch", "pytorch")
 _CARET = re.compile(r"^\s*[\^~](?=\d)")
+_BUILD = re.compile(r"(?<=\d)\+[\w.]+")
+"""``+cu118`` is only allowed after ``==``, but written after other operators too."""
+
 _CONDA = re.compile(r"^(?:[\w-]+::)?(torch|pytorch)\s*(?P<bounds>[<>=!~\d].*)?$")
 _ENVIRONMENT_LINE = re.compile(r"^\s*-\s*[\"']?(?P<item>[^\"'#]+)")
 
@@ -103,9 +106,9 @@ def _text(path: str) -> str | None:
 
 def lower_bound(requirement: str) -> Bound | None:
     """Return the oldest minor version that a requirement on torch admits, None for others and without a bound."""
-    text = requirement.split(" #")[0].split(" --")[0].strip()
+    text = re.split(r"\s(?:#|--)", requirement, maxsplit=1)[0].strip()
     try:
-        parsed = Requirement(text)
+        parsed = Requirement(_BUILD.sub("", text))
     except InvalidRequirement:
         return None
     if parsed.name.lower() not in _NAMES or parsed.url:
@@ -203,8 +206,7 @@ def _from_setup_py(text: str) -> Iterator[str]:
 
 
 def _from_requirements(text: str) -> Iterator[str]:
-    for line in text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines():
-        yield line
+    yield from text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines()
 
 
 def _from_environment(text: str) -> Iterator[str]:
