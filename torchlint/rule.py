@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import libcst as cst
 
@@ -14,8 +14,8 @@ from torchlint.finding import Finding, Safety
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
 
-NodeType = TypeVar("NodeType", bound=cst.CSTNode)
-Check: TypeAlias = "Callable[[cst.CSTNode, Model], Iterator[Finding]]"
+Check: TypeAlias = "Callable[[Any, Model], Iterator[Finding]]"
+CheckType = TypeVar("CheckType", bound="Check")
 
 
 class Default(str, Enum):
@@ -101,16 +101,12 @@ class Rule:
     switched_off: set[str] = field(default_factory=set)
     """Silence clauses that a test has switched off to prove that a fixture needs them."""
 
-    def check(
-        self, *node_types: type[NodeType]
-    ) -> Callable[[Callable[[NodeType, Model], Iterator[Finding]]], Callable[[NodeType, Model], Iterator[Finding]]]:
+    def check(self, *node_types: type[cst.CSTNode]) -> Callable[[CheckType], CheckType]:
         """Return a decorator that runs the function on every node of these types."""
 
-        def register(
-            function: Callable[[NodeType, Model], Iterator[Finding]],
-        ) -> Callable[[NodeType, Model], Iterator[Finding]]:
+        def register(function: CheckType) -> CheckType:
             for node_type in node_types:
-                self.checks.setdefault(node_type, []).append(cast("Check", function))
+                self.checks.setdefault(node_type, []).append(function)
             return function
 
         return register

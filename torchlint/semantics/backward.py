@@ -45,6 +45,15 @@ class Backward:
                 break
         return any(self._mentions(call, reached) for call in self.passes(root))
 
+    def mentions(self, call: cst.Call, value: cst.BaseExpression) -> bool:
+        """Return whether a backward pass starts from a variable that is part of ``value``."""
+        names = {
+            identifier(node) for node in self._tree.descendants(value) if isinstance(node, (cst.Name, cst.Attribute))
+        }
+        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+        sources = [*([receiver] if receiver is not None else []), *(argument.value for argument in call.args)]
+        return any(self._mentions(source, names) for source in sources)
+
     def _assignments(self, root: cst.CSTNode) -> list[tuple[set[str], cst.CSTNode]]:
         found: list[tuple[set[str], cst.CSTNode]] = []
         for node in self._tree.descendants(root):

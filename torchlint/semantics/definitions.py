@@ -122,7 +122,13 @@ class Definitions:
             return Kind.DATASET
         if any(name.rpartition(".")[2].endswith("Module") for name in ancestry):
             return Kind.MODULE
+        if class_def.bases and "forward" in self.methods(class_def) and self._initialises_like_a_module(class_def):
+            return Kind.MODULE
         return Kind.INSTANCE
+
+    def _initialises_like_a_module(self, class_def: cst.ClassDef) -> bool:
+        """Whether a class with ``forward`` and a base from elsewhere is a module: its base is no autograd function."""
+        return not any(name.startswith("torch.autograd.") for name in self.ancestry(class_def))
 
     def methods(self, class_def: cst.ClassDef) -> dict[str, cst.FunctionDef]:
         """Return the methods that a class defines itself."""

@@ -71,7 +71,7 @@ class Flow:
         reaching: list[Binding] = []
         killer: Binding | None = None
         for binding in reversed(bindings):
-            if not self._before(binding, place, own_statement) or self._exclusive(binding.node, name):
+            if not self._before(binding, place, own_statement) or self.exclusive(binding.node, name):
                 continue
             if self._leaves(binding.node, block_ids):
                 continue
@@ -83,9 +83,21 @@ class Flow:
             if binding in reaching or self._before(binding, place, own_statement):
                 continue
             loop = next((loop for loop in loops if self._inside(binding.node, loop.body)), None)
-            if loop is not None and not (killer is not None and self._inside(killer.node, loop)):
+            if loop is None or (killer is not None and self._inside(killer.node, loop)):
+                continue
+            if not self._rebound_later(binding, bindings, loop):
                 reaching.append(binding)
         return sorted(reaching, key=lambda b: b.order)
+
+    def _rebound_later(self, binding: Binding, bindings: list[Binding], loop: cst.For | cst.While) -> bool:
+        """Whether every pass of a loop binds the name again after this binding."""
+        return any(
+            other.order > binding.order
+            and self.statement(other.node) is not self.statement(binding.node)
+            and id(self.blocks(self.statement(other.node))[0][0]) == id(loop.body)
+            for other in bindings
+            if self._inside(other.node, loop.body)
+        )
 
     def _before(self, binding: Binding, place: int, own_statement: cst.CSTNode) -> bool:
         if binding.order >= place:
@@ -144,18 +156,23 @@ class Flow:
     def _inside(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
         return node is ancestor or any(a is ancestor for a in self._tree.ancestors(node))
 
-    def _exclusive(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-        """Whether two nodes stand in different branches of one ``if``."""
+    def exclusive(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Return whether two nodes stand in different branches of one ``if``."""
         branches = {}
         child = first
         for ancestor in self._tree.ancestors(first):
-            if isinstance(ancestor, cst.If) and child is not ancestor.test:
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
                 branches[id(ancestor)] = child
             child = ancestor
         child = second
         for ancestor in self._tree.ancestors(second):
             other = branches.get(id(ancestor))
-            if other is not None and isinstance(ancestor, cst.If) and child is not ancestor.test and other is not child:
+            if (
+                other is not None
+                and isinstance(ancestor, (cst.If, cst.IfExp))
+                and child is not ancestor.test
+                and other is not child
+            ):
                 return True
             child = ancestor
         return False

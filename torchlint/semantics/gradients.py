@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -9,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.names import Names
 from torchlint.semantics.tables.torch_api import NO_GRAD_CONTEXTS
-from torchlint.syntax.calls import bind, literal
+from torchlint.syntax.calls import bind, identifier, literal
 from torchlint.syntax.walk import Tree
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 # Methods around which Lightning and Ignite disable gradients themselves.
 FRAMEWORK_INFERENCE_METHODS = frozenset(("validation_step", "test_step", "predict_step", "on_validation_epoch_end"))
+
+
+# Wrappers of projects around the contexts of torch.
+_SWITCHED_OFF = re.compile(r"(^|_)(no_grad|inference_mode)$")
 
 
 class Gradients:
@@ -58,6 +63,9 @@ class Gradients:
         """Return what a context manager or decorator does to gradients: True off, False on, None nothing known."""
         call = expression if isinstance(expression, cst.Call) else None
         name = self._names.qualified(call.func if call is not None else expression)
+        if name is None or not name.startswith("torch."):
+            own = identifier(call.func if call is not None else expression)
+            return True if _SWITCHED_OFF.search(own) else None
         if name in NO_GRAD_CONTEXTS:
             mode = literal(call.args[0].value) if call is not None and call.args else True
             return None if mode is False else True

@@ -121,7 +121,28 @@ class Hotness:
     def _batches(self, loop: cst.For | cst.While) -> Evidence | None:
         """How certain it is that each iteration takes a batch."""
         if isinstance(loop, cst.For):
-            return _batch_evidence(self._evaluator.iterated(loop))
+            return _batch_evidence(self._evaluator.iterated(loop)) or self._takes_items(loop)
+        return self._next_batch(loop)
+
+    def _takes_items(self, loop: cst.For) -> Evidence | None:
+        """How certain it is that each iteration takes an item of a dataset by the loop's counter."""
+        if not isinstance(loop.target, cst.Name):
+            return None
+        for node in self._tree.descendants(loop.body):
+            if (
+                not isinstance(node, cst.Subscript)
+                or len(node.slice) != 1
+                or not isinstance(node.slice[0].slice, cst.Index)
+            ):
+                continue
+            index = node.slice[0].slice.value
+            if isinstance(index, cst.Name) and index.value == loop.target.value:
+                owner = self._evaluator.value(node.value)
+                if owner.kind is Kind.DATASET:
+                    return min(owner.evidence, Evidence.INFERRED)
+        return None
+
+    def _next_batch(self, loop: cst.While) -> Evidence | None:
         for call in self.own_calls(loop):
             if self._evaluator.names.qualified(call.func) == "builtins.next":
                 return _batch_evidence(self._evaluator.value(call))

@@ -14,6 +14,7 @@ from torchlint.syntax.calls import method_call
 
 _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
+_COPIES = ("cpu", "numpy", "tolist")
 _MAX_DEPTH = 4
 
 
@@ -67,6 +68,61 @@ class HostReads:
         ):
             return None
         return call.args[0].value
+
+    def copied(self, call: cst.Call) -> cst.BaseExpression | None:
+        """Return the tensor that ``x.cpu()``, ``x.numpy()``, ``x.tolist()`` or ``print(x)`` brings to the host.
+
+        Of a chain such as ``x.detach().cpu().numpy()`` only the last call counts.
+        """
+        if self._evaluator.names.qualified(call.func) == "builtins.print":
+            values = [a.value for a in call.args if a.keyword is None and not a.star]
+            return next((v for v in values if self._evaluator.value(v).is_tensor), None)
+        method = method_call(call, *_COPIES)
+        if method is None or self._is_copied_further(call):
+            return None
+        source = method.value
+        while (inner := method_call(source, *_COPIES, *_PASSED_THROUGH)) is not None:
+            source = inner.value
+        return source
+
+    def _is_copied_further(self, call: cst.Call) -> bool:
+        outer = self._chain_end(call)
+        return method_call(outer, *_COPIES) is not None
+
+    def _chain_end(self, call: cst.Call) -> cst.CSTNode:
+        """The next call of a copying method on the result of a call, or the call itself."""
+        node: cst.CSTNode = call
+        found: cst.CSTNode = cst.Pass()
+        tree = self._evaluator.tree
+        while isinstance(tree.parent(node), cst.Attribute) and isinstance(
+            tree.parent(tree.parent(node) or node), cst.Call
+        ):
+            outer = tree.parent(tree.parent(node) or node)
+            if outer is None or method_call(outer, *_COPIES, *_PASSED_THROUGH, "item") is None:
+                break
+            node = outer
+            if method_call(outer, *_COPIES, "item") is not None:
+                found = outer
+        return found
+
+    def is_read_as_number(self, call: cst.Call) -> bool:
+        """Return whether a copy is only made to read one number from it."""
+        if method_call(self._chain_end(call), "item") is not None:
+            return True
+        parent = self._evaluator.tree.parent(call)
+        around = self._evaluator.tree.parent(parent) if isinstance(parent, cst.Arg) else None
+        return isinstance(around, cst.Call) and self.scalar(around) is not None
+
+    def needs_host(self, call: cst.Call) -> bool:
+        """Return whether a copy goes straight into a function that only takes tensors on the host."""
+        for ancestor in self._evaluator.tree.ancestors(call):
+            if isinstance(ancestor, cst.Call):
+                name = self._evaluator.names.qualified(ancestor.func)
+                if name is not None and name.rpartition(".")[2] == "pack_padded_sequence":
+                    return True
+            if isinstance(ancestor, cst.BaseSmallStatement):
+                return False
+        return False
 
     def decides(self, call: cst.Call) -> bool:
         """Return whether what a call reads is passed to ``step`` of something that is no optimizer: an environment."""

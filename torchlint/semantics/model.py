@@ -22,7 +22,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import Flow
 from torchlint.semantics.guards import Guard, Guards
-from torchlint.semantics.heat import Heat, Hotness
+from torchlint.semantics.heat import Heat, Hotness, Role
 from torchlint.semantics.layers.successors import Layers
 from torchlint.semantics.host_reads import HostReads, ScalarRead
 from torchlint.semantics.inference import Inference
@@ -203,17 +203,37 @@ class Model:
         return self.evaluator.value(expression)
 
     @property
+    def loads_weights(self) -> bool:
+        """Whether the file loads weights from elsewhere into a model."""
+        return self.layers.loads_weights
+
+    @property
     def accelerator(self) -> Evidence | None:
         """How certain it is that the file computes on an accelerator; None if nothing says so."""
         if self._accelerator is None:
             self._accelerator = (accelerator_evidence(self.evaluator),)
         return self._accelerator[0]
 
-    def may_be_on_accelerator(self, value: Value) -> bool:
-        """Return whether a tensor can live on an accelerator, as far as this file shows."""
+    def may_be_on_accelerator(self, value: Value, heat: Heat | None = None) -> bool:
+        """Return whether a tensor can live on an accelerator, as far as this file shows.
+
+        The forward pass of a model runs where the program that imports it puts it.
+        """
         if value.device is Device.CPU:
             return False
-        return value.device in (Device.ACCELERATOR, Device.EITHER) or self.accelerator is not None
+        if value.device in (Device.ACCELERATOR, Device.EITHER) or self.accelerator is not None:
+            return True
+        return heat is not None and heat.role is Role.FORWARD and not self.is_program
+
+    @property
+    def is_program(self) -> bool:
+        """Whether the file trains, or is meant to be run: then it shows itself where it computes."""
+        if self.backward.passes():
+            return True
+        tests = (node.test for node in self.tree.module.body if isinstance(node, cst.If))
+        return any(
+            isinstance(t, cst.Comparison) and isinstance(t.left, cst.Name) and t.left.value == "__name__" for t in tests
+        )
 
     def move(self, call: cst.Call) -> Move | None:
         """Return the move between devices that a method call is."""

@@ -18,6 +18,7 @@ class Usage:
         self._definitions = definitions
         self._attributes: dict[tuple[int, str], set[str]] | None = None
         self._plain_backward: set[tuple[int, str]] = set()
+        self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
 
     def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
         """Return the names of all attributes that the file reads from a variable (``x`` or ``self.x``)."""
@@ -25,6 +26,12 @@ class Usage:
         if key is None:
             return frozenset()
         return frozenset(self._table().get(key, ()))
+
+    def appended(self, variable: cst.CSTNode) -> list[cst.BaseExpression]:
+        """Return the expressions that the file appends to a variable."""
+        self._table()
+        key = self._key(variable)
+        return self._appended.get(key, []) if key is not None else []
 
     def is_backpropagated(self, variable: cst.CSTNode) -> bool:
         """Return whether the file calls ``variable.backward()`` without a positional argument."""
@@ -40,6 +47,8 @@ class Usage:
                     continue
                 self._attributes.setdefault(key, set()).add(attribute.attr.value)
                 call = self._tree.parent(attribute)
+                if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
+                    self._appended.setdefault(key, []).append(call.args[0].value)
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call):
                     if all(argument.keyword is not None for argument in call.args):
                         self._plain_backward.add(key)

@@ -123,6 +123,8 @@ class Value:
             return replace(self, kind=Kind.TENSOR)
         if self.kind in (Kind.NDARRAY, Kind.PENDING):
             return self
+        if self.kind is Kind.MODULE:
+            return Value(Kind.MODULE, self.evidence)
         return UNKNOWN
 
 

@@ -101,7 +101,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("on-cpu", read.value.device is Device.CPU):
         return
-    if rule.silent("no-accelerator", not model.may_be_on_accelerator(read.value)):
+    if rule.silent("no-accelerator", not model.may_be_on_accelerator(read.value, heat)):
         return
     if rule.silent("data-worker", heat.role is Role.DATA):
         return

@@ -38,6 +38,8 @@ def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
     if owner.kind is Kind.PENDING:
         return owner
     found = _of_owner(owner, name, evaluator)
+    if found.elements == ():
+        found = hints.filled(found, expression, evaluator)
     return found if found.known else hints.variable(expression, evaluator)
 
 

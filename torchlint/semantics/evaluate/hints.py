@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, tensor
+from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
 from torchlint.syntax.calls import identifier, method_call
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _LOADER = re.compile(
 _DEVICE = re.compile(
     r"^(device|dev|gpu|cuda|local_rank|gpu_id|gpu_ids|torch_device|_device|rank)$|(^|_)device$", re.IGNORECASE
 )
+_DATASET = re.compile(r"(^|_)(dataset|data_?set)$", re.IGNORECASE)
 _LOSS = re.compile(
     r"^(total_|train_|val_|valid_|test_|batch_)?loss$|(^|_)loss(_[a-z0-9]+)?$|^loss[A-Z_]?\w{0,4}$|^err[DG](_\w+)?$"
 )
@@ -71,12 +72,22 @@ def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value
     return UNKNOWN
 
 
+def filled(empty: Value, variable: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
+    """Return what a list that starts empty holds, by what the file appends to it."""
+    items = join([evaluator.value(item) for item in evaluator.usage.appended(variable)])
+    return (
+        Value(empty.kind, min(items.evidence, Evidence.INFERRED), element=items) if items.known else Value(empty.kind)
+    )
+
+
 def named(name: str) -> Value:
     """Return what everybody who uses this name means by it; evidence NAMED."""
     if not name:
         return UNKNOWN
     if _LOADER.search(name):
         return Value(Kind.DATALOADER, Evidence.NAMED)
+    if _DATASET.search(name):
+        return Value(Kind.DATASET, Evidence.NAMED)
     if _DEVICE.search(name):
         return Value(Kind.DEVICE, Evidence.NAMED, device=Device.EITHER)
     if _SCALER.search(name):

@@ -42,6 +42,8 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     found = join([of_binding(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
     if found.kind is Kind.PENDING:
         return found
+    if found.elements == ():
+        found = hints.filled(found, name, evaluator)
     if not found.known:
         qualified = evaluator.names.qualified(name)
         if qualified is not None:

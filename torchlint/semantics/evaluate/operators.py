@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.values import NUMBER, STRING, UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
+from torchlint.semantics.values import NUMBER, STRING, UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, tensor
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -68,7 +68,8 @@ def _binary(expression: cst.BinaryOperation, evaluator: Evaluator) -> Value:
     if left.kind is Kind.NUMBER and right.kind is Kind.NUMBER:
         return NUMBER.weakened(min(left.evidence, right.evidence))
     if left.kind is right.kind is Kind.SEQUENCE:
-        return join([left, right])
+        items = [v.iterated() for v in (left, right) if v.elements != ()]
+        return of(Kind.SEQUENCE, join(items)) if items and join(items).known else Value(Kind.SEQUENCE)
     return UNKNOWN
 
 

@@ -1,0 +1,107 @@
+"""The memory cache is emptied on every step.
+
+## Why it costs
+
+`torch.cuda.empty_cache()` returns cached blocks to the driver: it waits for the device, and the next step pays for
+`cudaMalloc` again, which synchronises too. `gc.collect()` walks all Python objects. Neither frees memory that is in use.
+
+## What to write instead
+
+Nothing in the step. Against fragmentation set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` (torch 2.1 and newer); call
+`empty_cache()` once where the workload changes, such as between training and evaluation. The fix removes the call. It is unsafe
+in that the peak of reserved memory can rise.
+
+## When to ignore it
+
+Another process shares the GPU and needs the memory between the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import RemoveStatement
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat import Role
+from torchlint.semantics.model import Model
+
+_EMPTIES = frozenset(("torch.cuda.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache"))
+_COLLECTS = "gc.collect"
+
+rule = Rule(
+    code="TL207",
+    name="empty-cache-in-loop",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="`torch.cuda.empty_cache()` or `gc.collect()` on every step",
+    triggers=Triggers.all_of(("empty_cache", "collect")),
+    examples=(
+        Example(
+            bad="""
+import torch
+
+def validate(model, loader):
+    with torch.no_grad():
+        for x in loader:
+            model(x.cuda(non_blocking=True))
+            torch.cuda.empty_cache()
+""",
+            good="""
+import torch
+
+def validate(model, loader):
+    with torch.no_grad():
+        for x in loader:
+            model(x.cuda(non_blocking=True))
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
+        "https://docs.pytorch.org/docs/stable/generated/torch.cuda.memory.empty_cache.html",
+    ),
+    documentation=__doc__,
+    silences={
+        "not-hot": "The call does not run on every step: once per epoch, once per retry, in a clean-up.",
+        "guarded": "A periodic test, a flag that is off by default, or an exception handler stands around it.",
+        "no-accelerator": "`gc.collect()` in a file that does not compute on an accelerator.",
+    },
+    fixes=(Safety.UNSAFE,),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report an emptied cache in a hot place."""
+    name = model.qualified_name(call.func)
+    if name not in _EMPTIES and name != _COLLECTS:
+        return
+    if rule.silent("no-accelerator", name == _COLLECTS and model.accelerator is None):
+        return
+    heat = model.heat(call)
+    if heat is None or heat.role is Role.DATA:
+        return
+    yield Finding(
+        call,
+        f"`{model.code(call)}` on every pass of this {heat.role.value} gives cached memory back and makes the next pass allocate "
+        "it again, which waits for the device. Remove it, or call it once after the loop.",
+        _fix(call, model),
+    )
+
+
+def _fix(call: cst.Call, model: Model) -> Fix | None:
+    statement = model.parent(call)
+    if not isinstance(statement, cst.Expr):
+        return None
+    return Fix(
+        "Remove the call",
+        (RemoveStatement(statement),),
+        Safety.UNSAFE,
+        "the peak of reserved memory can rise",
+        Evidence.PROVEN,
+    )

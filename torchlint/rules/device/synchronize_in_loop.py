@@ -1,0 +1,103 @@
+"""The device is synchronised on every step.
+
+## Why it costs
+
+`torch.cuda.synchronize()` makes the host wait until all queued kernels have run. On every step it takes away the overlap
+of Python and the GPU: the GPU idles while Python queues the next step.
+
+## What to write instead
+
+Nothing: PyTorch synchronises by itself where a value is needed on the host. The fix removes the call. It is unsafe in that
+times taken on the host after it then measure the queueing only: time with `torch.cuda.Event(enable_timing=True)`.
+
+## When to ignore it
+
+The call stands around an explicit measurement of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import RemoveStatement
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.model import Model
+
+_SYNCHRONISES = frozenset(
+    ("torch.cuda.synchronize", "torch.mps.synchronize", "torch.xpu.synchronize", "torch.accelerator.synchronize")
+)
+
+rule = Rule(
+    code="TL206",
+    name="synchronize-in-loop",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="`torch.cuda.synchronize()` on every step",
+    triggers=Triggers.all_of("synchronize"),
+    examples=(
+        Example(
+            bad="""
+import torch
+
+def train(model, loader, optimizer):
+    for x in loader:
+        model(x.cuda(non_blocking=True)).sum().backward()
+        optimizer.step()
+        torch.cuda.synchronize()
+""",
+            good="""
+import torch
+
+def train(model, loader, optimizer):
+    for x in loader:
+        model(x.cuda(non_blocking=True)).sum().backward()
+        optimizer.step()
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization",
+        "https://docs.pytorch.org/docs/stable/generated/torch.cuda.synchronize.html",
+    ),
+    documentation=__doc__,
+    silences={
+        "not-hot": "The call does not run on every step.",
+        "guarded": "A periodic test or a flag that is off by default stands around it.",
+        "timed": "A clock is read around it: the measurement is what it is for.",
+    },
+    fixes=(Safety.UNSAFE,),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a synchronisation in a hot place."""
+    if model.qualified_name(call.func) not in _SYNCHRONISES:
+        return
+    heat = model.heat(call)
+    if heat is None or rule.silent("timed", model.conditions.is_timed(call)):
+        return
+    yield Finding(
+        call,
+        f"`{model.code(call)}` on every pass of this {heat.role.value} makes the host wait for all queued kernels, so Python "
+        "and the GPU no longer overlap. Remove it: PyTorch waits by itself where a value is needed on the host.",
+        _fix(call, model),
+    )
+
+
+def _fix(call: cst.Call, model: Model) -> Fix | None:
+    statement = model.parent(call)
+    if not isinstance(statement, cst.Expr):
+        return None
+    return Fix(
+        "Remove the synchronisation",
+        (RemoveStatement(statement),),
+        Safety.UNSAFE,
+        "times taken on the host after it no longer include the kernels",
+        Evidence.PROVEN,
+    )

@@ -1,0 +1,94 @@
+"""Python branches on the value of a tensor on every step.
+
+## Why it costs
+
+`if tensor:`, `while tensor > 0:`, `assert (x == y).all()` call `bool(tensor)`, which needs the value on the host: the host waits
+until everything queued before has run. Under `torch.compile` each such branch is a graph break.
+
+## What to write instead
+
+Keep the decision on the device: `torch.where(condition, a, b)`, `tensor.clamp(min=0)`, a mask that multiplies, or
+`torch._assert_async` for checks. Check for NaN every few steps, with the periodic test first:
+`if step % 100 == 0 and torch.isnan(loss):`. There is no automatic fix.
+
+## When to ignore it
+
+The branch chooses between programs that have no common tensor form, and runs rarely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.finding import Finding
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat import Role
+from torchlint.semantics.model import Model
+from torchlint.semantics.values import Device
+
+rule = Rule(
+    code="TL204",
+    name="tensor-control-flow",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="`if`, `while`, `assert`, `and`, `or` or `not` on a tensor's value on every step",
+    triggers=Triggers.all_of("torch"),
+    examples=(
+        Example(
+            bad="""
+import torch
+
+def train(model, loader, optimizer):
+    for x in loader:
+        loss = model(x.cuda(non_blocking=True)).sum()
+        if torch.isnan(loss):
+            continue
+        loss.backward()
+        optimizer.step()
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization",
+        "https://docs.pytorch.org/docs/stable/compile/programming_model.common_graph_breaks.html",
+    ),
+    documentation=__doc__,
+    silences={
+        "not-hot": "The test does not run on every step.",
+        "guarded": "A periodic test or a flag that is off by default comes before it.",
+        "no-tensor": "What is tested is no tensor: numbers, shapes, `None`, `isinstance`, `.item()` (TL202 reports that).",
+        "on-cpu": "The tensor is known to live on the CPU.",
+        "no-accelerator": "Nothing in the file computes on an accelerator.",
+        "uncertain": "That it is a tensor is only guessed from its name.",
+        "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
+    },
+)
+
+
+@rule.check(cst.If, cst.IfExp, cst.While, cst.Assert)
+def check(node: cst.If | cst.IfExp | cst.While | cst.Assert, model: Model) -> Iterator[Finding]:
+    """Report the operands of a test that are tensors."""
+    for operand in model.conditions.operands(node.test):
+        value = model.value(operand)
+        if not value.is_tensor:
+            continue
+        if rule.silent("uncertain", value.evidence < Evidence.INFERRED):
+            continue
+        if rule.silent("on-cpu", value.device is Device.CPU):
+            continue
+        heat = model.heat(operand)
+        if rule.silent("no-accelerator", not model.may_be_on_accelerator(value, heat)):
+            continue
+        if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
+            continue
+        shown = model.code(operand)
+        yield Finding(
+            operand,
+            f"Python branches on the value of the tensor `{shown}` on every pass of this {heat.role.value}: `bool()` makes the host "
+            "wait for the GPU. Keep the decision on the device (`torch.where`, a mask), or test every few steps only.",
+        )
+        return

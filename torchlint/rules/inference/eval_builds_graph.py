@@ -1,0 +1,109 @@
+"""An evaluation or inference routine runs the model with gradients on.
+
+## Why it costs
+
+Without `torch.no_grad()` the forward pass records a graph and keeps every activation that the backward pass would need: memory
+is several times what inference takes, and the bookkeeping costs time on the CPU. `model.eval()` does not switch it off.
+
+## What to write instead
+
+Decorate the routine with `@torch.no_grad()` (or `@torch.inference_mode()`, torch 1.9 and newer, where its results are not used in
+training later). The fix adds `@torch.no_grad()`. It is unsafe in that the results no longer carry a graph.
+
+## When to ignore it
+
+The routine needs gradients with respect to its input: saliency maps, adversarial examples, test-time training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import AddDecorator
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.inference import InferenceCall
+from torchlint.semantics.model import Model
+
+rule = Rule(
+    code="TL501",
+    name="eval-builds-graph",
+    family=Family.INFERENCE,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="evaluation or inference without `no_grad`",
+    triggers=Triggers.all_of("torch"),
+    examples=(
+        Example(
+            bad="""
+import torch
+
+def evaluate(model: torch.nn.Module, loader):
+    model.eval()
+    correct = 0
+    for x, y in loader:
+        correct += (model(x).argmax(1) == y).sum()
+    return correct
+""",
+            good="""
+import torch
+
+@torch.no_grad()
+def evaluate(model: torch.nn.Module, loader):
+    model.eval()
+    correct = 0
+    for x, y in loader:
+        correct += (model(x).argmax(1) == y).sum()
+    return correct
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation",
+        "https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html",
+    ),
+    documentation=__doc__,
+    silences={
+        "no-graph": "Gradients are off: a decorator, a `with` block, `set_grad_enabled(False)`, every caller, or the framework.",
+        "trains": "The routine computes gradients, or what it returns is backpropagated.",
+        "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so.",
+        "no-model": "What is called is no model: a loss, a metric, a transform.",
+        "frozen": "The parameters of the model are frozen (`requires_grad_(False)`): no graph is built.",
+        "is-forward": "It is part of a model's own forward pass.",
+    },
+    fixes=(Safety.UNSAFE,),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a forward pass with gradients in an evaluation routine."""
+    found = model.inference.call(call)
+    if found is None:
+        return
+    if rule.silent("trains", found.trains) or rule.silent("frozen", found.frozen):
+        return
+    if rule.silent("no-graph", model.gradient_disabled(call)):
+        return
+    place = f"`{found.function.name.value}`" if found.function is not None else "This script"
+    yield Finding(
+        call,
+        f"{place} runs `{model.code(call.func)}` with gradients on: the graph keeps every activation in memory, although nothing is "
+        "backpropagated. Decorate the function with `@torch.no_grad()` or wrap the call in `with torch.no_grad():`.",
+        _fix(call, found, model),
+    )
+
+
+def _fix(call: cst.Call, found: InferenceCall, model: Model) -> Fix | None:
+    torch = model.spelling("torch.no_grad", call)
+    if found.function is None or found.is_generator or torch is None or not found.returns_host_values:
+        return None
+    return Fix(
+        f"Decorate `{found.function.name.value}` with `@{torch}()`",
+        (AddDecorator(found.function, f"{torch}()"),),
+        Safety.UNSAFE,
+        "what the function computes no longer carries a graph",
+        found.evidence,
+    )

@@ -1,0 +1,112 @@
+"""A value that carries its autograd graph is kept from step to step.
+
+## Why it costs
+
+A tensor that was computed from parameters holds its graph, and the graph holds the activations of its step.
+`total += loss` and `losses.append(loss)` keep the graph of every step alive: memory grows with each step until it runs out, and
+the sum itself becomes a chain of autograd nodes.
+
+## What to write instead
+
+`total += loss.detach()`, and read the value once after the loop. The fix adds `.detach()`. It is unsafe only in that the value no
+longer carries a graph.
+
+## When to ignore it
+
+The sum is backpropagated later (truncated backpropagation through time, meta-learning).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import Replace
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.model import Model
+from torchlint.semantics.retention import Retention
+
+rule = Rule(
+    code="TL302",
+    name="graph-retained",
+    family=Family.TRAINING,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="a loss or output is accumulated with its autograd graph",
+    triggers=Triggers.all_of("torch"),
+    examples=(
+        Example(
+            bad="""
+import torch
+
+def train(model, loader, optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).sum()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total
+""",
+            good="""
+import torch
+
+def train(model, loader, optimizer):
+    total = 0.0
+    for x in loader:
+        loss = model(x).sum()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+    return total
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory",
+        "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.detach.html",
+    ),
+    documentation=__doc__,
+    silences={
+        "backpropagated": "The sum or list flows into a backward pass.",
+        "detached": "The value carries no graph: `.item()`, `.detach()`, `.data`, `float()`, computed without gradients.",
+        "not-kept": "The variable is made anew in each pass, so nothing outlives the step.",
+        "no-loop": "It is not in a loop over steps.",
+        "unclear": "Nothing shows that each step is complete in itself: a caller may backpropagate what is returned.",
+    },
+    fixes=(Safety.UNSAFE,),
+)
+
+
+@rule.check(cst.AugAssign, cst.Assign, cst.Call)
+def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a value with a graph that a loop over steps accumulates."""
+    kept = model.retentions.retention(node)
+    if kept is None:
+        return
+    if rule.silent("backpropagated", kept.is_backpropagated) or rule.silent("unclear", not kept.step_is_complete):
+        return
+    name, value = model.code(kept.variable), model.code(kept.value)
+    yield Finding(
+        node,
+        f"`{name}` keeps `{value}` with its autograd graph from step to step: the activations of every step stay in memory. "
+        f"Write `{value}.detach()`, and read the value once after the loop.",
+        _fix(kept, model),
+    )
+
+
+def _fix(kept: Retention, model: Model) -> Fix:
+    code = model.code(kept.value)
+    simple = isinstance(kept.value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+    return Fix(
+        "Detach the value that is kept",
+        (Replace(kept.value, f"{code}.detach()" if simple else f"({code}).detach()"),),
+        Safety.UNSAFE,
+        "the value that is kept no longer carries a graph",
+        min(kept.evidence, Evidence.INFERRED),
+    )

@@ -1,0 +1,165 @@
+"""Forward passes whose results nobody differentiates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.backward import Backward
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.torch_api import LOSS_CLASSES
+from torchlint.semantics.values import Graph, Kind, Origin, Value
+from torchlint.syntax.calls import identifier, literal, method_call
+
+_EVALUATES = re.compile(
+    r"^_?(eval|evaluate|evaluation|validate|validation|val|valid|test|infer|inference|predict|prediction|greedy_decode|"
+    r"beam_search|run_eval|run_test|do_eval|get_predictions|score|compute_metrics|visuali[sz]e\w*|extract_features?)"
+    r"(_(epoch|loop|step|model|one_epoch|fn|batch|set|data|loader|accuracy|loss|all|\w{0,12}))?$"
+)
+_ENTRY_POINTS = frozenset(("encode", "decode", "sample", "generate", "predict", "forward_features", "forward"))
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceCall:
+    """A call of a model in a routine that evaluates."""
+
+    function: cst.FunctionDef | None
+    """None at the top level of a script."""
+
+    evidence: Evidence
+    trains: bool
+    frozen: bool
+    is_generator: bool
+    returns_host_values: bool
+    """Whether the function hands out nothing that could still be backpropagated."""
+
+
+class Inference:
+    """Finds the calls."""
+
+    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+        self._evaluates: dict[int, bool] = {}
+
+    def call(self, call: cst.Call) -> InferenceCall | None:
+        """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
+        module = self._called_model(call)
+        if module is None:
+            return None
+        function = self._evaluator.definitions.enclosing_function(call)
+        if function is not None and self._is_part_of_forward(function):
+            return None
+        if not self._routine_evaluates(function):
+            return None
+        frame: cst.CSTNode = function if function is not None else self._tree.module
+        trains = bool(self._backward.passes(frame)) or self._feeds_a_backward(function)
+        return InferenceCall(
+            function,
+            min(module.evidence, Evidence.INFERRED),
+            trains,
+            self._is_frozen(call.func),
+            function is not None and self._is_generator(function),
+            function is None or self._returns_host_values(function),
+        )
+
+    def _called_model(self, call: cst.Call) -> Value | None:
+        if not isinstance(call.func, (cst.Name, cst.Attribute)):
+            return None
+        if self._evaluator.names.qualified(call.func) is not None:
+            return None
+        value = self._evaluator.value(call.func)
+        if (
+            value.kind is not Kind.MODULE
+            and isinstance(call.func, cst.Attribute)
+            and call.func.attr.value in _ENTRY_POINTS
+        ):
+            value = self._evaluator.value(call.func.value)
+            if value.evidence < Evidence.INFERRED:
+                return None
+        if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
+            return None
+        if value.name is not None and value.name.startswith("torch.nn.") and not self._has_parameters(value.name):
+            return None
+        return value
+
+    @staticmethod
+    def _has_parameters(name: str) -> bool:
+        return name.rpartition(".")[2] in ("Sequential", "ModuleList", "Transformer", "DataParallel", "Module")
+
+    def _is_part_of_forward(self, function: cst.FunctionDef) -> bool:
+        owner = self._evaluator.definitions.owner(function)
+        if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
+            return False
+        return not _EVALUATES.match(function.name.value)
+
+    def _routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
+        key = id(function)
+        if key not in self._evaluates:
+            self._evaluates[key] = self._decide(function)
+        return self._evaluates[key]
+
+    def _decide(self, function: cst.FunctionDef | None) -> bool:
+        if function is None:
+            return self._script_only_infers()
+        modes = [
+            call.func.attr.value
+            for call in self._tree.nodes(cst.Call)
+            if isinstance(call.func, cst.Attribute)
+            and call.func.attr.value in ("eval", "train")
+            and self._evaluator.definitions.enclosing_function(call) is function
+            and self._evaluator.value(call.func.value).kind is Kind.MODULE
+        ]
+        if modes[:1] == ["eval"]:
+            return True
+        named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
+        return named and "train" not in modes[:1] and bool(self._evaluator.callers(function) or "eval" in modes)
+
+    def _script_only_infers(self) -> bool:
+        """Whether a file without training loads weights and runs the model at its top level."""
+        if self._backward.passes():
+            return False
+        loads = any(
+            self._evaluator.names.qualified(call.func) == "torch.load"
+            or method_call(call, "load_state_dict") is not None
+            for call in self._tree.nodes(cst.Call)
+        )
+        return loads
+
+    def _feeds_a_backward(self, function: cst.FunctionDef | None) -> bool:
+        """Whether a caller backpropagates what the function returns."""
+        if function is None:
+            return False
+        for call in self._evaluator.callers(function):
+            statement = self._evaluator.flow.statement(call)
+            frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
+            if isinstance(statement, cst.Assign) and self._backward.reaches(statement.targets[0].target, frame):
+                return True
+            if any(p is call or any(a is p for a in self._tree.ancestors(call)) for p in self._backward.passes(frame)):
+                return True
+        return False
+
+    def _is_frozen(self, module: cst.BaseExpression) -> bool:
+        """Whether the file switches the gradients of all parameters of this module off."""
+        name = identifier(module)
+        for call in self._tree.nodes(cst.Call):
+            off = method_call(call, "requires_grad_")
+            if off is not None and call.args and literal(call.args[0].value) is False:
+                if identifier(off.value) in (name, "parameter", "param", "p"):
+                    return True
+        return False
+
+    def _is_generator(self, function: cst.FunctionDef) -> bool:
+        if function.asynchronous is not None:
+            return True
+        return any(self._evaluator.definitions.enclosing_function(y) is function for y in self._tree.nodes(cst.Yield))
+
+    def _returns_host_values(self, function: cst.FunctionDef) -> bool:
+        if self._evaluator.callers(function):
+            return True
+        returned = self._evaluator.returned(function)
+        return not returned.is_tensor or returned.graph is not Graph.ATTACHED
