@@ -14,7 +14,7 @@ import pytest
 from tests.fixture_files import FIXTURES
 from torchlint.cli import run as torchlint
 
-ARGUMENTS = ("--epochs", "2", "--train-images", "64", "--val-images", "32", "--batch-size", "16")
+ARGUMENTS = ("--epochs", "1", "--train-images", "64", "--val-images", "32", "--batch-size", "16")
 
 
 def losses(folder: Path) -> list[float]:
