@@ -9,6 +9,7 @@ import datetime
 import importlib
 import os
 import platform
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ def describe(device: str) -> Environment:
     """Return the environment around a device that exists."""
     torch = import_torch()
     kind = torch.device(device).type
-    cpu = _cpu_model()
+    cpu = cpu_model()
     name, count, driver = cpu, 1, ""
     if kind == "cuda":
         name, count = torch.cuda.get_device_name(device), torch.cuda.device_count()
@@ -119,7 +120,8 @@ def _cuda_driver(torch: Any) -> str:
     return f"{version.read_text().strip()}, {runtime}" if version.is_file() else runtime
 
 
-def _cpu_model() -> str:
+def cpu_model() -> str:
+    """Return the model name of the CPU."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         for line in info.read_text(errors="replace").splitlines():
@@ -144,35 +146,55 @@ def synchronizer(device: str) -> Callable[[], None]:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """The time of one block of steps, in seconds."""
+    """The time of a step within a block of steps, in seconds."""
 
     host: float
-    """By the host's monotonic clock, from one synchronised moment to another."""
+    """By the host's monotonic clock."""
 
     device: float | None
     """By CUDA events; None where there are none."""
 
 
-def stopwatch(device: str) -> Callable[[Callable[[], None]], Elapsed]:
-    """Return a function that runs another between two synchronisations and times it."""
-    torch = import_torch()
-    synchronize = synchronizer(device)
-    with_events = torch.device(device).type == "cuda"
+def stopwatch(device: str) -> Callable[[Callable[[], object], int], Elapsed]:
+    """Return a function that runs a step several times and returns how long one takes.
 
-    def timed(work: Callable[[], None]) -> Elapsed:
+    On the CPU each step is timed by itself and the median counts, so that a step in which another process had the core
+    does not. An accelerator works behind the host's back: there the block is timed from one synchronised moment to
+    another, and the mean counts.
+    """
+    torch = import_torch()
+    kind = torch.device(device).type
+    synchronize = synchronizer(device)
+
+    def each(step: Callable[[], object], count: int) -> Elapsed:
+        times = []
+        for _ in range(count):
+            start = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - start)
+        return Elapsed(statistics.median(times), None)
+
+    def block(step: Callable[[], object], count: int) -> Elapsed:
         synchronize()
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2)) if with_events else (None, None)
         start = time.perf_counter()
-        if first is not None:
-            first.record()
-        work()
-        if last is not None:
-            last.record()
+        for _ in range(count):
+            step()
+        synchronize()
+        return Elapsed((time.perf_counter() - start) / count, None)
+
+    def with_events(step: Callable[[], object], count: int) -> Elapsed:
+        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        synchronize()
+        start = time.perf_counter()
+        first.record()
+        for _ in range(count):
+            step()
+        last.record()
         synchronize()
         host = time.perf_counter() - start
-        return Elapsed(host, first.elapsed_time(last) / 1000 if first is not None else None)
+        return Elapsed(host / count, first.elapsed_time(last) / 1000 / count)
 
-    return timed
+    return {"cpu": each, "cuda": with_events}.get(kind, block)
 
 
 def missing(needs: str, device: str) -> str:

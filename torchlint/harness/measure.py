@@ -130,9 +130,9 @@ def _round(
             for program, variant in order:
                 settle()
                 elapsed = program.block(steps)
-                variant.host.append(elapsed.host / steps)
+                variant.host.append(elapsed.host)
                 if elapsed.device is not None:
-                    variant.device.append(elapsed.device / steps)
+                    variant.device.append(elapsed.device)
         for program, variant in order:
             variant.counters.append(program.count())
     return pairs

@@ -134,7 +134,7 @@ class Program(Worker):
         return float(self.ask("warm", seconds, least, timeout=self._timeout))
 
     def block(self, steps: int) -> Elapsed:
-        """Return how long so many steps take together."""
+        """Return how long a step takes in a block of so many."""
         elapsed: Elapsed = self.ask("block", steps, timeout=self._timeout)
         return elapsed
 

@@ -25,7 +25,7 @@ def torchlint_fixer(source: str, code: str) -> str:
     """Return the source with all fixes of one rule applied, unsafe ones too."""
     from torchlint import fix_source
 
-    return str(fix_source(source, unsafe_fixes=True, select=[code]))
+    return fix_source(source, unsafe_fixes=True, select=[code]).text
 
 
 def fixed_program(case: Case, fixer: Fixer) -> FixedProgram | None:

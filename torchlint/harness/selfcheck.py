@@ -15,7 +15,7 @@ from torchlint.harness.measure import Plan, measure
 
 LEAST_COVERAGE, MOST_COVERAGE = 0.90, 0.98
 WIDEST = 0.03
-PLAN = Plan(rounds=8, budget=2.8, block=0.008, warm=0.05, most_pairs=12)
+PLAN = Plan(rounds=8, budget=60, block=0.008, warm=0.05, most_pairs=12)
 """Short rounds of a fast program, so that hundreds of comparisons take minutes."""
 
 

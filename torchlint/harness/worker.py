@@ -42,10 +42,6 @@ class _Session:
     def step(self) -> Any:
         return self.module.step(self.state)
 
-    def steps(self, count: int) -> None:
-        for _ in range(count):
-            self.module.step(self.state)
-
     def outputs(self, count: int) -> list[list[Leaf]]:
         return [list(flatten(self.step())) for _ in range(count)]
 
@@ -53,13 +49,13 @@ class _Session:
         """Run steps until they have taken so long and are so many; return the seconds of the quickest one."""
         began, quickest, done = time.perf_counter(), float("inf"), 0
         while done < least or time.perf_counter() - began < seconds:
-            quickest = min(quickest, self.watch(self.step).host)
+            quickest = min(quickest, self.watch(self.step, 1).host)
             done += 1
         gc.collect()
         return quickest
 
     def block(self, count: int) -> Elapsed:
-        elapsed: Elapsed = self.watch(lambda: self.steps(count))
+        elapsed: Elapsed = self.watch(self.step, count)
         return elapsed
 
     def count(self) -> Counters:

@@ -1,0 +1,101 @@
+"""One run of the user's command: how it ended, how long it took, what it printed."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchlint.harness.errors import HarnessError
+from torchlint.harness.guardian import Guarded, kill_group
+from torchlint.harness.verify.project import Sandbox
+
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,:]\d+)*(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended."""
+
+    status: int | None
+    """The exit status; None if the time was over."""
+
+    seconds: float
+    output: str
+    """Standard output and error in the order in which they came."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the program ended by itself with status 0."""
+        return self.status == 0
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words."""
+        if self.status is None:
+            return f"timed out after {self.seconds:.0f} s"
+        if self.status < 0:
+            return f"was killed by signal {-self.status}"
+        return f"exit status {self.status}"
+
+    def tail(self, lines: int = 12) -> str:
+        """Return the last lines of the output."""
+        return "\n".join(self.output.rstrip().splitlines()[-lines:])
+
+    @property
+    def words(self) -> str:
+        """The output with every number replaced, to compare what does not depend on time and rounding."""
+        return _NUMBER.sub("#", self.output)
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs one command in fresh copies of a project."""
+
+    sandbox: Sandbox
+    guarded: Guarded
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    timeout: float | None
+
+    def run(self, texts: Mapping[Path, bytes]) -> Outcome:
+        """Return the outcome of the command on the project with these files replaced.
+
+        Raises:
+            HarnessError: the command does not exist.
+        """
+        self.sandbox.lay_out(texts)
+        log = self.guarded.folder / "output"
+        arguments = [self.sandbox.inside(argument) for argument in self.command]
+        with log.open("wb") as sink:
+            start = time.perf_counter()
+            try:
+                process = subprocess.Popen(
+                    arguments,
+                    cwd=self.sandbox.workdir,
+                    env=self.sandbox.environment(self.environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=sink,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise HarnessError(f"cannot run {arguments[0]}: {error.strerror}") from error
+            self.guarded.began(process.pid)
+            try:
+                status = self._wait(process)
+                seconds = time.perf_counter() - start
+            finally:
+                kill_group(process.pid)
+                process.wait()
+                self.guarded.ended(process.pid)
+        return Outcome(status, seconds, log.read_text(encoding="utf-8", errors="replace"))
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(self.timeout)
+        return None
