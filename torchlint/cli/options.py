@@ -13,7 +13,7 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class CommaSeparated(click.ParamType):
+class CommaSeparated(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
     """A list written with commas."""
 
     name = "list"

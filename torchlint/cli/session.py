@@ -17,11 +17,12 @@ from torchlint.cli.output import Output
 from torchlint.cli.progress import ProgressBar
 from torchlint.engine.many import Work, run_many
 from torchlint.engine.outcome import FixOutcome
-from torchlint.engine.plan import PlanError, Planned, Task, Worker, failed, make_plan
+from torchlint.engine.plan import PlanError, Planned, Task, Worker, failed, make_plan, plan_for_stdin
 from torchlint.engine.result import FileResult, Problem
 from torchlint.report import summary
 from torchlint.report.data import Report, RuleInfo
 from torchlint.report.formats import MACHINE_FORMATS, machine_format, text_format
+from torchlint.source import Source
 from torchlint.version import __version__
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Session:
         self._show_files = show_files
         self._show_settings = show_settings
         self._stdin_filename = stdin_filename
+        self._stdin: Source | None = None
         self.planned = self._plan()
         self._failed = bool(self.planned.problems)
         for problem in self.planned.problems:
@@ -71,14 +73,15 @@ class Session:
     def _plan(self) -> Planned:
         if STDIN in self.choices.paths and len(self.choices.paths) > 1:
             raise click.UsageError("`-` (standard input) cannot be combined with other paths")
+        isolated, config = self.choices.isolated, self.choices.config
         try:
-            return make_plan(
-                self.choices.paths,
-                overrides=self.choices.given(),
-                isolated=self.choices.isolated,
-                config=self.choices.config,
-                stdin_filename=self._stdin_filename,
+            if STDIN not in self.choices.paths:
+                return make_plan(self.choices.paths, overrides=self.choices.given(), isolated=isolated, config=config)
+            text, name = sys.stdin.read(), self._stdin_filename or STDIN
+            self._stdin, plan = plan_for_stdin(
+                text, name, overrides=self.choices.given(), isolated=isolated, config=config
             )
+            return Planned((plan,), (Task(name, len(text), 0),))
         except PlanError as error:
             raise click.UsageError(str(error)) from error
 
@@ -96,7 +99,7 @@ class Session:
         """Check all files and return the results."""
         tasks = self.planned.tasks
         bar = ProgressBar(len(tasks), "checking", enabled=not self.output.quiet)
-        worker = Worker(self.planned.plans)
+        worker = Worker(self.planned.plans, self._stdin)
         work: Work[Task, FileResult] = Work(worker.check, size=task_size, on_death=died)
         try:
             results = run_many(work, tasks, jobs=self.jobs, on_result=lambda result: bar.advance())
@@ -107,7 +110,7 @@ class Session:
     def fix(self, *, unsafe: bool) -> list[FixOutcome]:
         """Return every file as it would be after its fixes; nothing is written."""
         bar = ProgressBar(len(self.planned.tasks), "fixing", enabled=not self.output.quiet)
-        function = functools.partial(Worker(self.planned.plans).fix, unsafe=unsafe)
+        function = functools.partial(Worker(self.planned.plans, self._stdin).fix, unsafe=unsafe)
         work: Work[Task, FixOutcome] = Work(
             function, size=task_size, on_death=lambda task, code: FixOutcome(died(task, code))
         )

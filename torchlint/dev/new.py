@@ -36,6 +36,8 @@ from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 
+NAME = "torch.the_name_without_which_it_cannot_fire"
+
 rule = Rule(
     code="{code}",
     name="{name}",
@@ -46,17 +48,17 @@ rule = Rule(
     triggers=Triggers.all_of("the_name_without_which_it_cannot_fire"),
     examples=(Example(bad="import torch\\n\\ntorch.the_name_without_which_it_cannot_fire()\\n"),),
     references=("https://docs.pytorch.org/docs/stable/",),
-    documentation=__doc__ or "",
-    silences={{"other-name": "The name is not torch's."}},
+    documentation=__doc__,
+    silences={{"asked-for": "The code runs only if a flag or its caller asks for it."}},
 )
 
 
 @rule.check(cst.Call)
 def check(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
     """Yield a finding for each call that wastes time."""
-    assert isinstance(node, cst.Call)
-    name = model.qualified_name(node.func)
-    if name is None or name.name != "torch.the_name_without_which_it_cannot_fire":
+    if not isinstance(node, cst.Call) or model.callee(node) != NAME:
+        return
+    if rule.silent("asked-for", model.chosen(node)):
         return
     yield Finding(node, "What is wrong, why it costs, what to write instead.")
 '''
@@ -66,14 +68,13 @@ BAD = """import torch
 torch.the_name_without_which_it_cannot_fire()  # expect: {code}
 """
 
-GOOD = """import torch
+GOOD = """import argparse
 
+import torch
 
-def the_name_without_which_it_cannot_fire():
-    return torch
-
-
-the_name_without_which_it_cannot_fire()  # silent: other-name - it is not torch's
+args = argparse.ArgumentParser().parse_args()
+if args.debug:
+    torch.the_name_without_which_it_cannot_fire()  # silent: asked-for - the flag decides
 """
 
 

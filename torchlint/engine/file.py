@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from torchlint.diagnostic import Diagnostic, Range, Severity
+from torchlint import suppress
+from torchlint.diagnostic import Diagnostic, Position, Range, Severity
 from torchlint.engine import screen
 from torchlint.engine.result import Excerpts, FileResult, Problem, Status, internal_problem
-from torchlint.engine.selection import BUILT_IN, holds_for
+from torchlint.engine.selection import BUILT_IN, holds_for, is_built_in_enabled
+from torchlint.engine.unused import UNUSED, unused_suppressions
 
 if TYPE_CHECKING:
     from torchlint.finding import Finding
@@ -140,24 +142,29 @@ class _Check:
         self._errors.append(internal_problem(self._source.path, f"rule {rule.code} {rule.name}", error))
 
     def _result(self, found: list[Diagnostic]) -> FileResult:
-        kept, suppressed, warnings = self._suppress(sorted(set(found), key=place))
+        with self._watch.time("suppress"):
+            outcome = suppress.apply(self._source, sorted(set(found), key=place), {rule.code for rule in self._enabled})
+            kept = [*outcome.kept, *self._unused(outcome)]
+        kept.sort(key=place)
+        if outcome.skip_file:
+            note = "they say `torchlint: skip-file`"
+            return FileResult(self._source.path, Status.SKIPPED, note=note, warnings=outcome.warnings)
         return FileResult(
             self._source.path,
             Status.CHECKED if self._active else Status.SCREENED,
-            kept,
-            suppressed=suppressed,
-            warnings=warnings,
+            tuple(kept),
+            suppressed=len(outcome.suppressed),
+            warnings=outcome.warnings,
             errors=tuple(self._errors),
             excerpts=excerpts(self._source, kept),
             timings=self._watch.seconds,
         )
 
-    def _suppress(self, found: list[Diagnostic]) -> tuple[tuple[Diagnostic, ...], int, tuple[str, ...]]:
-        from torchlint import suppress
-
-        with self._watch.time("suppress"):
-            outcome = suppress.apply(self._source, found, {rule.code for rule in self._enabled})
-        return tuple(sorted(outcome.kept, key=place)), len(outcome.suppressed), tuple(outcome.warnings)
+    def _unused(self, outcome: suppress.Outcome) -> list[Diagnostic]:
+        """Return the suppressions that silence nothing, unless an error may be the reason for that."""
+        if not outcome.unused or self._errors or not is_built_in_enabled(UNUSED, self._settings):
+            return []
+        return list(unused_suppressions(self._source, outcome.unused))
 
 
 def run_rule(rule: Rule, model: Model) -> Iterator[Finding]:
@@ -175,8 +182,6 @@ def place(diagnostic: Diagnostic) -> tuple[int, int, str]:
 
 def syntax_error(source: Source, failure: SyntaxFailure) -> Diagnostic:
     """Return the finding that stands for all that could not be looked for."""
-    from torchlint.diagnostic import Position
-
     start = Position(failure.row, failure.column)
     offset = source.offset(start)
     return Diagnostic(

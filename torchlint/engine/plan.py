@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,17 @@ from torchlint.engine.file import check_file
 from torchlint.engine.outcome import FixOutcome
 from torchlint.engine.result import FileResult, Problem, Status, internal_problem
 from torchlint.engine.screen import is_generated
+from torchlint.engine.selection import BUILT_IN, SelectionError, check_selector, select
+from torchlint.project.discovery import FoundFile, discover
+from torchlint.project.patterns import ignored_selectors
+from torchlint.project.target import find_target
 from torchlint.registry import rules
-from torchlint.source import LARGEST_FILE, Source, SourceError, read_source
+from torchlint.semantics.target import UNKNOWN_TARGET, Target
+from torchlint.settings import Settings, SettingsError, SettingsFinder
+from torchlint.source import LARGEST_FILE, Source, SourceError, read_source, source_from_text
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
-    from torchlint.semantics.target import Target
-    from torchlint.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ def enabled_rules(codes: frozenset[str]) -> tuple[Rule, ...]:
     return tuple(rule for rule in rules() if rule.code in codes)
 
 
-class PlanError(Exception):
+class PlanError(ValueError):
     """Nothing can be checked: a setting, a selector or a target is wrong."""
 
 
@@ -130,17 +135,90 @@ def make_plan(
     overrides: Mapping[str, Any],
     isolated: bool,
     config: str | None,
-    stdin_filename: str | None = None,
 ) -> Planned:
-    import os
+    """Return what there is to do for the paths; ``overrides`` are settings by their Python names.
 
-    from torchlint.engine.selection import select
-    from torchlint.project.discovery import discover
-    from torchlint.semantics.target import UNKNOWN_TARGET
-    from torchlint.settings import Settings
+    Raises:
+        PlanError: a setting, a selector or the target is wrong.
+    """
+    planner = _Planner(_finder(overrides, isolated=isolated, config=config), isolated=isolated)
+    try:
+        return planner.plan(paths)
+    except (SettingsError, SelectionError) as error:
+        raise PlanError(str(error)) from error
 
-    files, problems = discover(paths)
-    settings = Settings(**overrides)
-    codes = select(rules(), chosen=settings.select, extended=settings.extend_select, ignored=settings.ignore)
-    plan = Plan(settings, codes, UNKNOWN_TARGET)
-    return Planned((plan,), tuple(Task(f, os.path.getsize(f), 0) for f in files), tuple(Problem(*p) for p in problems))
+
+def plan_for_stdin(
+    text: str, filename: str, *, overrides: Mapping[str, Any], isolated: bool, config: str | None
+) -> tuple[Source, Plan]:
+    """Return the source and plan of a text that is checked as if it stood in the file.
+
+    Raises:
+        PlanError: a setting, a selector or the target is wrong.
+    """
+    finder = _finder(overrides, isolated=isolated, config=config)
+    planner = _Planner(finder, isolated=isolated)
+    try:
+        found = FoundFile(filename, len(text), finder.for_file(filename))
+        return source_from_text(text, filename), planner.plan_of(found)
+    except (SettingsError, SelectionError) as error:
+        raise PlanError(str(error)) from error
+
+
+def _finder(overrides: Mapping[str, Any], *, isolated: bool, config: str | None) -> SettingsFinder:
+    unknown = sorted(set(overrides) - {setting.name for setting in fields(Settings)})
+    if unknown:
+        raise PlanError(f"there is no setting {unknown[0]!r}")
+    try:
+        return SettingsFinder(overrides, config=config, isolated=isolated)
+    except SettingsError as error:
+        raise PlanError(str(error)) from error
+
+
+class _Planner:
+    """Gives each file its plan; files with the same settings, rules and target share one."""
+
+    def __init__(self, finder: SettingsFinder, *, isolated: bool) -> None:
+        self._finder = finder
+        self._isolated = isolated
+        self._plans: dict[Plan, int] = {}
+        self._selected: dict[int, frozenset[str]] = {}
+
+    def plan(self, paths: Sequence[str]) -> Planned:
+        self._finder.for_folder(".")  # a mistake in the settings here is told even if nothing is found
+        discovery = discover(paths, self._finder)
+        tasks = []
+        for found in discovery.files:
+            plan = self.plan_of(found)
+            tasks.append(Task(found.path, found.size, self._plans.setdefault(plan, len(self._plans))))
+        problems = tuple(Problem(missing.path, missing.reason) for missing in discovery.unreachable)
+        warnings = (
+            () if tasks or problems or discovery.excluded else ("there is no Python file in " + ", ".join(paths),)
+        )
+        return Planned(tuple(self._plans), tuple(tasks), problems, warnings)
+
+    def plan_of(self, found: FoundFile) -> Plan:
+        """Return the plan of one file."""
+        codes = self._codes(found.settings)
+        ignored = ignored_selectors(found.settings, found.path)
+        if ignored:
+            codes -= select(rules(), chosen=ignored, extended=(), ignored=())
+        if found.is_stub or (found.is_test and not found.settings.lint_tests):
+            codes = frozenset(rule.code for rule in enabled_rules(codes) if rule.in_tests) | (codes & set(BUILT_IN))
+        return Plan(found.settings, codes, self._target(found))
+
+    def _codes(self, settings: Settings) -> frozenset[str]:
+        key = id(settings)
+        if key not in self._selected:
+            for selectors in (settings.fixable or (), settings.unfixable, settings.extend_safe_fixes):
+                for selector in selectors:
+                    check_selector(selector, rules())
+            self._selected[key] = select(
+                rules(), chosen=settings.select, extended=settings.extend_select, ignored=settings.ignore
+            )
+        return self._selected[key]
+
+    def _target(self, found: FoundFile) -> Target:
+        if self._isolated and found.settings.target_torch is None:
+            return UNKNOWN_TARGET
+        return find_target(os.path.dirname(found.path), found.settings) or UNKNOWN_TARGET

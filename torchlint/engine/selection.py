@@ -9,12 +9,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from torchlint.rule import Default, Rule
+from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
     from torchlint.semantics.target import Target
-
-BUILT_IN = {"TL000": "syntax-error", "TL001": "unused-suppression"}
-"""Findings that no rule makes: of the parser and of the suppressions."""
+    from torchlint.settings import Settings
 
 EVERYTHING = "ALL"
 _DEFAULT_SET = 0
@@ -57,6 +56,16 @@ def select(
         if max(wanted, default=-1) > max(unwanted, default=-1):
             enabled.add(code)
     return frozenset(enabled)
+
+
+def is_built_in_enabled(code: str, settings: Settings) -> bool:
+    """Return whether a finding that no rule makes is enabled; it is in the default set."""
+
+    def narrowest(selectors: Iterable[str]) -> int:
+        return max((specificity(selector, code, BUILT_IN[code]) for selector in selectors), default=-1)
+
+    wanted = narrowest((*(settings.select or (EVERYTHING,)), *settings.extend_select))
+    return wanted > narrowest(settings.ignore)
 
 
 def check_selector(selector: str, rules: Iterable[Rule]) -> None:

@@ -54,7 +54,7 @@ class Report:
     @cached_property
     def by_safety(self) -> Counter[Safety | None]:
         """Findings counted by the safety of their fix, None: no fix."""
-        return Counter(diagnostic.fix and diagnostic.fix.safety for _, diagnostic in self.diagnostics())
+        return Counter(diagnostic.fix.safety if diagnostic.fix else None for _, diagnostic in self.diagnostics())
 
     @cached_property
     def by_status(self) -> Counter[Status]:

@@ -1,0 +1,189 @@
+"""Whatever a file holds: one clear line, the right exit code, and every other file is still checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SAFE, Invoke
+
+SYNTAX_ERRORS: dict[str, bytes] = {
+    "a syntax error": b"import torch\ndef f(:\n",
+    "Python 2": b'import torch\nprint "loss", 1\n',
+    "2,000 nested parentheses": b"import torch\nx = " + b"(" * 2000 + b"1" + b")" * 2000 + b"\n",
+    "no torch, but nested": b"x = " + b"(" * 2000 + b"1" + b")" * 2000 + b"\n",
+    "a null byte": b"import torch\n\0\n",
+}
+
+
+@pytest.mark.parametrize("data", SYNTAX_ERRORS.values(), ids=list(SYNTAX_ERRORS))
+def test_what_cannot_be_parsed_is_the_finding_TL000(project: Path, invoke: Invoke, data: bytes) -> None:
+    (project / "bad.py").write_bytes(data)
+    (project / "good.py").write_text(SAFE)
+    outcome = invoke("check", "--output-format", "json", ".")
+    assert outcome.code == 1
+    assert [entry["code"] for entry in json.loads(outcome.out)] == ["TL000", "TL601"]
+    assert "Traceback" not in outcome.err
+
+
+def test_a_sum_of_30_000_terms(project: Path, invoke: Invoke) -> None:
+    (project / "bad.py").write_text("import torch\nx = " + " + ".join(["1"] * 30_000) + "\n")
+    (project / "good.py").write_text(SAFE)
+    outcome = invoke("check", "--output-format", "concise", ".")
+    assert outcome.code == 1
+    assert "good.py:3:1: TL601" in outcome.out
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = a" + ".to('cuda')" * 1000,
+        "if x == 0:\n    pass\n" + "".join(f"elif x == {i}:\n    pass\n" for i in range(1000)),
+    ],
+    ids=["1,000 chained calls", "1,000 elifs"],
+)
+def test_long_chains_are_checked(project: Path, invoke: Invoke, line: str) -> None:
+    (project / "a.py").write_text(SAFE + line + "\n")
+    outcome = invoke("check", "--output-format", "json", "--select", "TL601", "a.py")
+    assert [entry["code"] for entry in json.loads(outcome.out)] == ["TL601"]
+    assert outcome.code == 1
+
+
+def _undecodable(path: Path) -> None:
+    path.write_bytes(b"import torch\nx = '\xff\xfe\xfa'\n")
+
+
+def _unknown_cookie(path: Path) -> None:
+    path.write_bytes(b"# -*- coding: klingon -*-\nimport torch\n")
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _gone(path: Path) -> None:
+    path.symlink_to("nowhere.py")
+
+
+@pytest.mark.parametrize("make", [_undecodable, _unknown_cookie, _pipe, _gone])
+def test_what_cannot_be_read_is_one_line_and_2(project: Path, invoke: Invoke, make: Callable[[Path], None]) -> None:
+    make(project / "bad.py")
+    (project / "good.py").write_text(SAFE)
+    outcome = invoke("check", "--output-format", "concise", "bad.py", "good.py")
+    assert outcome.code == 2
+    assert "good.py:3:1: TL601" in outcome.out
+    assert outcome.err.count("\n") == 1
+    assert "bad.py" in outcome.err
+
+
+def test_a_file_that_may_not_be_read(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torchlint.engine.plan as plan
+    from torchlint.source import SourceError
+
+    real = plan.read_source
+
+    def refuse(path: str) -> object:
+        if path.endswith("bad.py"):
+            raise SourceError(f"{path}: permission denied")
+        return real(path)
+
+    monkeypatch.setattr(plan, "read_source", refuse)
+    for name in ("bad.py", "good.py"):
+        (project / name).write_text(SAFE)
+    outcome = invoke("check", "--output-format", "concise", ".")
+    assert outcome.code == 2
+    assert "good.py:3:1: TL601" in outcome.out
+    assert outcome.err.rstrip().endswith("bad.py: permission denied")
+
+
+def test_a_path_that_does_not_exist(project: Path, invoke: Invoke) -> None:
+    (project / "good.py").write_text(SAFE)
+    outcome = invoke("check", "missing.py", "good.py")
+    assert outcome.code == 2
+    assert "TL601" in outcome.out
+    assert "missing.py" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_folder_without_python_is_a_warning(project: Path, invoke: Invoke) -> None:
+    (project / "notes.txt").write_text("x")
+    outcome = invoke("check", ".")
+    assert outcome.code == 0
+    assert outcome.err.startswith("warning: ")
+    assert outcome.err.count("\n") == 1
+
+
+def test_an_empty_file(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text("")
+    assert invoke("check", "a.py").code == 0
+
+
+def test_a_huge_file_is_skipped_and_counted(project: Path, invoke: Invoke) -> None:
+    (project / "huge.py").write_text("import torch\n" + "x = 1\n" * 900_000)
+    (project / "good.py").write_text(SAFE)
+    outcome = invoke("check", ".")
+    assert outcome.code == 1
+    assert "Skipped 1 file: larger than 2 MB." in outcome.out
+
+
+def test_a_generated_file_is_skipped_and_counted(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text("# @generated\n" + SAFE)
+    outcome = invoke("check", ".")
+    assert outcome.code == 0
+    assert "Skipped 1 file: generated by a program." in outcome.out
+
+
+def test_a_loop_of_symbolic_links(project: Path, invoke: Invoke) -> None:
+    (project / "folder").mkdir()
+    (project / "folder" / "loop").symlink_to(project, target_is_directory=True)
+    (project / "self").symlink_to("self")
+    (project / "good.py").write_text(SAFE)
+    outcome = invoke("check", "--output-format", "json", ".")
+    assert outcome.code == 1
+    assert len(json.loads(outcome.out)) == 1
+
+
+def test_a_rule_that_fails_is_named_and_costs_nothing_else(
+    project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torchlint.engine.file as engine
+
+    real = engine.run_rule
+
+    def broken(rule: object, model: object) -> object:
+        if getattr(rule, "code", "") == "TL101":
+            raise RecursionError("too deep\nfor words")
+        return real(rule, model)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine, "run_rule", broken)
+    (project / "a.py").write_text(SAFE + "loader = torch.utils.data.DataLoader([])\n")
+    outcome = invoke("check", "--output-format", "concise", "a.py")
+    assert outcome.code == 2
+    assert "TL601" in outcome.out
+    assert outcome.err.startswith("error: a.py: internal error in rule TL101 ")
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_closed_pipe_ends_quietly(project: Path) -> None:
+    (project / "a.py").write_text("import torch\n" + SAFE.splitlines()[2].join(["", "\n"]) * 3000)
+    command = [sys.executable, "-m", "torchlint", "check", "a.py"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment())
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=60) in (0, 1)
+
+
+def _environment() -> dict[str, str]:
+    root = str(Path(__file__).parents[2])
+    return {**os.environ, "PYTHONPATH": root}

@@ -1,0 +1,166 @@
+"""``torchlint check``: findings, options, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CLEAN, SAFE, Invoke
+
+
+def test_no_finding_exits_with_0(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(CLEAN)
+    outcome = invoke("check", ".")
+    assert outcome.code == 0
+    assert outcome.out.startswith("All checks passed.\n")
+    assert outcome.err == ""
+
+
+def test_a_finding_exits_with_1(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    outcome = invoke("check")
+    assert outcome.code == 1
+    assert outcome.out.startswith("a.py:3:1: TL601 anomaly-detection-left-on\n")
+    assert "3 | torch.autograd.set_detect_anomaly(True)\n  | ^^^^^^^^^^^^^^^^" in outcome.out
+    assert "Next: torchlint fix ." in outcome.out
+    assert "\x1b" not in outcome.out
+
+
+def test_exit_zero(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    assert invoke("check", "--exit-zero").code == 0
+
+
+def test_no_torch_is_said(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text("x = 1\n")
+    outcome = invoke("check", ".")
+    assert outcome.code == 0
+    assert "No torch here" in outcome.out
+
+
+def test_json_is_absolute_and_the_same_on_every_run(project: Path, invoke: Invoke) -> None:
+    for name in ("b.py", "a.py"):
+        (project / name).write_text(SAFE)
+    first = invoke("check", "--output-format", "json", "b.py", "a.py")
+    again = invoke("check", "--output-format", "json", "a.py", "b.py", "--jobs", "2")
+    assert first.code == 1
+    assert first.out == again.out
+    assert [Path(entry["filename"]).name for entry in json.loads(first.out)] == ["a.py", "b.py"]
+    assert all(Path(entry["filename"]).is_absolute() for entry in json.loads(first.out))
+
+
+def test_a_file_named_twice_is_checked_once(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    assert len(json.loads(invoke("check", "--output-format", "json", "a.py", "./a.py", ".").out)) == 1
+
+
+def test_selecting(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    assert invoke("check", "--select", "TL4").code == 0
+    assert invoke("check", "--select", "TL4,anomaly-detection-left-on").code == 1
+    assert invoke("check", "--ignore", "TL6").code == 0
+    assert invoke("check", "--per-file-ignores", "a.py:TL601").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--select", "TL9999"), "unknown rule 'TL9999'"),
+        (("--ignore", "anomaly-detection-left-in"), "did you mean 'anomaly-detection-left-on'"),
+        (("--per-file-ignores", "a.py"), "PATTERN:CODE"),
+        (("--target-torch", "new"), "new"),
+        (("--num-workers", "0"), "num-workers"),
+        (("--output-format", "yaml"), "yaml"),
+        (("--slect", "ALL"), "--select"),
+        (("--config", "missing.toml"), "missing.toml"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_2(project: Path, invoke: Invoke, arguments: tuple[str, ...], words: str) -> None:
+    (project / "a.py").write_text(SAFE)
+    outcome = invoke("check", *arguments)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert words in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_an_unknown_setting_is_one_line_and_2(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    (project / "torchlint.toml").write_text('igore = ["TL601"]\n')
+    outcome = invoke("check")
+    assert outcome.code == 2
+    assert "ignore" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_settings_count_unless_isolated(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    (project / "pyproject.toml").write_text('[tool.torchlint]\nignore = ["TL601"]\n')
+    assert invoke("check").code == 0
+    assert invoke("check", "--isolated").code == 1
+
+
+def test_statistics(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    assert invoke("check", "--statistics").out == "1  TL601  [*] anomaly-detection-left-on\n"
+    counts = json.loads(invoke("check", "--statistics", "--output-format", "json").out)
+    assert counts[0]["count"] == 1
+
+
+def test_quiet_prints_findings_only(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    outcome = invoke("check", "--quiet", "--output-format", "concise")
+    assert len(outcome.out.splitlines()) == 1
+
+
+def test_an_output_file(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    outcome = invoke("check", "--output-format", "json", "--output-file", "out.json")
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert json.loads((project / "out.json").read_text())[0]["code"] == "TL601"
+    outcome = invoke("check", "--output-file", "missing/out.txt")
+    assert outcome.code == 2
+    assert "missing/out.txt" in outcome.err
+
+
+def test_show_files_and_settings(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    assert invoke("check", "--show-files").out == f"{project / 'a.py'}\n"
+    outcome = invoke("check", "--show-settings", "--target-torch", "2.1")
+    assert outcome.code == 0
+    assert "2.1" in outcome.out
+    assert "num-workers = 4" in outcome.out
+
+
+def test_profile_rules(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    outcome = invoke("check", "--profile-rules")
+    assert "TL601 anomaly-detection-left-on" in outcome.err
+    assert "of parse" in outcome.err
+
+
+def test_colours(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "a.py").write_text(SAFE)
+    assert "\x1b[" in invoke("check", "--color", "always").out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" in invoke("check").out
+    assert "\x1b[" not in invoke("check", "--color", "never").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in invoke("check").out
+
+
+def test_tests_are_left_alone_unless_asked_for(project: Path, invoke: Invoke) -> None:
+    (project / "tests").mkdir()
+    (project / "tests" / "a.py").write_text("import torch\n\nimport torch.nn as nn\nt = torch.zeros(3).cuda()\n")
+    assert invoke("check", "--select", "TL201").code == 0
+    assert invoke("check", "--select", "TL201", "--lint-tests").code == 1
+
+
+def test_suppressions_are_counted(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE.replace("(True)", "(True)  # torchlint: ignore[TL601] on purpose"))
+    outcome = invoke("check")
+    assert outcome.code == 0
+    assert "Suppressed by comments: 1 finding." in outcome.out

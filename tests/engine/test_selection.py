@@ -1,0 +1,104 @@
+"""Selectors: codes, prefixes, names, ALL."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from torchlint.engine.selection import SelectionError, holds_for, is_test, select
+from torchlint.rule import Default, Family, Rule, Triggers
+from torchlint.semantics.target import Target
+
+
+def rule(code: str, name: str, default: Default = Default.ON) -> Rule:
+    return Rule(
+        code=code,
+        name=name,
+        family=Family.DATA,
+        since="0",
+        default=default,
+        summary="",
+        triggers=Triggers(()),
+        examples=(),
+        references=(),
+        documentation="",
+        silences={},
+        checks={cst.Call: []},
+    )
+
+
+RULES = (
+    rule("TL101", "one-worker"),
+    rule("TL102", "unpinned", Default.ADVICE),
+    rule("TL201", "create-then-move"),
+    rule("TL203", "host-copy", Default.PREVIEW),
+)
+META = {"TL000", "TL001"}
+
+
+def selected(
+    chosen: str | None = None, extended: str = "", ignored: str = "", rules: tuple[Rule, ...] = RULES
+) -> set[str]:
+    words = None if chosen is None else tuple(chosen.split())
+    return set(select(rules, chosen=words, extended=tuple(extended.split()), ignored=tuple(ignored.split())))
+
+
+def test_the_default_set_is_what_is_on() -> None:
+    assert selected() == META | {"TL101", "TL201"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ("ALL", {"TL101", "TL102", "TL201", "TL203"} | META),
+        ("TL1", {"TL101", "TL102"}),
+        ("TL102", {"TL102"}),
+        ("host-copy", {"TL203"}),
+        ("TL2 one-worker", {"TL101", "TL201", "TL203"}),
+        ("TL", {"TL101", "TL102", "TL201", "TL203"} | META),
+    ],
+)
+def test_selectors(chosen: str, expected: set[str]) -> None:
+    assert selected(chosen) == expected
+
+
+def test_extending_keeps_the_default_set() -> None:
+    assert selected(extended="TL102") == META | {"TL101", "TL102", "TL201"}
+
+
+def test_the_narrower_selector_wins() -> None:
+    assert selected("ALL", ignored="TL1") == META | {"TL201", "TL203"}
+    assert selected("TL101", ignored="TL1") == {"TL101"}
+    assert selected("TL1", ignored="TL101") == {"TL102"}
+
+
+def test_ignoring_wins_among_equals() -> None:
+    assert selected("TL101", ignored="TL101") == set()
+    assert selected("ALL", ignored="ALL") == set()
+
+
+@pytest.mark.parametrize(
+    ("selector", "hint"),
+    [("TL999", "TL"), ("create-then-mve", "did you mean 'create-then-move'?"), ("E501", "torchlint rules"), ("", "")],
+)
+def test_an_unknown_selector_is_an_error_with_a_hint(selector: str, hint: str) -> None:
+    with pytest.raises(SelectionError, match="unknown rule") as error:
+        select(RULES, chosen=(selector,), extended=(), ignored=())
+    assert hint in str(error.value)
+
+
+def test_a_rule_can_hold_for_some_versions_only() -> None:
+    assert holds_for("", Target((1, 8), ""))
+    assert holds_for(">=1.9", Target((2, 0), ""))
+    assert holds_for("<2.10", Target((2, 9), ""))
+    assert not holds_for(">=1.9", Target((1, 8), ""))
+
+
+@pytest.mark.parametrize("path", ["tests/a.py", "src/tests/a.py", "test_a.py", "src/conftest.py"])
+def test_test_files(path: str) -> None:
+    assert is_test(path)
+
+
+@pytest.mark.parametrize("path", ["test.py", "src/train.py", "latest.py", "tests.py", "src/testing/a.py"])
+def test_other_files(path: str) -> None:
+    assert not is_test(path)

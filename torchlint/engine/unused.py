@@ -1,0 +1,60 @@
+"""The finding TL001: a suppression of ours that silences nothing, and the fix that removes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from torchlint.diagnostic import Diagnostic, Range, Severity, TextEdit, TextFix
+from torchlint.engine.selection import BUILT_IN
+from torchlint.safety import Safety
+
+if TYPE_CHECKING:
+    from torchlint.source import Source
+    from torchlint.suppress import Unused
+
+UNUSED = "TL001"
+
+
+def unused_suppressions(source: Source, unused: Iterable[Unused]) -> Iterator[Diagnostic]:
+    """Yield a finding for each unused suppression."""
+    for each in unused:
+        place = each.suppression.range
+        start = source.position(place.start)
+        codes = ", ".join(each.codes) or "any rule"
+        yield Diagnostic(
+            code=UNUSED,
+            name=BUILT_IN[UNUSED],
+            severity=Severity.INFO,
+            message=f"This comment silences {codes}, which finds nothing here: remove it.",
+            path=source.path,
+            range=place,
+            start=start,
+            end=source.position(place.end),
+            noqa_row=start.row,
+            fix=TextFix("Remove the unused suppression", (removal(source.text, each),), Safety.SAFE),
+        )
+
+
+def removal(text: str, unused: Unused) -> TextEdit:
+    """Return the edit that removes unused codes, or the whole comment with its reason where no code is left."""
+    suppression = unused.suppression
+    start, end = suppression.range.start, suppression.range.end
+    kept = [code for code in suppression.codes or () if code not in unused.codes]
+    if kept:
+        return TextEdit(suppression.range, f"# torchlint: ignore[{', '.join(kept)}]")
+    line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    line_end = _line_end(text, end)
+    other_comment = text.find("#", end, line_end)
+    if other_comment >= 0:
+        return TextEdit(Range(start, other_comment), "")
+    before = text[line_start:start]
+    if before.strip():
+        return TextEdit(Range(start - (len(before) - len(before.rstrip())), line_end), "")
+    newline = 2 if text.startswith("\r\n", line_end) else 1
+    return TextEdit(Range(line_start, min(line_end + newline, len(text))), "")
+
+
+def _line_end(text: str, offset: int) -> int:
+    ends = [place for mark in "\r\n" if (place := text.find(mark, offset)) >= 0]
+    return min(ends, default=len(text))
