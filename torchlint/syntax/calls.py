@@ -64,6 +64,11 @@ def bind(arguments: Sequence[cst.Arg], signature: Sequence[str] = ()) -> Argumen
 
 def _is_literal_mapping(expression: cst.BaseExpression, named: dict[str, cst.BaseExpression]) -> bool:
     """Take over the items of ``**{"name": value}`` and ``**dict(name=value)``; False for anything less visible."""
+    if isinstance(expression, cst.Call) and isinstance(expression.func, cst.Name) and expression.func.value == "dict":
+        if any(argument.keyword is None for argument in expression.args):
+            return False
+        named.update({a.keyword.value: a.value for a in expression.args if a.keyword is not None})
+        return True
     if isinstance(expression, cst.Dict):
         for element in expression.elements:
             if not isinstance(element, cst.DictElement) or not isinstance(element.key, cst.SimpleString):

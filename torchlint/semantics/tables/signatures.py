@@ -18,12 +18,16 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
         "torch.utils.data.DataLoader monai.data.DataLoader": _LOADER,
         "torch_geometric.loader.DataLoader": "dataset batch_size shuffle follow_batch exclude_keys",
         "torch.utils.data.TensorDataset": "",
-        "torch.nn.Conv1d torch.nn.Conv2d torch.nn.Conv3d torch.nn.LazyConv2d": _CONV,
+        "torch.nn.Conv1d torch.nn.Conv2d torch.nn.Conv3d": _CONV,
+        "torch.nn.LazyConv1d torch.nn.LazyConv2d torch.nn.LazyConv3d": _CONV.partition(" ")[2],
         "torch.nn.ConvTranspose1d torch.nn.ConvTranspose2d torch.nn.ConvTranspose3d": _CONV_TRANSPOSE,
+        "torch.nn.LazyConvTranspose1d torch.nn.LazyConvTranspose2d torch.nn.LazyConvTranspose3d": (
+            _CONV_TRANSPOSE.partition(" ")[2]
+        ),
         "torch.nn.Linear": "in_features out_features bias device dtype",
         "torch.nn.BatchNorm1d torch.nn.BatchNorm2d torch.nn.BatchNorm3d": _NORM,
         "torch.nn.InstanceNorm1d torch.nn.InstanceNorm2d torch.nn.InstanceNorm3d": _NORM,
-        "torch.nn.SyncBatchNorm": "num_features eps momentum affine track_running_stats process_group device dtype",
+        "torch.nn.SyncBatchNorm apex.parallel.SyncBatchNorm": "num_features eps momentum affine track_running_stats process_group device dtype",
         "torch.tensor": "data",
         "torch.as_tensor": "data dtype device",
         "torch.full": "size fill_value",

@@ -1,0 +1,218 @@
+"""Who touches a parameter of a layer by name, such as ``conv.bias``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.flow import ends_in_jump
+from torchlint.semantics.layers.constructors import Constructors
+from torchlint.syntax.calls import is_none
+
+_TESTS = (cst.If, cst.IfExp)
+
+
+class Touch(Enum):
+    """How a file deals with a parameter that a layer may come to lack."""
+
+    NOT = "not at all"
+    CHECKED = "only where it is not None"
+    UNCHECKED = "on all layers of its class, whether it is there or not"
+    OWN = "on this very layer"
+
+
+class Touches:
+    """Looks at every ``x.bias`` of the file."""
+
+    def __init__(self, evaluator: Evaluator, constructors: Constructors) -> None:
+        self._evaluator = evaluator
+        self._constructors = constructors
+        self._tree = evaluator.tree
+
+    def of(self, call: cst.Call, class_name: str, parameter: str) -> Touch:
+        """Return how the file touches a parameter of the layer that a call of a class creates."""
+        found = Touch.NOT
+        for attribute in self._tree.nodes(cst.Attribute):
+            if attribute.attr.value != parameter:
+                continue
+            touch = self._touch(attribute, call, class_name.rpartition(".")[2])
+            if touch is Touch.OWN:
+                return touch
+            if touch is Touch.UNCHECKED or found is Touch.NOT:
+                found = touch
+        return found
+
+    def frozen(self, call: cst.Call, class_names: frozenset[str]) -> bool:
+        """Return whether the file calls ``.eval()`` on a layer, or on all layers of its class."""
+        for method in self._tree.nodes(cst.Attribute):
+            if method.attr.value != "eval" or not isinstance(self._tree.parent(method), cst.Call):
+                continue
+            created = self._created(method.value)
+            if created is not None and call in created:
+                return True
+            if created is None and self._names_class(method, {name.rpartition(".")[2] for name in class_names}):
+                return True
+        return False
+
+    def _names_class(self, node: cst.CSTNode, names: set[str]) -> bool:
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, _TESTS) and child is ancestor.body:
+                found = set(self._classes(ancestor.test))
+                if any(part in name for part in found for name in names) or "_BatchNorm" in found:
+                    return True
+            if isinstance(ancestor, cst.FunctionDef):
+                return False
+            child = ancestor
+        return False
+
+    def _touch(self, attribute: cst.Attribute, call: cst.Call, class_name: str) -> Touch:
+        owner = attribute.value
+        created = self._created(owner)
+        if created is not None:
+            return Touch.OWN if call in created else Touch.NOT
+        if not isinstance(owner, (cst.Name, cst.Attribute, cst.Subscript)) or self._is_other(attribute, class_name):
+            return Touch.NOT
+        if isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None:
+            return Touch.NOT  # an attribute of the class itself
+        if self._only_compared(attribute) or self._checked(attribute):
+            return Touch.CHECKED
+        return Touch.UNCHECKED
+
+    def _created(self, owner: cst.BaseExpression) -> list[cst.Call] | None:
+        """The calls that create what ``self.name`` or a local variable holds; None for anything else."""
+        values: list[cst.BaseExpression | None] = []
+        if isinstance(owner, cst.Attribute) and isinstance(owner.value, cst.Name):
+            class_def = self._evaluator.definitions.receiver(owner.value)
+            if class_def is None:
+                return None
+            values = [b.value for b in self._evaluator.definitions.attribute(class_def, owner.attr.value)]
+            return [v for v in values if isinstance(v, cst.Call)]
+        if isinstance(owner, cst.Name):
+            values = [binding.value for binding in self._evaluator.flow.definitions(owner) if not binding.path]
+            calls = [v for v in values if isinstance(v, cst.Call)]
+            known = all(self._constructors.of(c.func) and self._is_class(c) for c in calls)
+            return calls if calls and len(calls) == len(values) and known else None
+        return None
+
+    def _is_class(self, call: cst.Call) -> bool:
+        made = self._constructors.of(call.func)
+        return all(c.name is not None and c.name.rpartition(".")[2][:1].isupper() for c in made)
+
+    def _is_other(self, attribute: cst.Attribute, class_name: str) -> bool:
+        """Whether a test around says that this is a layer of another class."""
+        child: cst.CSTNode = attribute
+        for ancestor in self._tree.ancestors(attribute):
+            if isinstance(ancestor, _TESTS) and child is ancestor.body:
+                classes = list(self._classes(ancestor.test))
+                if classes and not any(name in class_name or name in ("Module", "_ConvNd") for name in classes):
+                    return True
+            if isinstance(ancestor, cst.FunctionDef):
+                return False
+            child = ancestor
+        return False
+
+    def _classes(self, test: cst.BaseExpression) -> Iterator[str]:
+        """The class names in ``isinstance(m, (nn.Conv2d, nn.Linear))`` and ``classname.find("Conv") != -1``."""
+        for node in self._tree.descendants(test):
+            if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
+                parent = self._tree.parent(node)
+                attribute_name = isinstance(parent, cst.Arg) and self._is_hasattr(self._tree.parent(parent))
+                if not attribute_name:
+                    yield node.evaluated_value
+            elif isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) == "builtins.isinstance":
+                yield from self._tested(node)
+            elif isinstance(node, cst.Comparison):
+                yield from self._compared(node)
+
+    def _is_hasattr(self, node: cst.CSTNode | None) -> bool:
+        return isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) == "builtins.hasattr"
+
+    def _tested(self, call: cst.Call) -> Iterator[str]:
+        if len(call.args) == 2:
+            classes = call.args[1].value
+            elements = [e.value for e in classes.elements] if isinstance(classes, (cst.Tuple, cst.List)) else [classes]
+            for element in elements:
+                name = self._evaluator.names.qualified(element)
+                yield name.rpartition(".")[2] if name is not None else "Module"
+
+    def _compared(self, comparison: cst.Comparison) -> Iterator[str]:
+        """``type(m) == nn.Linear`` and ``type(m) in [nn.Conv2d, nn.Linear]``."""
+        left = comparison.left
+        if isinstance(left, cst.Call) and self._evaluator.names.qualified(left.func) == "builtins.type":
+            for target in comparison.comparisons:
+                right = target.comparator
+                elements = (
+                    [e.value for e in right.elements] if isinstance(right, (cst.Tuple, cst.List, cst.Set)) else [right]
+                )
+                for element in elements:
+                    name = self._evaluator.names.qualified(element)
+                    yield name.rpartition(".")[2] if name is not None else "Module"
+
+    def _only_compared(self, attribute: cst.Attribute) -> bool:
+        """Whether it is only asked whether the parameter is there."""
+        parent = self._tree.parent(attribute)
+        if isinstance(parent, cst.Comparison):
+            return all(is_none(c.comparator) for c in parent.comparisons)
+        return isinstance(parent, (cst.If, cst.BooleanOperation)) or (
+            isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not)
+        )
+
+    def _checked(self, attribute: cst.Attribute) -> bool:
+        text = self._text(attribute)
+        child: cst.CSTNode = attribute
+        for ancestor in self._tree.ancestors(attribute):
+            if isinstance(ancestor, _TESTS) and child is ancestor.body and self._says_present(ancestor.test, text):
+                return True
+            if isinstance(ancestor, cst.BooleanOperation) and self._says_present_before(ancestor, child, text):
+                return True
+            if isinstance(ancestor, (cst.IndentedBlock, cst.Module)) and self._left_earlier(ancestor, child, text):
+                return True
+            if isinstance(ancestor, cst.FunctionDef):
+                return False
+            child = ancestor
+        return False
+
+    def _left_earlier(self, block: cst.IndentedBlock | cst.Module, end: cst.CSTNode, text: str) -> bool:
+        """Whether a statement before ``end`` leaves the block where the parameter is None."""
+        for statement in block.body:
+            if statement is end:
+                return False
+            leaves = isinstance(statement, cst.If) and ends_in_jump(statement.body)
+            if leaves and isinstance(statement, cst.If) and self._says_absent(statement.test, text):
+                return True
+        return False
+
+    def _says_present_before(self, operation: cst.BooleanOperation, side: cst.CSTNode, text: str) -> bool:
+        both = isinstance(operation.operator, cst.And) and side is operation.right
+        return both and self._says_present(operation.left, text)
+
+    def _says_present(self, test: cst.BaseExpression, text: str) -> bool:
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            return self._says_present(test.left, text) or self._says_present(test.right, text)
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            target = test.comparisons[0]
+            negative = isinstance(target.operator, (cst.IsNot, cst.NotEqual)) and is_none(target.comparator)
+            return negative and self._text(test.left) == text
+        return self._text(test) == text
+
+    def _says_absent(self, test: cst.BaseExpression, text: str) -> bool:
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            return self._text(test.expression) == text
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            target = test.comparisons[0]
+            positive = isinstance(target.operator, (cst.Is, cst.Equal)) and is_none(target.comparator)
+            return positive and self._text(test.left) == text
+        return False
+
+    def _text(self, expression: cst.BaseExpression) -> str:
+        parts: list[str] = []
+        current = expression
+        while isinstance(current, cst.Attribute):
+            if current.attr.value != "data":
+                parts.append(current.attr.value)
+            current = current.value
+        return ".".join([current.value, *reversed(parts)]) if isinstance(current, cst.Name) else ""
