@@ -83,7 +83,7 @@ def test_what_is_deep_is_parsed_and_generated(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "row", "column", "words"),
     [
-        ("x = 1\nprint 'hello'\n", 2, 1, "Missing parentheses"),
+        ("x = 1\nprint 'hello'\n", 2, 1, "Missing parentheses in call to 'print' (this is Python 2)"),
         ("if a:\n    raise A, 'why'\n", 2, 12, "invalid syntax"),
         ("def f(:\n    pass\n", 1, 7, "invalid syntax"),
         ("x = (1\ny = 2\n", 1, 5, "never closed"),

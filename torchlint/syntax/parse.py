@@ -77,7 +77,9 @@ def _explain(source: Source, error: BaseException) -> SyntaxFailure:
             warnings.simplefilter("ignore")
             ast.parse(source.text)
     except SyntaxError as mistake:
-        message = (mistake.msg or "invalid syntax").removesuffix(".")
+        message = (mistake.msg or "invalid syntax").partition(". ")[0].rstrip(".?")
+        if message.startswith("Missing parentheses in call to"):
+            message += " (this is Python 2)"
         return _failure(source, message, Position(mistake.lineno or 1, mistake.offset or 1))
     except (ValueError, MemoryError, RecursionError) as mistake:
         return _failure(source, f"cannot parse: {mistake}", Position(1, 1))
