@@ -15,7 +15,7 @@ from rich.text import Text
 ROOT = Path(__file__).parent.parent.parent
 WIDTH = 110
 RUNS = {
-    "check.svg": ("check", "train.py"),
+    "check.svg": ("check", "evaluate.py"),
     "fix.svg": ("fix", "--unsafe-fixes", "model.py"),
 }
 
