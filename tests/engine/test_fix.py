@@ -194,6 +194,10 @@ def test_only_wanted_fixes_are_applied(safety: Safety, unsafe: bool, changes: bo
         (Evidence.INFERRED, {"extend_safe_fixes": ("TL2",)}, Safety.SAFE),
         (Evidence.PROVEN, {"extend_unsafe_fixes": ("tl206",)}, Safety.UNSAFE),
         (Evidence.PROVEN, {"unfixable": ("TL206",)}, None),
+        (Evidence.PROVEN, {"unfixable": ("ALL",), "fixable": ("TL2",)}, Safety.SAFE),
+        (Evidence.PROVEN, {"unfixable": ("TL2",), "fixable": ("ALL",)}, None),
+        (Evidence.PROVEN, {"extend_unsafe_fixes": ("ALL",), "extend_safe_fixes": ("TL2",)}, Safety.SAFE),
+        (Evidence.INFERRED, {"extend_unsafe_fixes": ("TL206",), "extend_safe_fixes": ("TL2",)}, Safety.UNSAFE),
         (Evidence.PROVEN, {"fixable": ("TL1",)}, None),
         (Evidence.PROVEN, {"fixable": ("ALL",)}, Safety.SAFE),
     ],
@@ -252,7 +256,14 @@ VARIABLE = make_rule("TL502", cst.Call, unwrap_variable)  # type: ignore[arg-typ
             "from torch.autograd import Variable\na = 1\nx = Variable(a)\nisinstance(x, Variable)\n",
             "from torch.autograd import Variable\na = 1\nx = a\nisinstance(x, Variable)\n",
         ),
-        ("from .tools import Variable\na = 1\nx = Variable(a)\n", "from .tools import Variable\na = 1\nx = a\n"),
+        (
+            "def f(a):\n    from torch.autograd import Variable\n    return Variable(a)\n",
+            "def f(a):\n    return a\n",
+        ),
+        (
+            "a = 1\nif a:\n    from torch.autograd import Variable\nx = Variable(a)\n",
+            "a = 1\nif a:\n    from torch.autograd import Variable\nx = a\n",
+        ),
         (
             "from torch.autograd import Variable\nimport torch\na = 1\nx = Variable(a)\n",
             "import torch\na = 1\nx = a\n",
@@ -261,6 +272,18 @@ VARIABLE = make_rule("TL502", cst.Call, unwrap_variable)  # type: ignore[arg-typ
 )
 def test_an_import_without_use_goes_with_its_last_use(before: str, after: str) -> None:
     assert fixed(before, VARIABLE).text == after
+
+
+def test_an_import_that_may_do_something_goes_only_with_an_unsafe_fix() -> None:
+    text = "from .tools import Variable\na = 1\nx = Variable(a)\n"
+    (diagnostic,) = check_file(source_from_text(text), SETTINGS, [VARIABLE], None).diagnostics
+    assert diagnostic.fix
+    assert diagnostic.fix.safety is Safety.UNSAFE
+    assert "The import of `Variable`" in diagnostic.fix.why
+    assert fixed(text, VARIABLE, unsafe=True).text == "a = 1\nx = a\n"
+    several = text + "y = Variable(a)\n"
+    assert fixed(several, VARIABLE).text == "from .tools import Variable\na = 1\nx = a\ny = a\n"
+    assert fixed(several, VARIABLE, unsafe=True).text == "a = 1\nx = a\ny = a\n"
 
 
 def test_an_import_of_a_package_stays() -> None:

@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.diagnostic import Diagnostic, Range, Severity, TextFix
 from torchlint.edits.locate import Locator, Parent
 from torchlint.edits.plan import compatible, joined, largest_sound
-from torchlint.edits.safety import FixMaker, FixSettings, selects
+from torchlint.edits.safety import FixMaker, FixSettings, narrowness
 from torchlint.edits.text import line_end
 from torchlint.edits.verify import Original
 
@@ -63,8 +63,10 @@ class Diagnoser:
         )
 
     def _severity(self, rule: Rule) -> Severity:
-        chosen = [s for s in self._settings.severity if selects(s, rule)]
-        return self._settings.severity[max(chosen, key=len)] if chosen else Severity.WARNING
+        chosen = max(self._settings.severity, key=lambda selector: narrowness(selector, rule), default=None)
+        if chosen is None or narrowness(chosen, rule) < 0:
+            return Severity.WARNING
+        return self._settings.severity[chosen]
 
     def _place(self, node: cst.CSTNode) -> Range:
         """Return the range that is reported: of a compound statement the header, of a module its first line."""

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
 
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, starts_line
@@ -36,7 +37,15 @@ _HARMLESS = sys.stdlib_module_names | {
 """Modules that nobody imports for what importing them does."""
 
 
-def orphaned_imports(original: Original, path: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """The removal of an import without use, and what it risks (empty: nothing)."""
+
+    edit: TextEdit
+    risk: str = ""
+
+
+def orphaned_imports(original: Original, path: str, edits: Sequence[TextEdit]) -> list[Orphan]:
     """Return the edits that remove the imports of which these edits remove the last use."""
     removed = _touched_words(original.text, edits)
     names = {name for name, count in removed.items() if 0 < original.uses[name] <= count}
@@ -47,19 +56,19 @@ def orphaned_imports(original: Original, path: str, edits: Sequence[TextEdit]) -
     return removals(original, path, {name for name in names if not left[name]}, edits)
 
 
-def removals(original: Original, path: str, names: Set[str], edits: Sequence[TextEdit] = ()) -> list[TextEdit]:
+def removals(original: Original, path: str, names: Set[str], edits: Sequence[TextEdit] = ()) -> list[Orphan]:
     """Return the edits that remove imports of these names.
 
-    An import stays in ``__init__.py``, if its module may be imported for what importing it does, if it stands where
-    other names could be bound instead (in a ``try`` or an ``if``), and if ``edits`` change it already.
+    An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` or an
+    ``if``), and if ``edits`` change it already.
     """
     if original.tree is None or path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
         return []
-    found: list[TextEdit] = []
+    found: list[Orphan] = []
     rows = Rows(original.text)
     for statement in _imports(original.tree):
         place = _place_of(rows, statement)
-        unused = [alias for alias in statement.names if _local_name(alias) in names and _is_harmless(statement, alias)]
+        unused = [alias for alias in statement.names if _local_name(alias) in names]
         if unused and not any(e.range.start < place.end and e.range.end > place.start for e in edits):
             found += _removal(original.text, rows, statement, unused)
     return found
@@ -91,10 +100,14 @@ def _local_name(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
-def _is_harmless(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
-    if isinstance(statement, ast.Import):
-        return alias.name.partition(".")[0] in _HARMLESS
-    return not statement.level and (statement.module or "").partition(".")[0] in _HARMLESS
+def _risk(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    is_absolute = isinstance(statement, ast.Import) or not statement.level
+    module = alias.name if isinstance(statement, ast.Import) else statement.module or ""
+    if is_absolute and module.partition(".")[0] in _HARMLESS:
+        return ""
+    return (
+        f"The import of `{_local_name(alias)}`, which nothing uses any more, goes too, and with it what importing does."
+    )
 
 
 def _place_of(rows: Rows, node: ast.stmt | ast.alias) -> Range:
@@ -104,14 +117,16 @@ def _place_of(rows: Rows, node: ast.stmt | ast.alias) -> Range:
 
 def _removal(
     text: str, rows: Rows, statement: ast.Import | ast.ImportFrom, unused: Sequence[ast.alias]
-) -> list[TextEdit]:
+) -> list[Orphan]:
     if len(unused) < len(statement.names):
-        return [_without_alias(rows, statement.names, alias) for alias in unused[:1]]
+        # One at a time: the next pass finds the others.
+        return [Orphan(_without_alias(rows, statement.names, unused[0]), _risk(statement, unused[0]))]
     place = _place_of(rows, statement)
     is_alone = starts_line(text, place.start) and not text[place.end : line_end(text, place.end)].strip()
     if not is_alone:
         return []
-    return [TextEdit(Range(line_start(text, place.start), next_line(text, place.end)), "")]
+    lines = Range(line_start(text, place.start), next_line(text, place.end))
+    return [Orphan(TextEdit(lines, ""), _risk(statement, unused[0]))]
 
 
 def _without_alias(rows: Rows, aliases: Sequence[ast.alias], alias: ast.alias) -> TextEdit:

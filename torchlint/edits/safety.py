@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from torchlint.rule import Rule
 from torchlint.semantics.evidence import Evidence
 
 LOST_COMMENT = "A comment in the code that it replaces is lost."
+DISTRUSTED = "The settings name this rule in `extend-unsafe-fixes`."
 INFERRED = "It relies on what the code in this file suggests, which is likely but not certain."
 
 
@@ -58,35 +59,53 @@ class FixMaker:
             edits = render(self.locator, fix.edits)
         except (RenderError, LocateError):
             return None
-        edits = merged([*edits, *orphaned_imports(self.original, self.path, edits)]) or ()
-        if not edits:
+        orphans = orphaned_imports(self.original, self.path, edits)
+        whole = merged([*edits, *(orphan.edit for orphan in orphans)])
+        if not whole:
             return None
-        safety, why = self._safety(rule, fix, edits)
-        return TextFix(fix.message, edits, safety, why)
+        safety, why = self._trusted(rule, *_proven(fix))
+        reasons = [orphan.risk for orphan in orphans if orphan.risk]
+        if loses_comment(self.locator.text, whole):
+            reasons.append(LOST_COMMENT)
+        if reasons and safety is Safety.SAFE:
+            safety = Safety.UNSAFE
+        return TextFix(fix.message, whole, safety, " ".join([why, *reasons]).strip())
 
-    def _safety(self, rule: Rule, fix: Fix, edits: Sequence[TextEdit]) -> tuple[Safety, str]:
-        safety, why = fix.safety, fix.why
-        if safety is Safety.SAFE and fix.evidence < Evidence.PROVEN:
-            safety, why = Safety.UNSAFE, why or INFERRED
-        if safety is Safety.UNSAFE and any(selects(s, rule) for s in self.settings.extend_safe_fixes):
-            safety = Safety.SAFE
-        elif safety is Safety.SAFE and any(selects(s, rule) for s in self.settings.extend_unsafe_fixes):
-            safety, why = Safety.UNSAFE, why or "The settings name this rule in `extend-unsafe-fixes`."
-        if loses_comment(self.locator.text, edits):
-            safety = Safety.UNSAFE if safety is Safety.SAFE else safety
-            why = f"{why} {LOST_COMMENT}".strip()
+    def _trusted(self, rule: Rule, safety: Safety, why: str) -> tuple[Safety, str]:
+        """Return the safety that the settings make of that of a rule; the narrower selector wins."""
+        safe = narrowest(self.settings.extend_safe_fixes, rule)
+        unsafe = narrowest(self.settings.extend_unsafe_fixes, rule)
+        if safety is Safety.UNSAFE and safe > unsafe:
+            return Safety.SAFE, why
+        if safety is Safety.SAFE and unsafe >= max(safe, 0):
+            return Safety.UNSAFE, why or DISTRUSTED
         return safety, why
 
 
+def _proven(fix: Fix) -> tuple[Safety, str]:
+    if fix.safety is Safety.SAFE and fix.evidence < Evidence.PROVEN:
+        return Safety.UNSAFE, fix.why or INFERRED
+    return fix.safety, fix.why
+
+
 def is_fixable(rule: Rule, settings: FixSettings) -> bool:
-    """Return whether the settings let the fixes of a rule be offered."""
-    allowed = settings.fixable is None or any(selects(selector, rule) for selector in settings.fixable)
-    return allowed and not any(selects(selector, rule) for selector in settings.unfixable)
+    """Return whether the settings let the fixes of a rule be offered; the narrower selector wins."""
+    allowed = 0 if settings.fixable is None else narrowest(settings.fixable, rule)
+    return allowed > narrowest(settings.unfixable, rule)
 
 
-def selects(selector: str, rule: Rule) -> bool:
-    """Return whether a selector (a code, a prefix of one, a name, ALL) means a rule."""
-    return selector in ("ALL", rule.name) or rule.code.startswith(selector)
+def narrowest(selectors: Iterable[str], rule: Rule) -> int:
+    """Return how narrowly the narrowest of the selectors names a rule, -1 if none does."""
+    return max((narrowness(selector, rule) for selector in selectors), default=-1)
+
+
+def narrowness(selector: str, rule: Rule) -> int:
+    """Return how narrowly a selector (ALL, a prefix of a code, a code, a name) names a rule, -1 if it does not."""
+    if selector == "ALL":
+        return 0
+    if selector in (rule.code, rule.name):
+        return 100
+    return len(selector) if rule.code.startswith(selector) else -1
 
 
 def loses_comment(text: str, edits: Sequence[TextEdit]) -> bool:

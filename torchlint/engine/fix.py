@@ -140,7 +140,8 @@ class _Run:
 
     def _orphans(self, used: Counter[str]) -> tuple[TextEdit, ...]:
         names = {name for name in used if not self._original.uses[name]}
-        edits = merged(removals(self._original, self._source.path, names)) or ()
+        orphans = removals(self._original, self._source.path, names)
+        edits = merged(orphan.edit for orphan in orphans if self._unsafe or not orphan.risk) or ()
         return () if edits and self._original.broken_by(edits) else edits
 
     def _unchanged(self, todo: Sequence[Diagnostic]) -> FixResult:
