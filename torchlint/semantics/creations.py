@@ -22,7 +22,7 @@ from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import code
 
 _VARIABLE = "torch.autograd.Variable"
-_KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_", "pin_memory"}
+_KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_"}
 _ATTRIBUTES = TENSOR_ATTRIBUTES | {"data"}
 
 
@@ -90,7 +90,7 @@ class Creations:
                 following = self._after_argument(parent)
                 if following is not None and not self._is_variable(following):
                     return Creation(factory, None, tuple(steps), through=following)
-            elif isinstance(parent, cst.Assign) and parent.value is current and not before:
+            elif isinstance(parent, (cst.Assign, cst.AnnAssign)) and parent.value is current and not before:
                 return self._after_assignment(factory, parent, tuple(steps))
             else:
                 return None
@@ -151,14 +151,17 @@ class Creations:
         return (
             bool(moved)
             and bool(returns)
-            and all(r.value is not None and self._base_name(r.value) == name for r in returns)
+            and all(r.value is not None and self._hands_back(r.value, name) for r in returns)
         )
+
+    def _hands_back(self, expression: cst.BaseExpression, name: str) -> bool:
+        return all(self._base_name(branch) == name for branch in _branches(expression))
 
     def _passed_on(self, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
         """Yield what a function returns and what it assigns."""
         for node in self._tree.descendants(function.body):
             if isinstance(node, (cst.Return, cst.Assign)) and node.value is not None:
-                yield node.value
+                yield from _branches(node.value)
 
     def _moved_name(self, expression: cst.BaseExpression) -> str | None:
         return self._base_name(expression) if any(self._host_moves(expression)) else None
@@ -188,17 +191,18 @@ class Creations:
                 current = None
 
     def _after_assignment(
-        self, factory: cst.Call, assign: cst.Assign, steps: tuple[cst.CSTNode, ...]
+        self, factory: cst.Call, assign: cst.Assign | cst.AnnAssign, steps: tuple[cst.CSTNode, ...]
     ) -> Creation | None:
         """Look for ``x = x.cuda()`` in the same block, before any other use of x."""
-        if len(assign.targets) != 1 or not isinstance(assign.targets[0].target, (cst.Name, cst.Attribute)):
+        target = assign.targets[0].target if isinstance(assign, cst.Assign) else assign.target
+        if isinstance(assign, cst.Assign) and len(assign.targets) != 1:
             return None
-        target = assign.targets[0].target
+        if not isinstance(target, (cst.Name, cst.Attribute)):
+            return None
         between: list[cst.CSTNode] = []
         for statement in self._later(assign):
-            if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
-                if code(statement.targets[0].target) == code(target):
-                    return self._moved_there(factory, statement, target, steps, tuple(between))
+            if isinstance(statement, cst.Assign) and _rebinds(statement, target):
+                return self._moved_there(factory, statement, target, steps, tuple(between))
             if self._may_use(statement, target):
                 return None
             between.append(statement)
@@ -221,7 +225,7 @@ class Creations:
         kept = tuple(step for step in found.steps if step is not uses[0])
         return replace(found, steps=kept, statement=statement, between=between)
 
-    def _later(self, assign: cst.Assign) -> Iterator[cst.CSTNode]:
+    def _later(self, assign: cst.Assign | cst.AnnAssign) -> Iterator[cst.CSTNode]:
         """Yield the small and compound statements after this one in its block."""
         line = self._tree.parent(assign)
         if line is None:
@@ -249,6 +253,23 @@ class Creations:
                 if not isinstance(parent, cst.Attribute) or called:
                     return True
         return False
+
+
+def _branches(expression: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    """Return the values that a conditional expression can have; of any other itself."""
+    if isinstance(expression, cst.IfExp):
+        return (*_branches(expression.body), *_branches(expression.orelse))
+    return (expression,)
+
+
+def _rebinds(statement: cst.Assign, target: cst.BaseExpression) -> bool:
+    """Return whether a statement gives a variable a new value, alone or as one of several: ``h, c = h.cuda(), c.cuda()``."""
+    if len(statement.targets) != 1:
+        return False
+    bound = statement.targets[0].target
+    if isinstance(bound, cst.Tuple) and isinstance(statement.value, cst.Tuple):
+        return any(code(element.value) == code(target) for element in bound.elements)
+    return code(bound) == code(target)
 
 
 def _is_same(node: cst.CSTNode, target: cst.BaseExpression) -> bool:

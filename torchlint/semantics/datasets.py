@@ -11,27 +11,30 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.moves import Moves
 from torchlint.semantics.tables.torch_api import IN_MEMORY_DATASETS
 from torchlint.semantics.values import Device, Kind, Value
-from torchlint.syntax.calls import bind, identifier, literal
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 
 _HANDLES = frozenset(
     (
-        "builtins.open h5py.File sqlite3.connect lmdb.open lmdb.Environment tables.open_file zipfile.ZipFile tarfile.open "
-        "tarfile.TarFile cv2.VideoCapture netCDF4.Dataset pymongo.MongoClient psycopg2.connect redis.Redis gzip.open rasterio.open"
+        "builtins.open h5py.File sqlite3.connect lmdb.open lmdb.Environment tables.open_file zipfile.ZipFile "
+        "tarfile.open tarfile.TarFile cv2.VideoCapture netCDF4.Dataset pymongo.MongoClient psycopg2.connect "
+        "redis.Redis gzip.open rasterio.open"
     ).split()
 )
 _CHEAP_CALLS = frozenset(
     (
-        "torch.tensor torch.as_tensor torch.from_numpy torch.is_tensor torch.FloatTensor torch.LongTensor torch.Tensor "
-        "torch.zeros torch.zeros_like torch.ones torch.stack torch.cat builtins.len builtins.int builtins.float builtins.dict "
-        "builtins.tuple builtins.list builtins.isinstance numpy.array numpy.asarray numpy.int64 numpy.float32 numpy.expand_dims"
+        "torch.tensor torch.as_tensor torch.from_numpy torch.is_tensor torch.FloatTensor torch.LongTensor "
+        "torch.Tensor torch.zeros torch.zeros_like torch.ones torch.stack torch.cat builtins.len builtins.int "
+        "builtins.float builtins.dict builtins.tuple builtins.list builtins.isinstance numpy.array numpy.asarray "
+        "numpy.int64 numpy.float32 numpy.expand_dims"
     ).split()
 )
 _CHEAP_METHODS = frozenset(
     (
-        "float long int double half bool byte to type astype copy clone view reshape unsqueeze squeeze permute transpose "
-        "tolist item size dim numpy detach contiguous flatten t items keys values get"
+        "float long int double half bool byte to type astype copy clone view reshape unsqueeze squeeze permute "
+        "transpose tolist item size dim numpy detach contiguous flatten t items keys values get"
     ).split()
 )
+_TENSOR_METHODS = ("nonzero", "unsqueeze", "squeeze", "view", "long", "argsort", "permute", "clone", "detach")
 _ARRAY_KINDS = (Kind.TENSOR, Kind.NDARRAY, Kind.SEQUENCE)
 _PATHS = re.compile(
     r"(path|file|filename|img|image|video|audio|wav|dir|folder|root|url|uri)(s|_?list|_?names?)?$", re.IGNORECASE
@@ -50,7 +53,7 @@ class Datasets:
     def in_memory(self, expression: cst.BaseExpression) -> bool:
         """Return whether items are only taken out of tensors, arrays or lists that are in memory already."""
         value = self._evaluator.value(expression)
-        if value.kind in (*_ARRAY_KINDS, Kind.ITERATOR, Kind.MAPPING):
+        if value.kind in (*_ARRAY_KINDS, Kind.ITERATOR, Kind.MAPPING) or self._made_by_tensor_method(expression):
             return True
         if value.name in IN_MEMORY_DATASETS:
             return True
@@ -60,6 +63,13 @@ class Datasets:
         if any(name in IN_MEMORY_DATASETS for name in self._evaluator.definitions.ancestry(class_def)):
             return True
         return self._only_indexes(class_def)
+
+    def _made_by_tensor_method(self, expression: cst.BaseExpression) -> bool:
+        """Whether a value comes out of a method that only tensors have: ``mask.nonzero().view(-1)``."""
+        if isinstance(expression, cst.Name):
+            values = [binding.value for binding in self._evaluator.flow.definitions(expression)]
+            return bool(values) and all(v is not None and method_call(v, *_TENSOR_METHODS) is not None for v in values)
+        return method_call(expression, *_TENSOR_METHODS) is not None
 
     def class_of(self, value: Value) -> cst.ClassDef | None:
         """Return the class of a dataset, if the file defines it."""

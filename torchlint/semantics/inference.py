@@ -16,8 +16,8 @@ from torchlint.syntax.calls import identifier, literal, method_call
 
 _EVALUATES = re.compile(
     r"^_?(eval|evaluate|evaluation|validate|validation|val|valid|test|infer|inference|predict|prediction|greedy_decode|"
-    r"beam_search|run_eval|run_test|do_eval|get_predictions|score|compute_metrics|visuali[sz]e\w*|extract_features?)"
-    r"(_(epoch|loop|step|model|one_epoch|fn|batch|set|data|loader|accuracy|loss|all|\w{0,12}))?$"
+    r"beam_search|run_eval|run_test|do_eval|get_predictions)"
+    r"(_(epoch|loop|step|model|network|net|one_epoch|fn|func|batch|set|dataset|data|loader|accuracy|loss|all|single_image))?$"
 )
 _ENTRY_POINTS = frozenset(("encode", "decode", "sample", "generate", "predict", "forward_features", "forward"))
 
@@ -55,6 +55,9 @@ class Inference:
         if function is not None and self._is_part_of_forward(function):
             return None
         if not self._routine_evaluates(function):
+            return None
+        weak = module.evidence < Evidence.INFERRED and function is not None
+        if weak and not self._is_set_to_evaluate(call.func, function):
             return None
         frame: cst.CSTNode = function if function is not None else self._tree.module
         trains = bool(self._backward.passes(frame)) or self._feeds_a_backward(function)
@@ -95,7 +98,10 @@ class Inference:
         owner = self._evaluator.definitions.owner(function)
         if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
             return False
-        return not _EVALUATES.match(function.name.value)
+        callers = self._evaluator.callers(function)
+        within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
+        outside = [f for f in within if f is None or self._evaluator.definitions.owner(f) is not owner]
+        return not _EVALUATES.match(function.name.value) or not outside
 
     def _routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
         key = id(function)
@@ -118,6 +124,16 @@ class Inference:
             return True
         named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
         return named and "train" not in modes[:1] and bool(self._evaluator.callers(function) or "eval" in modes)
+
+    def _is_set_to_evaluate(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
+        """Whether ``eval()`` is called on this very variable in the routine."""
+        return any(
+            method is not None
+            and method.value.deep_equals(module)
+            and self._evaluator.definitions.enclosing_function(call) is function
+            for call in self._tree.nodes(cst.Call)
+            for method in (method_call(call, "eval"),)
+        )
 
     def _script_only_infers(self) -> bool:
         """Whether a file without training loads weights and runs the model at its top level."""

@@ -32,6 +32,7 @@ from torchlint.semantics.retention import Retentions
 from torchlint.semantics.scopes import Binding, BindingKind, Scopes
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.target import Target
+from torchlint.semantics.training import Training, TrainingStep
 from torchlint.semantics.values import Device, Value
 from torchlint.syntax.calls import Arguments, bind, code
 from torchlint.syntax.walk import Tree, walk
@@ -67,6 +68,7 @@ class Model:
         self.layers = Layers(self.evaluator)
         self.choices = Choices(self.evaluator)
         self.clearing = Clearing(self.evaluator)
+        self.training = Training(self.evaluator)
         self.backward = Backward(self.evaluator)
         self.host_reads = HostReads(self.evaluator)
         self.constructors = Constructors(self.evaluator)
@@ -300,6 +302,10 @@ class Model:
     def buffers_gradients(self, node: cst.CSTNode) -> bool:
         """Return whether the definition around a node computes into the tensors that ``.grad`` holds."""
         return self.clearing.buffered(node)
+
+    def training_step(self, clearing: cst.Call) -> TrainingStep | None:
+        """Return the step around a ``zero_grad`` call, if it certainly gives the same parameters gradients each time."""
+        return self.training.step(clearing)
 
     def own_method(self, function: cst.Attribute) -> cst.FunctionDef | None:
         """Return the method that ``receiver.name`` is, where the file defines the class of the receiver and the method."""

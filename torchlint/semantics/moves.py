@@ -1,4 +1,4 @@
-"""Moves of tensors between devices: ``.cuda()``, ``.to(device)``, ``.type_as(x)``, ``.type(torch.cuda.FloatTensor)``."""
+"""Moves of tensors between devices: ``.cuda()``, ``.to(device)``, ``.type_as(x)``, ``.type(tensor_type)``."""
 
 from __future__ import annotations
 
@@ -164,8 +164,8 @@ class Moves:
         value = self._evaluator.value(device)
         names = (device,)
         if value.kind is Kind.DEVICE or isinstance(value.literal, str):
-            evidence = self.certainty(device, value)
-            return self._made(call, Device.ACCELERATOR, code(device), "", names, evidence, droppable)
+            # By its name alone it may be None, which is the current device here and the CPU in a factory.
+            return self._made(call, Device.ACCELERATOR, code(device), "", names, value.evidence, droppable)
         torch_device = self._evaluator.names.spelling("torch.device", call)
         index = value.kind is Kind.NUMBER and torch_device is not None
         made = f'{torch_device}("cuda", {code(device)})' if index else ""
@@ -219,21 +219,18 @@ class Moves:
     def _known_devices(self) -> frozenset[str]:
         """Code that the file gives to ``device=`` or ``torch.device`` somewhere."""
         if self._devices is None:
-            found = set()
-            for argument in self._evaluator.tree.nodes(cst.Arg):
-                parent = self._evaluator.tree.parent(argument)
-                keyword = argument.keyword.value if argument.keyword is not None else None
-                if keyword == "device" and isinstance(argument.value, (cst.Name, cst.Attribute)):
-                    found.add(code(argument.value))
-                elif (
-                    keyword is None
-                    and isinstance(parent, cst.Call)
-                    and isinstance(argument.value, (cst.Name, cst.Attribute))
-                ):
-                    if self._evaluator.names.qualified(parent.func) in ("torch.device", "torch.cuda.set_device"):
-                        found.add(code(argument.value))
-            self._devices = frozenset(found)
+            arguments = self._evaluator.tree.nodes(cst.Arg)
+            self._devices = frozenset(code(argument.value) for argument in arguments if self._names_device(argument))
         return self._devices
+
+    def _names_device(self, argument: cst.Arg) -> bool:
+        if not isinstance(argument.value, (cst.Name, cst.Attribute)):
+            return False
+        if argument.keyword is not None:
+            return argument.keyword.value == "device"
+        call = self._evaluator.tree.parent(argument)
+        name = self._evaluator.names.qualified(call.func) if isinstance(call, cst.Call) else None
+        return name in ("torch.device", "torch.cuda.set_device")
 
     def _type_as(self, call: cst.Call) -> Move | None:
         if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:

@@ -71,6 +71,7 @@ def evaluate(model: torch.nn.Module, loader):
         "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so.",
         "no-model": "What is called is no model: a loss, a metric, a transform.",
         "frozen": "The parameters of the model are frozen (`requires_grad_(False)`): no graph is built.",
+        "returned": "It returns a result with its graph, and no caller in the file shows what becomes of it.",
         "is-forward": "It is part of a model's own forward pass.",
     },
     fixes=(Safety.UNSAFE,),
@@ -85,6 +86,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("trains", found.trains) or rule.silent("frozen", found.frozen):
         return
+    if rule.silent("returned", found.function is not None and not found.returns_host_values):
+        return
     if rule.silent("no-graph", model.gradient_disabled(call)):
         return
     place = f"`{found.function.name.value}`" if found.function is not None else "This script"
@@ -98,7 +101,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 def _fix(call: cst.Call, found: InferenceCall, model: Model) -> Fix | None:
     torch = model.spelling("torch.no_grad", call)
-    if found.function is None or found.is_generator or torch is None or not found.returns_host_values:
+    if found.function is None or found.is_generator or torch is None:
         return None
     return Fix(
         f"Decorate `{found.function.name.value}` with `@{torch}()`",

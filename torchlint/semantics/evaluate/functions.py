@@ -112,6 +112,10 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
         return Value(Kind.OPTIMIZER, name=name)
     if (last[:1].isupper() and name.startswith(("torch.nn.", "torch_geometric.nn."))) or name == "torch.hub.load":
         return Value(Kind.MODULE, name=name, origin=Origin.LOSS if name in api.LOSS_CLASSES else Origin.UNKNOWN)
+    if last.startswith("is_") or name.startswith(("torch._", "torch.compiler.", "torch.version.")):
+        return NUMBER if last.startswith("is_") else UNKNOWN
+    if name.startswith(("torch._", "torch.compiler.", "torch.version.")) or last.startswith("is_"):
+        return NUMBER if last.startswith("is_") else UNKNOWN
     if name in ("torch.load", "torch.save") or name.startswith(
         ("torch.utils.", "torch_geometric.", "torch.jit.", "torch.onnx.")
     ):

@@ -135,8 +135,19 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
                 continue
             base = move.value.value if isinstance(move.value, cst.Subscript) else move.value
             if isinstance(base, cst.Name) and base.value in names and _is_device_move(node, evaluator):
-                return Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH)
+                batch = Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH)
+                return batch if _runs_model(loop, evaluator) else UNKNOWN
     return UNKNOWN
+
+
+def _runs_model(loop: cst.For, evaluator: Evaluator) -> bool:
+    for node in evaluator.tree.descendants(loop.body):
+        if isinstance(node, cst.Call):
+            if method_call(node, "backward", "step") is not None:
+                return True
+            if isinstance(node.func, (cst.Name, cst.Attribute)) and evaluator.value(node.func).kind is Kind.MODULE:
+                return True
+    return False
 
 
 def _is_device_move(call: cst.Call, evaluator: Evaluator) -> bool:

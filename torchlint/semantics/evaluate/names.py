@@ -11,7 +11,7 @@ from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.tables.torch_api import DTYPES
-from torchlint.semantics.values import DTYPE, NUMBER, UNKNOWN, Kind, Origin, Value, join, tensor
+from torchlint.semantics.values import DTYPE, NUMBER, UNKNOWN, Device, Kind, Origin, Value, join, tensor
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -135,7 +135,13 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
     if role.known:
         return role
     default = evaluator.value(param.default) if param.default is not None else UNKNOWN
-    return default.weakened(Evidence.INFERRED) if default.known and default.kind is not Kind.NONE else UNKNOWN
+    return _only_by_default(default) if default.known and default.kind is not Kind.NONE else UNKNOWN
+
+
+def _only_by_default(value: Value) -> Value:
+    """Return what callers can be expected to pass: something like the default, but no particular number or device."""
+    device = Device.EITHER if value.kind is Kind.DEVICE else value.device
+    return replace(value, literal=None, device=device).weakened(Evidence.INFERRED)
 
 
 def annotation(param: cst.Param, evaluator: Evaluator) -> Value:

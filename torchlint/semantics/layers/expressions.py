@@ -50,6 +50,7 @@ _SAME_MODULE = frozenset(
 _LOOKS_ONLY = frozenset(
     "builtins." + name for name in "len isinstance hasattr print type id callable str repr issubclass super".split()
 )
+_LAYER_FACTS = frozenset("weight bias in_channels out_channels out_features running_mean running_var".split())
 _TENSOR_FACTS = frozenset("shape ndim device dtype requires_grad is_cuda layout itemsize".split())
 
 
@@ -94,6 +95,9 @@ def _attribute(attribute: cst.Attribute, state: State, interpreter: Interpreter)
     owner = interpreter.receiver(attribute.value)
     if owner is not None:
         return interpreter.attribute(owner, attribute.attr.value, state)
+    if isinstance(attribute.value, cst.Subscript) and attribute.attr.value in _LAYER_FACTS:
+        evaluate(attribute.value.value, state, interpreter)
+        return None
     value = evaluate(attribute.value, state, interpreter)
     if isinstance(value, Output) and attribute.attr.value not in _TENSOR_FACTS:
         state.release(value, attribute)
@@ -284,6 +288,10 @@ def _module_call(call: cst.Call, chain: Chain, state: State, interpreter: Interp
         if call.args[0].star:
             state.release(argument, call)
             argument = None
+        elif not isinstance(argument, Output):
+            for first in chain.firsts:
+                interpreter.fed.setdefault(first, set()).add(call.args[0].value)
+    interpreter.outputs[call] = frozenset(tail.site for tail in chain.lasts)
     return state.call(chain, argument, call)
 
 

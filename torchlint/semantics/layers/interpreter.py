@@ -48,6 +48,12 @@ class Interpreter:
         self.passed_on: set[Tail] = set()
         """Layers that are given to functions which return nothing, such as initialisers."""
 
+        self.fed: dict[cst.CSTNode, set[cst.CSTNode]] = {}
+        """What goes into a layer and is no output of another one: the argument of the call."""
+
+        self.outputs: dict[cst.Call, frozenset[cst.Call]] = {}
+        """The layers whose output the call of a module gives."""
+
         self._evaluator = evaluator
         self._returned: dict[cst.CSTNode, Value] = {}
         self._pending: set[cst.CSTNode] = set()

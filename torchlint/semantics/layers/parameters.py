@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import ends_in_jump
 from torchlint.semantics.layers.constructors import Constructors
-from torchlint.syntax.calls import is_none
+from torchlint.syntax.calls import is_none, literal
 
 _TESTS = (cst.If, cst.IfExp)
 
@@ -85,6 +85,8 @@ class Touches:
     def _created(self, owner: cst.BaseExpression) -> list[cst.Call] | None:
         """The calls that create what ``self.name`` or a local variable holds; None for anything else."""
         values: list[cst.BaseExpression | None] = []
+        if isinstance(owner, cst.Subscript):
+            return self._created_item(owner)
         if isinstance(owner, cst.Attribute) and isinstance(owner.value, cst.Name):
             class_def = self._evaluator.definitions.receiver(owner.value)
             if class_def is None:
@@ -97,6 +99,22 @@ class Touches:
             known = all(self._constructors.of(c.func) and self._is_class(c) for c in calls)
             return calls if calls and len(calls) == len(values) and known else None
         return None
+
+    def _created_item(self, subscript: cst.Subscript) -> list[cst.Call] | None:
+        """The calls that create ``sequence[0]``, where the arguments of the ``Sequential`` are visible."""
+        index = subscript.slice[0].slice
+        place = literal(index.value) if isinstance(index, cst.Index) else None
+        found = []
+        for sequence in self._created(subscript.value) or ():
+            names = {constructor.name for constructor in self._constructors.of(sequence.func)}
+            starred = any(argument.star for argument in sequence.args)
+            if names != {"torch.nn.Sequential"} or starred or type(place) is not int:
+                return None
+            if not -len(sequence.args) <= place < len(sequence.args):
+                return None
+            item = sequence.args[place].value
+            found += [item] if isinstance(item, cst.Call) else []
+        return found or None
 
     def _is_class(self, call: cst.Call) -> bool:
         made = self._constructors.of(call.func)

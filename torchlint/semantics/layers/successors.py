@@ -11,6 +11,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.layers.constructors import Constructor
 from torchlint.semantics.layers.interpreter import ExhaustedError, Interpreter
 from torchlint.semantics.layers.parameters import Touch, Touches
+from torchlint.semantics.layers.ranks import Ranks
 from torchlint.semantics.layers.values import Tail
 from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.tables.signatures import SIGNATURES
@@ -56,7 +57,7 @@ class Layers:
         self._interpreter = Interpreter(evaluator)
         self._constructors = self._interpreter.constructors
         self._touches = Touches(evaluator, self._constructors)
-        self._value = evaluator.value
+        self._evaluator = evaluator
         self._ready = False
         self._failed = False
 
@@ -71,17 +72,17 @@ class Layers:
         return names if len(names) == len({(c.name, c.definition) for c in found}) else frozenset()
 
     def arguments(self, call: cst.Call) -> Arguments | None:
-        """Return the arguments of a call by the signature of the one class it can create, None if there are several.
+        """Return the arguments of a call by the signature of the class it creates, None if there are several.
 
         Those of a ``functools.partial`` are among them, and so are those of ``**options`` where the dict is visible.
         """
-        found = self.constructors(call)
-        names = self.class_names(call)
-        if len(names) != 1 or len(found) != 1:
+        signatures = {SIGNATURES.get(name, ()) for name in self.class_names(call)}
+        partials = {constructor.partial for constructor in self.constructors(call)}
+        if len(signatures) != 1 or len(partials) != 1:
             return None
-        partial = next(iter(found)).partial
+        partial = partials.pop()
         given = (*partial.args[1:], *call.args) if partial is not None else call.args
-        return bind([self._written_out(a) for a in given], SIGNATURES.get(next(iter(names)), ()))
+        return bind([self._written_out(argument) for argument in given], signatures.pop())
 
     def _written_out(self, argument: cst.Arg) -> cst.Arg:
         """Replace the name of a dict that is only ever passed on by the dict."""
@@ -121,7 +122,7 @@ class Layers:
             return True
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "load_state_dict":
             return False
-        owner = self._value(call.func.value)
+        owner = self._evaluator.value(call.func.value)
         return owner.kind not in (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER)
 
     def switched_to_eval(self, call: cst.Call) -> bool:
@@ -163,6 +164,15 @@ class Layers:
             return None
         return f"not {test.value}" if taken else test.value
 
+    def takes_matrix(self, call: cst.Call) -> bool:
+        """Return whether the layer that a call creates certainly gets a batch of vectors, with two dimensions."""
+        return self._prepare() and self._ranks.takes_matrix(call)
+
+    @cached_property
+    def _ranks(self) -> Ranks:
+        runner = self._interpreter
+        return Ranks(self._evaluator, self._constructors, runner.roots, runner.fed, runner.outputs)
+
     def given_away(self, call: cst.Call) -> bool:
         """Return whether the layer is an argument of a function that gives nothing back, such as an initialiser."""
         return self._prepare() and any(tail.site is call for tail in self._interpreter.passed_on)
@@ -188,12 +198,12 @@ class Layers:
         for derived in sorted(tail.derived.values(), key=lambda t: self._tree.order(t.place)):
             found = list(self._uses(derived)) or [UNSEEN]
             group = next((g for g in groups if all(self._either(derived, other) for other in g[0])), None)
-            if group is None:
+            if group is None or len(found) > 1:
                 groups.append(([derived], found))
             else:
                 group[0].append(derived)
                 group[1].extend(found)
-        return tuple(use for _, uses in groups for use in (uses if len(uses) == 1 else _alternatives(uses)))
+        return tuple(use for slots, uses in groups for use in (_alternatives(uses) if len(slots) > 1 else uses))
 
     def _either(self, first: Tail, second: Tail) -> bool:
         """Whether how the model is built decides which of two uses there is."""

@@ -22,6 +22,12 @@ NORMS = frozenset(
 )
 """Normalisations that subtract the mean of each channel, whatever it is."""
 
+LINEAR = frozenset(("torch.nn.Linear", "torch.nn.LazyLinear"))
+NORMS_OF_MATRICES = frozenset(
+    ("torch.nn.BatchNorm1d", "torch.nn.LazyBatchNorm1d", "torch.nn.SyncBatchNorm", "apex.parallel.SyncBatchNorm")
+)
+"""Those that subtract the mean of each column of a matrix."""
+
 
 def dimensions(name: str) -> int | None:
     """Return the number of spatial dimensions that the name of a class tells."""

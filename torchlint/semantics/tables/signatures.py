@@ -25,6 +25,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
             _CONV_TRANSPOSE.partition(" ")[2]
         ),
         "torch.nn.Linear": "in_features out_features bias device dtype",
+        "torch.nn.LazyLinear": "out_features bias device dtype",
         "torch.nn.BatchNorm1d torch.nn.BatchNorm2d torch.nn.BatchNorm3d": _NORM,
         "torch.nn.InstanceNorm1d torch.nn.InstanceNorm2d torch.nn.InstanceNorm3d": _NORM,
         "torch.nn.SyncBatchNorm apex.parallel.SyncBatchNorm": "num_features eps momentum affine track_running_stats process_group device dtype",
