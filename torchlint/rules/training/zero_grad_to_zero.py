@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.edits.operations import AddKeyword, RemoveArgument, Replace, ReplaceStatement
+from torchlint.edits.operations import AddKeyword, Edit, RemoveArgument, Replace, ReplaceStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.definitions import parameters
@@ -122,14 +122,16 @@ def _call_fix(call: cst.Call, model: Model) -> Fix | None:
     if not isinstance(call.func, cst.Attribute) or _overrides(call, model):
         return None
     given = model.arguments(call, ("set_to_none",)).nodes.get("set_to_none")
+    edit: Edit = AddKeyword(call, "set_to_none", "True")
+    if given is not None:
+        dropped = model.target.version >= (2, 0)
+        edit = RemoveArgument(call, given) if dropped else Replace(given.value, "True")
+    message = "Leave `set_to_none` out" if isinstance(edit, RemoveArgument) else "Pass `set_to_none=True`"
+    if model.training_step(call) is not None:
+        return Fix(message, (edit,), Safety.SAFE)
     receiver = model.value(call.func.value)
     known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE)
-    evidence = receiver.evidence if known else Evidence.NAMED
-    if given is None:
-        return Fix("Pass `set_to_none=True`", (AddKeyword(call, "set_to_none", "True"),), Safety.UNSAFE, WHY, evidence)
-    if model.target.version >= (2, 0):
-        return Fix("Leave `set_to_none` out", (RemoveArgument(call, given),), Safety.UNSAFE, WHY, evidence)
-    return Fix("Pass `set_to_none=True`", (Replace(given.value, "True"),), Safety.UNSAFE, WHY, evidence)
+    return Fix(message, (edit,), Safety.UNSAFE, WHY, receiver.evidence if known else Evidence.NAMED)
 
 
 def _overrides(call: cst.Call, model: Model) -> bool:
