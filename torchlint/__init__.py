@@ -1,11 +1,14 @@
 """torchlint finds code that wastes time in PyTorch programs, and rewrites it.
 
 >>> import torchlint
->>> source = "import torch\\n\\ntorch.autograd.set_detect_anomaly(True)\\n"
+>>> source = "import torch\\n\\ntorch.autograd.set_detect_anomaly(True)\\nprint(torch.__version__)\\n"
 >>> [diagnostic.code for diagnostic in torchlint.check_source(source)]
 ['TL601']
->>> torchlint.fix_source(source, select=["TL601"]).text
-''
+>>> print(torchlint.fix_source(source).text)
+import torch
+<BLANKLINE>
+print(torch.__version__)
+<BLANKLINE>
 
 Everything named in ``__all__`` is public and stays; it is imported when it is first used.
 """

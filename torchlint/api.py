@@ -97,7 +97,8 @@ def check_paths(
     """Return the result of each file named or found below the paths, as ``torchlint check`` would find them.
 
     ``isolated`` ignores all configuration. A program that sets ``jobs`` above 1 needs an
-    ``if __name__ == "__main__"`` guard, as all of multiprocessing does. A path that does not exist is a result with errors.
+    ``if __name__ == "__main__"`` guard, as all of multiprocessing does. A path that does not exist gives a result with
+    errors.
 
     Raises:
         ValueError: a selector, the target or a setting is unknown.

@@ -11,10 +11,10 @@ import pytest
 
 from torchlint.cli import run
 
-SAFE = "import torch\n\ntorch.autograd.set_detect_anomaly(True)\nx = 1\n"
+SAFE = "import torch\n\ntorch.autograd.set_detect_anomaly(True)\nx = torch.zeros(3)\n"
 """One finding with a safe fix: TL601 on row 3."""
 
-FIXED = "import torch\n\nx = 1\n"
+FIXED = "import torch\n\nx = torch.zeros(3)\n"
 CLEAN = "import torch\n\nx = torch.zeros(3)\n"
 
 

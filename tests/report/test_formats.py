@@ -11,11 +11,11 @@ import pytest
 
 from torchlint.diagnostic import Diagnostic, Position, Range, Severity, TextEdit, TextFix
 from torchlint.engine.result import Excerpts, FileResult, Problem, Status
-from torchlint.safety import Safety
 from torchlint.report import summary
 from torchlint.report.data import Report, RuleInfo
 from torchlint.report.formats import FORMATS, MACHINE_FORMATS, machine_format, text_format
 from torchlint.report.styled import plain, show
+from torchlint.safety import Safety
 
 LINE = "x = torch.zeros(3).cuda()"
 FIX = TextFix("Pass `device=`", (TextEdit(Range(16, 25), ', device="cuda")'),), Safety.SAFE)

@@ -20,6 +20,8 @@ class FixOutcome:
     """Findings whose fix could not be applied, and why."""
 
     before: str = ""
+    """The text with its byte order mark, if it has one, so that a diff of it is one of the file."""
+
     after: str = ""
     data: bytes = b""
     """The fixed file, encoded as the file was."""

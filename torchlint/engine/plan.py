@@ -103,12 +103,13 @@ class Worker:
             data = source.encode(fixed.text) if fixed.text != source.text else b""
         except Exception as error:
             return FixOutcome(failed(internal_problem(task.path, "the fixer", error)))
+        mark = "\ufeff" if source.bom else ""
         return FixOutcome(
             fixed.result,
             applied=fixed.applied,
             refused=fixed.refused,
-            before=source.text,
-            after=fixed.text,
+            before=mark + source.text,
+            after=mark + fixed.text,
             data=data,
             digest=source.data_digest,
         )
