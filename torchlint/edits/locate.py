@@ -1,8 +1,8 @@
 """Exact ranges of nodes, found without libcst's position providers.
 
-The code of the innermost enclosing ``def`` or top-level statement is generated alone, and looked up in the source.
-The tree is lossless, so that code stands in the source: found exactly once, its place is certain. Otherwise the next
-enclosing definition is tried, and at last the whole module.
+The code of the line is generated alone, and looked up in the source. The tree is lossless, so that code stands in the
+source: found exactly once, its place is certain. Otherwise the enclosing definitions are tried, innermost first, then
+the top-level statement, and at last the whole module.
 """
 
 from __future__ import annotations
@@ -119,10 +119,10 @@ class Locator:
         raise LocateError("the syntax tree does not give the text of the file back")
 
     def _anchors(self, owner: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Yield the definitions around a node, its top-level statement and the module."""
+        """Yield the line of a node, the definitions around it, its top-level statement and the module."""
         for node in self.enclosing(owner):
             is_top = self.parent(node) is self.module
-            if is_top or isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            if is_top or isinstance(node, (cst.SimpleStatementLine, cst.FunctionDef, cst.ClassDef)):
                 yield node
         yield self.module
 

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, starts_line
@@ -37,6 +38,9 @@ _HARMLESS = sys.stdlib_module_names | {
 """Modules that nobody imports for what importing them does."""
 
 
+_IMPORT = re.compile(r"^[ \t]*(?:from\b[^\n]*?\s)?import\b\s*(?:\([^)]*\)|[^\n]*(?:\\\r?\n[^\n]*)*)", re.MULTILINE)
+
+
 @dataclass(frozen=True, slots=True)
 class Orphan:
     """The removal of an import without use, and what it risks (empty: nothing)."""
@@ -48,7 +52,9 @@ class Orphan:
 def orphaned_imports(original: Original, path: str, edits: Sequence[TextEdit]) -> list[Orphan]:
     """Return the edits that remove the imports of which these edits remove the last use."""
     removed = _touched_words(original.text, edits)
-    names = {name for name, count in removed.items() if 0 < original.uses[name] <= count}
+    candidates = [name for name in removed if name in _imported_words(original.text)]
+    candidates = [name for name in candidates if not _is_plainly_used(original.text, name, edits)]
+    names = {name for name in candidates if 0 < original.uses[name] <= removed[name]}
     after = parse_python(apply_edits(original.text, edits)) if names else None
     if after is None:
         return []
@@ -85,6 +91,26 @@ def _touched_words(text: str, edits: Sequence[TextEdit]) -> Counter[str]:
             end += 1
         words.update(re.findall(r"\w+", text[start:end]))
     return words
+
+
+@lru_cache(maxsize=4)
+def _imported_words(text: str) -> frozenset[str]:
+    """Return the words of all lines that may be imports."""
+    return frozenset(word for found in _IMPORT.finditer(text) for word in re.findall(r"\w+", found[0]))
+
+
+def _is_plainly_used(text: str, name: str, edits: Sequence[TextEdit]) -> bool:
+    """Return whether a line that no edit touches uses a name, as far as a look at the line can tell.
+
+    What this takes for a use by mistake is cleared when all fixes are done.
+    """
+    for found in re.finditer(rf"(?<![\w.]){re.escape(name)}\b", text):
+        start, end = line_start(text, found.start()), line_end(text, found.start())
+        is_touched = any(edit.range.start <= end and start <= edit.range.end for edit in edits)
+        line = text[start : found.start()]
+        if not is_touched and "=" in line and not any(mark in line for mark in "#'\""):
+            return True
+    return False
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:

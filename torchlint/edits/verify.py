@@ -47,9 +47,9 @@ class Original:
     def parses_with(self, edits: Sequence[TextEdit]) -> bool:
         """Return whether the edited text parses, by the parser that knows the original."""
         text = apply_edits(self.text, edits)
-        if self.tree is not None:
-            return parse_python(text) is not None
-        return not isinstance(parse(source_from_text(text)), SyntaxFailure)
+        if parse_python(text) is not None:
+            return True
+        return self.tree is None and not isinstance(parse(source_from_text(text)), SyntaxFailure)
 
     @cached_property
     def _compiles(self) -> bool:
