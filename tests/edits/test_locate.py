@@ -87,6 +87,17 @@ def test_calls_are_found_in_every_place(text: str) -> None:
         assert text[place.start : place.end] == "f(x)"
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_last_line_without_newline_is_not_taken_for_one_with(newline: str) -> None:
+    text = newline.join(["f(x)", "y = 1", "f(x)"])
+    code = Code(text)
+    assert [code.locator.syntactic(call).start for call in code.tree.nodes(cst.Call)] == [0, len(text) - 4]
+    lines = ["a = '''", "    f(x)", "'''", "if a:", "    f(x)"]
+    code = Code(newline.join(lines))
+    (call,) = code.tree.nodes(cst.Call)
+    assert code.locator.syntactic(call).end == code.locator.full(call).end == len(code.text)
+
+
 def test_full_ranges_hold_the_parentheses_of_a_node() -> None:
     code = Code("y = ( a + b ).c()\n")
     operation = code.tree.nodes(cst.BinaryOperation)[0]

@@ -69,7 +69,7 @@ class _Generated:
     offsets: tuple[int, ...]
 
     def range(self, tokens: tuple[int, int]) -> Range:
-        last = len(self.offsets) - 1  # the newline that a file without a final one does not have
+        last = len(self.offsets) - 1  # generating a module takes back the newline that a file may lack
         return Range(self.offsets[min(tokens[0], last)], self.offsets[min(tokens[1], last)])
 
 
@@ -80,6 +80,8 @@ class Locator:
         self.text = parsed.source.text
         self.module = parsed.module
         self.parent = parent
+        # The code of a last line ends with a newline even where the file does not.
+        self._searched = self.text if self.module.has_trailing_newline else self.text + self.module.default_newline
         self._generated: dict[int, _Generated | None] = {}
 
     def full(self, node: cst.CSTNode, owner: cst.CSTNode | None = None) -> Range:
@@ -132,12 +134,13 @@ class Locator:
         offsets = tuple(accumulate(map(len, state.tokens), initial=0))
         code = "".join(state.tokens)
         start = self._only_place(code, anchor)
-        return None if start is None else _Generated(state, tuple(start + offset for offset in offsets))
+        end = len(self.text)
+        return None if start is None else _Generated(state, tuple(min(start + offset, end) for offset in offsets))
 
     def _only_place(self, code: str, anchor: cst.CSTNode) -> int | None:
         if anchor is self.module:
             return 0 if code == self.text else None
-        found = [start for start in _occurrences(self.text, code) if _starts_line(self.text, start)]
+        found = [start for start in _occurrences(self._searched, code) if _starts_line(self.text, start)]
         return found[0] if len(found) == 1 else None
 
     def _indents(self, anchor: cst.CSTNode) -> list[str]:
