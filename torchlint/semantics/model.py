@@ -205,11 +205,6 @@ class Model:
         return self.evaluator.value(expression)
 
     @property
-    def loads_weights(self) -> bool:
-        """Whether the file loads weights from elsewhere into a model."""
-        return self.layers.loads_weights
-
-    @property
     def accelerator(self) -> Evidence | None:
         """How certain it is that the file computes on an accelerator; None if nothing says so."""
         if self._accelerator is None:

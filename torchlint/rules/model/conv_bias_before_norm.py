@@ -36,10 +36,10 @@ from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.layers.norms import Normalised, fits, normalised
 from torchlint.semantics.layers.parameters import Touch
-from torchlint.semantics.layers.successors import Consumer, Use
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.layers import CONVOLUTIONS, NORMS, dimensions
+from torchlint.semantics.tables.layers import CONVOLUTIONS, LINEAR, NORMS
 from torchlint.syntax.calls import Arguments, literal
 
 WHY = (
@@ -55,7 +55,7 @@ rule = Rule(
     default=Default.ON,
     summary="a convolution has a bias that the normalisation behind it removes",
     triggers=Triggers.all_of(
-        tuple(sorted({name.rpartition(".")[2] for name in CONVOLUTIONS} | {"nn"})),
+        tuple(sorted({name.rpartition(".")[2] for name in CONVOLUTIONS | LINEAR} | {"nn"})),
         tuple(sorted({name.rpartition(".")[2] for name in NORMS} | {"getattr"})),
     ),
     examples=(
@@ -79,6 +79,7 @@ rule = Rule(
         "run-time": "It depends on the call of `forward` whether the normalisation follows.",
         "helper": "A helper creates the convolution, and one of its uses goes elsewhere.",
         "frozen": "The normalisation is put in evaluation mode, in which it subtracts a constant.",
+        "rank": "A linear layer whose input is not certainly a matrix: there are other axes otherwise.",
         "channels": "The two have different numbers of channels or dimensions.",
         "own-bias": "The file reads or fills the bias of this very convolution.",
     },
@@ -88,102 +89,49 @@ rule = Rule(
 
 @rule.check(cst.Call)
 def conv_bias(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
-    """Report the call that creates a convolution with a bias that is taken away again."""
+    """Report the call that creates a layer with a bias that is taken away again."""
     if not isinstance(node, cst.Call):
         return
     names = model.layers.class_names(node)
-    if not names or not names <= CONVOLUTIONS:
+    given = model.layers.arguments(node) if names and names <= CONVOLUTIONS | LINEAR else None
+    if given is None or rule.silent("no-bias", literal(given.get("bias")) is False):
         return
-    given = model.layers.arguments(node)
-    if given is None:
+    if rule.silent("expression", not given.absent("bias") and not isinstance(literal(given.get("bias")), bool)):
         return
-    bias = given.get("bias")
-    if rule.silent("no-bias", literal(bias) is False):
+    found = normalised(node, model.layers)
+    if found is None or rule.silent("channels", not all(fits(node, norm, model.layers) for norm in found.norm_calls)):
         return
-    if rule.silent(
-        "expression", (bias is not None and literal(bias) not in (True, False)) or (given.open and bias is None)
-    ):
+    if rule.silent("rank", bool(names & LINEAR) and not model.layers.takes_matrix(node)):
         return
-    uses = model.layers.successors(node)
-    norms = [consumer for use in uses for consumer in _norms(use, model)]
-    if not norms or not all(_feeds_norm(use, model) for use in uses):
+    if rule.silent("frozen", any(model.layers.switched_to_eval(norm) for norm in found.norm_calls)):
         return
-    name = min(names)
-    if rule.silent("channels", not all(_fits(name, given, norm.node, model) for norm in norms)):
-        return
-    if rule.silent(
-        "frozen", any(isinstance(n.node, cst.Call) and model.layers.switched_to_eval(n.node) for n in norms)
-    ):
-        return
-    touch = model.layers.touches(node, name, "bias")
+    touch = model.layers.touches(node, min(names), "bias")
     if rule.silent("own-bias", touch is Touch.OWN):
         return
-    others = [consumer for use in uses for consumer in use.consumers if consumer not in norms]
-    yield Finding(node, _message(node, norms, others, model), _fix(node, given, touch, norms, others, model))
+    value = _condition(node, found, model) if found.optional else "False"
+    yield Finding(node, _message(node, found, value, model), _fix(node, given, touch, value, model))
 
 
-def _norms(use: Use, model: Model) -> list[Consumer]:
-    return [consumer for consumer in use.consumers if _is_norm(consumer.node, model)]
-
-
-def _is_norm(node: cst.CSTNode, model: Model) -> bool:
-    names = model.layers.class_names(node) if isinstance(node, cst.Call) else frozenset[str]()
-    return bool(names) and names <= NORMS
-
-
-def _feeds_norm(use: Use, model: Model) -> bool:
-    """Whether a use ends in a normalisation, or does so unless a condition leaves the normalisation out."""
-    if use.shared or use.chosen_at_run_time or not _norms(use, model):
-        return False
-    return not any(_could_be_norm(c.node, model) for c in use.consumers if not _is_norm(c.node, model))
-
-
-def _could_be_norm(node: cst.CSTNode, model: Model) -> bool:
-    if not isinstance(node, cst.Call):
-        return False
-    return "norm" in model.code(node.func).lower() or any(
-        made.name is not None and "norm" in made.name.lower() for made in model.layers.constructors(node)
-    )
-
-
-def _fits(name: str, given: Arguments, norm: cst.CSTNode, model: Model) -> bool:
-    if not isinstance(norm, cst.Call):
-        return True
-    features = model.layers.arguments(norm)
-    outside = literal(given.get("out_channels"))
-    inside = literal(features.get("num_features")) if features is not None else None
-    if outside is not None and inside is not None and outside != inside:
-        return False
-    sizes = {dimensions(other) for other in model.layers.class_names(norm)} - {None}
-    return not sizes or dimensions(name) in sizes
-
-
-def _message(call: cst.Call, norms: list[Consumer], others: list[Consumer], model: Model) -> str:
-    norm = model.code(norms[0].node.func) if isinstance(norms[0].node, cst.Call) else "the normalisation"
-    instead = "Pass `bias=False`"
-    if others:
-        condition = _condition(call, norms, model)
-        instead = f"Pass `bias={condition}`" if condition else "Pass `bias=False` wherever the normalisation follows"
+def _message(call: cst.Call, found: Normalised, value: str | None, model: Model) -> str:
+    norm = model.code(found.norm_calls[0].func)
+    instead = f"Pass `bias={value}`" if value else "Pass `bias=False` wherever the normalisation follows"
     return (
-        f"`{model.code(call.func)}` adds a bias whose output goes straight into `{norm}`, which subtracts it again "
+        f"`{model.code(call.func)}` adds a bias and its output goes straight into `{norm}`, which subtracts it again "
         f"with the mean: adding it and reducing its gradient is wasted work. {instead}."
     )
 
 
-def _fix(
-    call: cst.Call, given: Arguments, touch: Touch, norms: list[Consumer], others: list[Consumer], model: Model
-) -> Fix | None:
-    value = _condition(call, norms, model) if others else "False"
-    if value is None or touch is Touch.UNCHECKED or model.layers.given_away(call) or model.loads_weights:
+def _fix(call: cst.Call, given: Arguments, touch: Touch, value: str | None, model: Model) -> Fix | None:
+    if value is None or touch is Touch.UNCHECKED or model.layers.given_away(call) or model.layers.loads_weights:
         return None
     argument = given.nodes.get("bias")
     if argument is not None and argument not in call.args:
-        return None
+        return None  # it stands in a partial, for other calls too
     edit: Edit = AddKeyword(call, "bias", value) if argument is None else Replace(argument.value, value)
     return Fix(f"Pass `bias={value}`", (edit,), Safety.UNSAFE, WHY, Evidence.INFERRED)
 
 
-def _condition(call: cst.Call, norms: list[Consumer], model: Model) -> str | None:
+def _condition(call: cst.Call, found: Normalised, model: Model) -> str | None:
     """The plain name that decides whether the normalisation follows, as the value for `bias`."""
-    deciding = {model.layers.condition(norm, call) for norm in norms}
+    deciding = {model.layers.condition(norm, call) for norm in found.norms}
     return deciding.pop() if len(deciding) == 1 else None

@@ -185,7 +185,7 @@ def argument_for(
     """Return the expression that a call passes for a parameter, None where it is not visible."""
     names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
     bound_method = evaluator.definitions.owner(function) is not None and (
-        isinstance(call.func, cst.Attribute) or function.name.value in ("__init__", "__call__")
+        isinstance(call.func, cst.Attribute) or function.name.value in ("__init__", "__call__", "forward")
     )
     position = names.index(param.name.value) - bound_method if param.name.value in names else -1
     for index, argument in enumerate(call.args):

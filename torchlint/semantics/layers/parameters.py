@@ -107,10 +107,10 @@ class Touches:
         found = []
         for sequence in self._created(subscript.value) or ():
             names = {constructor.name for constructor in self._constructors.of(sequence.func)}
+            if names != {"torch.nn.Sequential"}:
+                continue
             starred = any(argument.star for argument in sequence.args)
-            if names != {"torch.nn.Sequential"} or starred or type(place) is not int:
-                return None
-            if not -len(sequence.args) <= place < len(sequence.args):
+            if starred or type(place) is not int or not -len(sequence.args) <= place < len(sequence.args):
                 return None
             item = sequence.args[place].value
             found += [item] if isinstance(item, cst.Call) else []

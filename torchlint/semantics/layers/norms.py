@@ -1,0 +1,73 @@
+"""Layers whose output goes straight into a normalisation that takes the mean of each channel away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.layers.successors import Consumer, Layers, Use
+from torchlint.semantics.tables.layers import LINEAR, NORMS, NORMS_OF_MATRICES, dimensions
+from torchlint.syntax.calls import code, literal
+
+
+@dataclass(frozen=True, slots=True)
+class Normalised:
+    """What takes the output of a layer: normalisations, and what takes it where a condition leaves them out."""
+
+    norms: tuple[Consumer, ...]
+    norm_calls: tuple[cst.Call, ...]
+    """The calls that create the normalisations."""
+
+    others: tuple[Consumer, ...]
+
+    @property
+    def optional(self) -> bool:
+        """Whether the normalisation can be left out."""
+        return bool(self.others)
+
+
+def normalised(call: cst.Call, layers: Layers) -> Normalised | None:
+    """Return the normalisations behind the layer that a call creates, None if a use of it can do without one."""
+    uses = layers.successors(call)
+    if not uses or not all(_normalises(use, layers) for use in uses):
+        return None
+    consumers = [consumer for use in uses for consumer in use.consumers]
+    norms = tuple(consumer for consumer in consumers if is_norm(consumer.node, layers))
+    calls = tuple(consumer.node for consumer in norms if isinstance(consumer.node, cst.Call))
+    return Normalised(norms, calls, tuple(consumer for consumer in consumers if consumer not in norms))
+
+
+def is_norm(node: cst.CSTNode, layers: Layers) -> bool:
+    """Return whether a node creates a layer that takes the mean of each channel away."""
+    names = layers.class_names(node) if isinstance(node, cst.Call) else frozenset[str]()
+    return bool(names) and names <= NORMS
+
+
+def _normalises(use: Use, layers: Layers) -> bool:
+    """Whether a use ends in a normalisation, or does so unless a condition leaves the normalisation out."""
+    if use.shared or use.chosen_at_run_time:
+        return False
+    rest = [consumer for consumer in use.consumers if not is_norm(consumer.node, layers)]
+    return len(rest) < len(use.consumers) and not any(_could_be_norm(consumer.node, layers) for consumer in rest)
+
+
+def _could_be_norm(node: cst.CSTNode, layers: Layers) -> bool:
+    if not isinstance(node, cst.Call):
+        return False
+    names = (made.name for made in layers.constructors(node))
+    return "norm" in code(node.func).lower() or any(name is not None and "norm" in name.lower() for name in names)
+
+
+def fits(call: cst.Call, norm: cst.Call, layers: Layers) -> bool:
+    """Return whether a normalisation can be meant for the output of a layer: as many channels and dimensions."""
+    given, features = layers.arguments(call), layers.arguments(norm)
+    outside = literal(given.get("out_channels") or given.get("out_features")) if given is not None else None
+    inside = literal(features.get("num_features")) if features is not None else None
+    if outside is not None and inside is not None and outside != inside:
+        return False
+    names, norms = layers.class_names(call), layers.class_names(norm)
+    if names & LINEAR:
+        return bool(norms & NORMS_OF_MATRICES)
+    sizes = {dimensions(name) for name in norms}
+    return None in sizes or bool(sizes & {dimensions(name) for name in names})

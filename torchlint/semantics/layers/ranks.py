@@ -1,0 +1,156 @@
+"""Whether the input of a layer is a matrix: a batch of vectors, and nothing with more dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import libcst as cst
+
+from torchlint.semantics.definitions import parameters
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.names import argument_for
+from torchlint.semantics.layers.constructors import Constructors
+from torchlint.semantics.layers.values import Tail
+from torchlint.semantics.scopes import Binding, BindingKind
+from torchlint.syntax.calls import bind, literal
+
+_SAME_RANK = frozenset(
+    "torch.nn." + name
+    for name in (
+        "Linear LazyLinear Identity BatchNorm1d LazyBatchNorm1d SyncBatchNorm LayerNorm Dropout AlphaDropout ReLU "
+        "ReLU6 LeakyReLU PReLU RReLU ELU SELU CELU GELU SiLU Mish Sigmoid Tanh Softplus Softsign Hardtanh Hardswish "
+        "Hardsigmoid LogSigmoid Softmax LogSoftmax Threshold"
+    ).split()
+)
+_SAME_RANK_FUNCTIONS = frozenset(
+    "relu relu6 leaky_relu elu selu gelu silu sigmoid tanh softplus dropout softmax log_softmax normalize hardswish "
+    "mish relu_ dropout_ abs clamp exp linear Variable FloatTensor Tensor as_tensor tensor from_numpy".split()
+)
+_SAME_RANK_METHODS = frozenset(
+    "to cuda cpu float half double detach clone contiguous relu relu_ sigmoid tanh type requires_grad_ type_as".split()
+)
+_SIZED = frozenset("randn rand zeros ones empty normal uniform FloatTensor Tensor full randint standard_normal".split())
+
+
+class Ranks:
+    """Follows inputs back to where their shape is written down."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        constructors: Constructors,
+        roots: dict[cst.Call, Tail],
+        fed: dict[cst.CSTNode, set[cst.CSTNode]],
+        outputs: dict[cst.Call, frozenset[cst.Call]],
+    ) -> None:
+        self._evaluator = evaluator
+        self._constructors = constructors
+        self._outputs = outputs
+        self._fed: dict[cst.CSTNode, set[cst.CSTNode]] = {node: set(found) for node, found in fed.items()}
+        self._creates: set[cst.CSTNode] = set(roots)
+        pending = list(roots.values())
+        while pending:
+            tail = pending.pop()
+            pending += tail.derived.values()
+            for consumers in tail.consumers.values():
+                for consumer in consumers:
+                    self._fed.setdefault(consumer, set()).add(tail.site)
+
+    def takes_matrix(self, layer: cst.Call) -> bool:
+        """Return whether all that is visible to go into a layer has two dimensions."""
+        return self._all(self._fed.get(layer, ()), {layer})
+
+    def _all(self, found: Iterable[cst.CSTNode], seen: set[cst.CSTNode]) -> bool:
+        found = list(found)
+        return bool(found) and all(self._is_matrix(node, seen) for node in found)
+
+    def _is_matrix(self, node: cst.CSTNode, seen: set[cst.CSTNode]) -> bool:
+        if node in seen:
+            return True  # a cycle adds nothing to what comes into it
+        seen = seen | {node}
+        if len(seen) > 60:
+            return False
+        if isinstance(node, cst.Name):
+            bindings = self._evaluator.flow.definitions(node)
+            return bool(bindings) and all(self._bound(binding, seen) for binding in bindings)
+        if isinstance(node, cst.BinaryOperation):
+            return self._is_matrix(node.left, seen) and self._is_matrix(node.right, seen)
+        if not isinstance(node, cst.Call):
+            return False
+        if node in self._creates:
+            return self._of_layer(node, seen)
+        if node in self._outputs:
+            return self._all(self._outputs[node], seen)
+        return self._of_function(node, seen)
+
+    def _bound(self, binding: Binding, seen: set[cst.CSTNode]) -> bool:
+        if binding.kind is BindingKind.ASSIGNMENT and binding.value is not None and not binding.path:
+            return self._is_matrix(binding.value, seen)
+        function = binding.scope.node
+        if binding.kind is not BindingKind.PARAMETER or not isinstance(function, cst.FunctionDef):
+            return False
+        param = next((p for p in parameters(function) if p.name is binding.node), None)
+        if param is None or param.name.value in seen:
+            return False
+        passed = [argument_for(function, param, call, self._evaluator) for call in self._evaluator.callers(function)]
+        return bool(passed) and all(a is not None and self._is_matrix(a, seen) for a in passed)
+
+    def _of_layer(self, layer: cst.Call, seen: set[cst.CSTNode]) -> bool:
+        names = {constructor.name for constructor in self._constructors.of(layer.func)}
+        if names == {"torch.nn.Flatten"}:
+            given = bind(layer.args, ("start_dim", "end_dim"))
+            return given.absent("end_dim") and literal(given.get("start_dim")) in (None, 1)
+        return names <= _SAME_RANK and self._all(self._fed.get(layer, ()), seen)
+
+    def _of_function(self, call: cst.Call, seen: set[cst.CSTNode]) -> bool:
+        given = [argument.value for argument in call.args if argument.keyword is None and not argument.star]
+        starred = any(argument.star for argument in call.args)
+        name = self._evaluator.names.qualified(call.func)
+        if name is None and isinstance(call.func, cst.Attribute):
+            return not starred and self._of_method(call, call.func, given, seen)
+        last = name.rpartition(".")[2] if name is not None else getattr(call.func, "value", "")
+        if last == "flatten":
+            return _is_one(call, 1)
+        if last in ("cat", "concat", "hstack") and given and isinstance(given[0], (cst.Tuple, cst.List)):
+            return self._all([element.value for element in given[0].elements], seen)
+        if last in _SIZED and not starred and _has_two_sizes(call, given):
+            return True
+        return last in _SAME_RANK_FUNCTIONS and bool(given) and self._is_matrix(given[0], seen)
+
+    def _of_method(
+        self, call: cst.Call, method: cst.Attribute, given: Sequence[cst.BaseExpression], seen: set[cst.CSTNode]
+    ) -> bool:
+        name = method.attr.value
+        if name in ("view", "reshape"):
+            return _two(given)
+        if name == "flatten":
+            return _is_one(call, 0)
+        return name in _SAME_RANK_METHODS and self._is_matrix(method.value, seen)
+
+
+def _two(sizes: Sequence[cst.BaseExpression]) -> bool:
+    if len(sizes) == 1 and isinstance(sizes[0], (cst.Tuple, cst.List)):
+        elements = sizes[0].elements
+        return len(elements) == 2 and not any(isinstance(element, cst.StarredElement) for element in elements)
+    return len(sizes) == 2
+
+
+def _has_two_sizes(call: cst.Call, given: Sequence[cst.BaseExpression]) -> bool:
+    """Whether ``randn(n, m)``, ``normal(0, 1, (n, m))`` or ``size=(n, m)`` makes a matrix."""
+    sizes = [a.value for a in call.args if a.keyword is not None and a.keyword.value in ("size", "shape")]
+    sizes += [argument for argument in given if isinstance(argument, (cst.Tuple, cst.List))]
+    if sizes:
+        return len(sizes) == 1 and _two(sizes)
+    return len(given) == 2 and all(not isinstance(argument, cst.Call) or _counts(argument) for argument in given)
+
+
+def _counts(call: cst.Call) -> bool:
+    return (isinstance(call.func, cst.Attribute) and call.func.attr.value == "size") or (
+        isinstance(call.func, cst.Name) and call.func.value in ("len", "int")
+    )
+
+
+def _is_one(call: cst.Call, position: int) -> bool:
+    """Whether ``flatten`` starts at dimension 1 and goes to the end."""
+    given = bind(call.args, ("input", "start_dim", "end_dim")[1 - position :])
+    return literal(given.get("start_dim")) == 1 and given.absent("end_dim")
