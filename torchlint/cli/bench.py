@@ -50,7 +50,9 @@ _DEFAULTS = Plan()
 )
 @click.option("--threads", type=click.IntRange(min=0), help="Threads of torch; 0 as torch likes; default: all but one.")
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the results there.")
-@click.option("--plot", "plot_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a .svg or .html plot.")
+@click.option(
+    "--plot", "plot_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a .svg or .html plot."
+)
 @click.option("--resume", is_flag=True, help="Keep what the file of --json has already.")
 @click.option(
     "--self-check",
@@ -213,5 +215,3 @@ def _progress(console: Console) -> Iterator[Progress]:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         yield progress
-
-

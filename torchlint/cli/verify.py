@@ -40,7 +40,7 @@ class _Verify(click.Command):
         return ["[OPTIONS]", "[PATHS]...", "--", "COMMAND..."]
 
 
-class _Setting(click.ParamType):
+class _Setting(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """``NAME=VALUE``."""
 
     name = "name=value"
@@ -71,7 +71,7 @@ class _Setting(click.ParamType):
 @click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Give a run up after this time.")
 @click.option("--env", "environment", multiple=True, type=_Setting(), metavar="K=V", help="Set for the program.")
 @click.option("--include", multiple=True, metavar="PATH", help="Copy this path although git ignores it.")
-@click.option("--link", multiple=True, metavar="PATH", help="Link to this path instead of copying: data that is only read.")
+@click.option("--link", multiple=True, metavar="PATH", help="Link to this path instead of copying it.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a report for a pull request.")
 @click.option("--unsafe-fixes", is_flag=True, help="Include fixes that could change what can be observed.")
 @listed("--select", help="Rules to enable: codes, prefixes, names or ALL.")
@@ -190,4 +190,3 @@ def _write_fixes(fixes: Fixes, root: Path) -> None:
             write_atomically(str(path), data, digests[path], str(root))
         except SourceError as error:
             raise HarnessError(f"{path}: not written: {error}") from error
-

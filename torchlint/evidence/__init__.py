@@ -15,7 +15,7 @@ from typing import Any
 
 SCHEMA_VERSION = 1
 _SCHEMA_FILE = "schema.json"
-_FIGURE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s?(?:×|x\b)")
+_FIGURE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s?(?:\u00d7|x\b)")
 
 
 class EvidenceError(ValueError):
@@ -52,8 +52,8 @@ class Measurement:
 
     @property
     def figure(self) -> str:
-        """The ratio as pages write it: ``1.46×``; empty without one."""
-        return f"{self.ratio:.2f}×" if self.ratio is not None else ""
+        """The ratio as pages write it: ``1.46x``; empty without one."""
+        return f"{self.ratio:.2f}x" if self.ratio is not None else ""
 
     @property
     def sentence(self) -> str:
@@ -83,10 +83,9 @@ def load() -> tuple[Evidence, ...]:
     Raises:
         EvidenceError: a shipped file does not follow the schema.
     """
-    found = []
-    for entry in resources.files(__name__).iterdir():
-        if entry.name.endswith(".json") and entry.name != _SCHEMA_FILE:
-            found.append(parse(json.loads(entry.read_text(encoding="utf-8"))))
+    entries = resources.files(__name__).iterdir()
+    files = [entry for entry in entries if entry.name.endswith(".json") and entry.name != _SCHEMA_FILE]
+    found = [parse(json.loads(file.read_text(encoding="utf-8"))) for file in files]
     return tuple(sorted(found, key=lambda evidence: evidence.device))
 
 
@@ -137,9 +136,7 @@ def unfounded(text: str, code: str) -> list[str]:
 
     A figure is a number directly before a times sign; ratios and the bounds of their intervals count as measured.
     """
-    known = {
-        f"{value:.2f}" for m in for_rule(code) for value in (m.ratio, m.low, m.high) if value is not None
-    }
+    known = {f"{value:.2f}" for m in for_rule(code) for value in (m.ratio, m.low, m.high) if value is not None}
     return [figure for figure in _FIGURE.findall(text) if f"{float(figure):.2f}" not in known]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from torchlint.harness.case import Case, Quantity
 from torchlint.harness.devices import Environment
 from torchlint.harness.equality import Equality, Outputs, allow_for_noise, compare
-from torchlint.harness.errors import ProgramFailed
+from torchlint.harness.errors import ProgramError
 from torchlint.harness.intervals import Interval, ratio_interval
 from torchlint.harness.measure import Cost, Plan, Timing, measure
 from torchlint.harness.processes import Launcher, Program, missing, survey
@@ -72,7 +72,9 @@ class Bench:
         """Return the result of one case; whatever the programs do, it is a verdict."""
         began = time.perf_counter()
         if fixed is None:
-            return _unmeasured(case, case.source, BY_FIXER, f"torchlint has no fix for {case.code} in its program", None)
+            return _unmeasured(
+                case, case.source, BY_FIXER, f"torchlint has no fix for {case.code} in its program", None
+            )
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             result = self._compare(case, fixed, Path(scratch), tick)
         return dataclasses.replace(result, seconds=time.perf_counter() - began)
@@ -81,7 +83,7 @@ class Bench:
         reason = missing(scratch, self.launcher, [case.needs], self.device)[case.needs]
         try:
             equality = self.equality(case, fixed.text, scratch)
-        except ProgramFailed as error:
+        except ProgramError as error:
             return _unmeasured(case, fixed.text, fixed.origin, f"the original program fails: {error}", None)
         if not equality.holds:
             return _unmeasured(case, fixed.text, fixed.origin, equality.detail, equality, Verdict.DIFFERENT)
@@ -89,7 +91,7 @@ class Bench:
             return _unmeasured(case, fixed.text, fixed.origin, reason, equality)
         try:
             timing = measure(case.source, fixed.text, self.device, self.launcher, self.plan, scratch, tick)
-        except ProgramFailed as error:
+        except ProgramError as error:
             return _unmeasured(case, fixed.text, fixed.origin, f"the program failed: {error}", equality)
         return _judged(case, fixed, equality, timing)
 
@@ -98,7 +100,7 @@ class Bench:
         original = self._outputs(case, case.source, scratch / "first")
         try:
             outputs = self._outputs(case, fixed, scratch / "second")
-        except ProgramFailed as error:
+        except ProgramError as error:
             return Equality(case.criterion, False, f"the fixed program fails: {error}")
         found = compare(original, outputs, case.criterion, case.tolerance)
         if found.holds:

@@ -79,7 +79,7 @@ def cases() -> tuple[Case, ...]:
 @cache
 def control() -> Case:
     """Return the case that has nothing to fix."""
-    text = resources.files("torchlint.harness").joinpath("cases", f"{CONTROL}.py").read_text(encoding="utf-8")
+    text = resources.files("torchlint.harness").joinpath("cases").joinpath(f"{CONTROL}.py").read_text(encoding="utf-8")
     return parse_case(CONTROL, text, None)
 
 
@@ -120,8 +120,7 @@ def parse_case(stem: str, source: str, by_hand: str | None) -> Case:
 
 def _declaration(tree: ast.Module) -> dict[str, Any] | None:
     for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            if statement.targets[0].id == "CASE":
-                value: dict[str, Any] = ast.literal_eval(statement.value)
-                return value
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "CASE":
+            value: dict[str, Any] = ast.literal_eval(statement.value)
+            return value
     return None

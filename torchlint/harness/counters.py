@@ -75,9 +75,11 @@ def count(step: Callable[[], Any], state: Any, device: str, program: str) -> Cou
 
 def parameter_count(torch: Any, state: Any) -> int:
     """Return how many parameters the modules hold that the state names."""
-    values = state.values() if isinstance(state, Mapping) else vars(state).values() if hasattr(state, "__dict__") else ()
-    found = {p: p.numel() for value in values if isinstance(value, torch.nn.Module) for p in value.parameters()}
-    return sum(found.values())
+    values = (
+        state.values() if isinstance(state, Mapping) else vars(state).values() if hasattr(state, "__dict__") else ()
+    )
+    modules = [value for value in values if isinstance(value, torch.nn.Module)]
+    return sum({p: p.numel() for module in modules for p in module.parameters()}.values())
 
 
 def _cuda_peak(torch: Any, step: Callable[[], Any], device: str) -> int:

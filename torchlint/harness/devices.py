@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torchlint.harness.errors import HarnessError
 
@@ -52,7 +52,7 @@ def import_torch() -> Any:
     try:
         torch: Any = importlib.import_module("torch")
     except ImportError as error:
-        raise HarnessError(f"measuring needs torch in this Python environment ({error}); install it and repeat") from error
+        raise HarnessError(f"measuring needs torch in this Python environment ({error}); install it first") from error
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
     if version < OLDEST_TORCH:
         raise HarnessError(f"measuring needs torch 2.4 or newer, this is {torch.__version__}")
@@ -140,8 +140,8 @@ def synchronizer(device: str) -> Callable[[], None]:
         return lambda: torch.cuda.synchronize(device)
     module = getattr(torch, kind, None)
     if module is not None and hasattr(module, "synchronize"):
-        return lambda: module.synchronize()
-    return lambda: torch.accelerator.synchronize()
+        return cast("Callable[[], None]", module.synchronize)
+    return cast("Callable[[], None]", torch.accelerator.synchronize)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,7 @@ def resumable(path: Path, environment: Environment) -> dict[str, CaseDocument]:
             was, here = earlier["environment"][key], now[key]
             raise HarnessError(f"cannot resume from {path}: its {key} is {was}, here it is {here}")
     if earlier["torchlint"] != __version__:
-        raise HarnessError(f"cannot resume from {path}: torchlint {earlier['torchlint']} wrote it, this is {__version__}")
+        wrote = earlier["torchlint"]
+        raise HarnessError(f"cannot resume from {path}: torchlint {wrote} wrote it, this is {__version__}")
     found = [*earlier["cases"], *([earlier["control"]] if earlier["control"] else [])]
     return {str(case["digest"]): case for case in found}

@@ -43,7 +43,7 @@ def compare(original: Outputs, fixed: Outputs, criterion: Criterion, tolerance: 
     difference = _structure(original, fixed, strict=criterion is Criterion.BITWISE)
     if difference:
         return Equality(criterion, False, difference)
-    pairs = [(step, a, b) for step, (one, two) in enumerate(zip(original, fixed)) for a, b in zip(one, two)]
+    pairs = _pairs(original, fixed)
     if not pairs:
         return Equality(criterion, False, "the program has no outputs to compare")
     if all(a.digest == b.digest for _, a, b in pairs):
@@ -54,7 +54,8 @@ def compare(original: Outputs, fixed: Outputs, criterion: Criterion, tolerance: 
     where = f"{path or 'output'} in step {step + 1}"
     if criterion is Criterion.BITWISE:
         step, a, b = next(item for item in pairs if item[1].digest != item[2].digest)
-        return Equality(criterion, False, f"{a.path or 'output'} differs from step {step + 1} on: {_first_values(a, b)}")
+        where = f"{a.path or 'output'} differs from step {step + 1} on"
+        return Equality(criterion, False, f"{where}: {_first_values(a, b)}")
     holds = worst <= tolerance
     comparison = f"{worst:.1e} at most, in {where}" if holds else f"{worst:.1e} in {where}, more than {tolerance:.0e}"
     return Equality(criterion, holds, f"relative difference {comparison}")
@@ -85,7 +86,7 @@ def relative_difference(a: Leaf, b: Leaf) -> float:
         return math.inf
     scale = max((abs(x) for x in a.values if math.isfinite(x)), default=0.0) or 1.0
     worst = 0.0
-    for x, y in zip(a.values, b.values):
+    for x, y in zip(a.values, b.values, strict=True):
         if x == y or (math.isnan(x) and math.isnan(y)):
             continue
         if not (math.isfinite(x) and math.isfinite(y)):
@@ -94,21 +95,27 @@ def relative_difference(a: Leaf, b: Leaf) -> float:
     return worst
 
 
+def _pairs(original: Outputs, fixed: Outputs) -> list[tuple[int, Leaf, Leaf]]:
+    """Return the step, the original's and the fixed program's leaf for each output; the structures must be equal."""
+    steps = enumerate(zip(original, fixed, strict=True))
+    return [(step, a, b) for step, (one, two) in steps for a, b in zip(one, two, strict=True)]
+
+
 def _largest_difference(one: Outputs, two: Outputs) -> float:
     if _structure(one, two, strict=True):
         return math.inf
-    return max((relative_difference(a, b) for p, q in zip(one, two) for a, b in zip(p, q)), default=0.0)
+    return max((relative_difference(a, b) for _, a, b in _pairs(one, two)), default=0.0)
 
 
 def _structure(original: Outputs, fixed: Outputs, *, strict: bool) -> str:
     """Return how the outputs differ in form, or nothing."""
     if len(original) != len(fixed):
         return f"{_steps(len(original))} against {_steps(len(fixed))}"
-    for step, (one, two) in enumerate(zip(original, fixed)):
+    for step, (one, two) in enumerate(zip(original, fixed, strict=True)):
         paths, other = [leaf.path for leaf in one], [leaf.path for leaf in two]
         if paths != other:
             return f"other outputs in step {step + 1}: {', '.join(paths)} against {', '.join(other)}"
-        for a, b in zip(one, two):
+        for a, b in zip(one, two, strict=True):
             if a.shape != b.shape:
                 return f"{a.path or 'output'} has shape {a.shape} against {b.shape}"
             if strict and a.dtype != b.dtype:
@@ -130,7 +137,8 @@ def _compare_distributions(original: Outputs, fixed: Outputs) -> Equality:
     p_value, path, what = worst
     corrected = min(1.0, p_value * 2 * len(paths))
     if corrected < _FALSE_ALARM:
-        return Equality(Criterion.DISTRIBUTION, False, f"the {what} of {path}'s distribution differs (p = {corrected:.1e})")
+        detail = f"the {what} of {path}'s distribution differs (p = {corrected:.1e})"
+        return Equality(Criterion.DISTRIBUTION, False, detail)
     detail = f"same distribution of {', '.join(paths)} ({least} samples each, p = {corrected:.2f})"
     return Equality(Criterion.DISTRIBUTION, True, detail)
 
@@ -171,7 +179,7 @@ def _pooled(outputs: Outputs, index: int) -> array[float]:
 
 
 def _first_values(a: Leaf, b: Leaf) -> str:
-    for x, y in zip(a.values, b.values):
+    for x, y in zip(a.values, b.values, strict=True):
         if x != y and not (math.isnan(x) and math.isnan(y)):
             return f"{x:.9g} against {y:.9g}"
     return "its bits"

@@ -7,7 +7,7 @@ class HarnessError(Exception):
     """Nothing can be measured here; the message says what to do."""
 
 
-class ProgramFailed(HarnessError):
+class ProgramError(HarnessError):
     """A program raised, died or took too long; ``details`` is the end of what it printed."""
 
     def __init__(self, message: str, details: str = "") -> None:

@@ -89,7 +89,7 @@ def measure(
     """Return the timing of two programs; ``tick`` is called after each round.
 
     Raises:
-        ProgramFailed: a program failed or hung.
+        ProgramError: a program failed or hung.
     """
     one, two = _Variant(original, [], [], []), _Variant(fixed, [], [], [])
     deadline = time.perf_counter() + plan.budget
@@ -99,7 +99,7 @@ def measure(
         pairs = _round(one, two, device, launcher, plan, folder, share, swapped=number % 2 == 1)
         ratios.append(round_ratio(one.host[-pairs:], two.host[-pairs:]))
         tick()
-    peaks = [(a.peak_bytes, b.peak_bytes) for a, b in zip(one.counters, two.counters)]
+    peaks = [(a.peak_bytes, b.peak_bytes) for a, b in zip(one.counters, two.counters, strict=True)]
     memory = tuple(a / b for a, b in peaks if a and b)
     return Timing(tuple(ratios), memory if len(memory) == plan.rounds else (), one.cost(), two.cost())
 

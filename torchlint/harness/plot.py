@@ -39,12 +39,13 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
 def html(found: Mapping[str, Any]) -> str:
     """Return a page with the plot and the sentences that belong to it."""
     items = "".join(
-        f"<li><b>{escape(case['code'])} {escape(case['name'])}</b>: {escape(case['verdict'])}. {escape(_words(case))}</li>"
+        f"<li><b>{escape(case['code'])} {escape(case['name'])}</b>: {escape(case['verdict'])}. "
+        f"{escape(_words(case))}</li>"
         for case in found["cases"]
     )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>torchlint bench</title>'
-        '<style>body{font:15px system-ui,sans-serif;margin:2em auto;max-width:60em}svg{max-width:100%}</style>'
+        "<style>body{font:15px system-ui,sans-serif;margin:2em auto;max-width:60em}svg{max-width:100%}</style>"
         f"{svg(found)}<ul>{items}</ul></html>\n"
     )
 
@@ -61,24 +62,27 @@ def svg(found: Mapping[str, Any]) -> str:
 
     environment = found["environment"]
     title = f"{environment['device']}, torch {environment['torch']}, {environment['date']}"
+    bottom = _TOP + _ROW * len(cases)
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'font-family="system-ui,sans-serif" font-size="13" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="system-ui,sans-serif" font-size="13" role="img">',
         f"<title>What the fixes gain on {escape(title)}</title>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        f'<text x="12" y="24" font-size="16" font-weight="600">Original over fixed, with 95 % intervals</text>',
+        '<text x="12" y="24" font-size="16" font-weight="600">Original over fixed, with 95 % intervals</text>',
         f'<text x="12" y="44" fill="#57606a">{escape(title)}; right of 1 is a gain</text>',
+        *(part for tick in _TICKS if low <= tick <= high for part in _tick(tick, x(tick), bottom)),
     ]
-    bottom = _TOP + _ROW * len(cases)
-    for tick in _TICKS:
-        if low <= tick <= high:
-            dash = "" if tick == 1 else ' stroke-dasharray="2 4"'
-            color = "#24292f" if tick == 1 else "#d0d7de"
-            parts.append(f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{_TOP}" y2="{bottom}" stroke="{color}"{dash}/>')
-            parts.append(f'<text x="{x(tick):.1f}" y="{bottom + 18}" text-anchor="middle" fill="#57606a">{tick:g}</text>')
     for index, case in enumerate(cases):
         parts += _row(case, _TOP + _ROW * index + _ROW / 2, x)
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _tick(tick: float, x: float, bottom: int) -> list[str]:
+    line = 'stroke="#24292f"' if tick == 1 else 'stroke="#d0d7de" stroke-dasharray="2 4"'
+    return [
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}" {line}/>',
+        f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="#57606a">{tick:g}</text>',
+    ]
 
 
 def _row(case: Mapping[str, Any], y: float, x: Any) -> list[str]:
@@ -89,10 +93,11 @@ def _row(case: Mapping[str, Any], y: float, x: Any) -> list[str]:
         parts.append(f'<text x="{end}" y="{y + 4:.1f}" fill="{color}">{escape(case["verdict"])}</text>')
         return parts
     low, high = case["interval"]
-    parts.append(f'<line x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y:.1f}" y2="{y:.1f}" stroke="{color}" stroke-width="3"/>')
+    line = f'x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y:.1f}" y2="{y:.1f}"'
+    parts.append(f'<line {line} stroke="{color}" stroke-width="3"/>')
     parts.append(f'<circle cx="{x(case["ratio"]):.1f}" cy="{y:.1f}" r="4.5" fill="{color}"/>')
     unit = " memory" if case["quantity"] == "memory" else ""
-    label = f"{case['ratio']:.2f}× ({low:.2f} to {high:.2f}){unit}"
+    label = f"{case['ratio']:.2f}x ({low:.2f} to {high:.2f}){unit}"
     parts.append(f'<text x="{end}" y="{y + 4:.1f}" fill="{color}">{escape(label)}</text>')
     return parts
 

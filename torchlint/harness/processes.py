@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from torchlint.harness.counters import Counters
 from torchlint.harness.devices import Elapsed, Environment
-from torchlint.harness.errors import HarnessError, ProgramFailed
+from torchlint.harness.errors import HarnessError, ProgramError
 from torchlint.harness.outputs import Leaf
 from torchlint.harness.worker import PROGRAM, serve
 
@@ -73,22 +73,22 @@ class Worker:
         """Return the worker's answer.
 
         Raises:
-            ProgramFailed: the program raised, died, or did not answer in time.
+            ProgramError: the program raised, died, or did not answer in time.
             HarnessError: what was asked cannot be had on this machine.
         """
         try:
             self._connection.send((name, arguments))
             if not self._connection.poll(timeout):
-                raise ProgramFailed(f"no answer within {timeout:.0f} s", self._tail())
+                raise ProgramError(f"no answer within {timeout:.0f} s", self._tail())
             kind, answer = self._connection.recv()
         except (EOFError, ConnectionError, BrokenPipeError) as error:
             self._process.join(5)
-            raise ProgramFailed(f"the process died (exit code {self._process.exitcode})", self._tail()) from error
+            raise ProgramError(f"the process died (exit code {self._process.exitcode})", self._tail()) from error
         if kind == "refused":
             raise HarnessError(answer)
         if kind == "failed":
             message, details = answer
-            raise ProgramFailed(message, details)
+            raise ProgramError(message, details)
         return answer
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Program(Worker):
         """Write the program to the folder, start its process and set it up.
 
         Raises:
-            ProgramFailed: the program's ``setup`` failed.
+            ProgramError: the program's ``setup`` failed.
         """
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{PROGRAM}.py").write_text(text, encoding="utf-8")
@@ -123,6 +123,9 @@ class Program(Worker):
         except BaseException:
             self.close()
             raise
+
+    def __enter__(self) -> Program:
+        return self
 
     def outputs(self, steps: int) -> list[list[Leaf]]:
         """Return the outputs of the next steps."""

@@ -10,6 +10,7 @@ import random
 import sys
 import time
 import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -89,7 +90,7 @@ def serve(connection: Connection, log: str, threads: int) -> None:
             connection.send(("done", answer))
         except HarnessError as error:
             connection.send(("refused", str(error)))
-        except BaseException as error:  # noqa: BLE001 - whatever a program raises is a result
+        except BaseException as error:  # whatever a program raises is a result
             message = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
             connection.send(("failed", (message, traceback.format_exc())))
     connection.close()
@@ -100,7 +101,12 @@ def survives_fork() -> bool:
     return not import_torch().cuda._is_in_bad_fork()
 
 
-_QUESTIONS = {"describe": describe, "missing": missing, "resolve": resolve, "survives_fork": survives_fork}
+_QUESTIONS: Mapping[str, Callable[..., object]] = {
+    "describe": describe,
+    "missing": missing,
+    "resolve": resolve,
+    "survives_fork": survives_fork,
+}
 
 
 def _limit_threads(threads: int) -> None:

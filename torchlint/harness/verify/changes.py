@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from torchlint.diagnostic import Diagnostic
-from torchlint.engine.fix import fix_file
 from torchlint.engine.file import check_file
+from torchlint.engine.fix import fix_file
 from torchlint.engine.plan import Plan, PlanError, enabled_rules, make_plan
 from torchlint.engine.result import FileResult
 from torchlint.harness.errors import HarnessError
@@ -133,9 +133,7 @@ def _place(diagnostic: Diagnostic) -> tuple[str, str, int, int]:
     return diagnostic.code, diagnostic.message, diagnostic.range.start, diagnostic.range.end
 
 
-def _change(
-    path: Path, diagnostic: Diagnostic, rows: Sequence[int], counts: dict[tuple[str, int], int]
-) -> Change:
+def _change(path: Path, diagnostic: Diagnostic, rows: Sequence[int], counts: dict[tuple[str, int], int]) -> Change:
     row = rows[min(diagnostic.start.row, len(rows)) - 1] if rows else diagnostic.start.row
     ordinal = counts[diagnostic.code, row] = counts.get((diagnostic.code, row), -1) + 1
     message = diagnostic.fix.message if diagnostic.fix else diagnostic.message

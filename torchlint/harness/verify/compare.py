@@ -114,4 +114,5 @@ def _compare_metric(
     found = [value for value in others if value is not None]
     center = statistics.median(own)
     allowed = max(tolerance * abs(center), max(own) - min(own))
-    return MetricComparison(metric.name, center, statistics.median(found) if len(found) == len(others) else None, allowed)
+    other = statistics.median(found) if len(found) == len(others) else None
+    return MetricComparison(metric.name, center, other, allowed)

@@ -31,7 +31,8 @@ class Account:
 def lines(account: Account) -> list[str]:
     """Return the study as plain lines for a terminal."""
     study, fixes = account.study, account.fixes
-    count = f"{len(fixes.changes)} fix{'es' * (len(fixes.changes) != 1)} in {len(fixes.files)} file{'s' * (len(fixes.files) != 1)}"
+    number, files = len(fixes.changes), len(fixes.files)
+    count = f"{number} fix{'es' * (number != 1)} in {files} file{'s' * (files != 1)}"
     found = [count, f"equality  {'equal' if study.comparison.equal else 'DIFFERENT'}: {study.comparison.detail}"]
     found += [f"metric    {_metric(metric)}" for metric in study.comparison.metrics]
     if study.speed is None:
@@ -80,7 +81,7 @@ def markdown(account: Account, machine: str, date: str) -> str:
     if study.comparison.metrics:
         parts += ["| metric | before | after | allowed difference |", "|---|---|---|---|"]
         parts += [_metric_row(metric) for metric in study.comparison.metrics] + [""]
-    parts += _change_table(account) + [""]
+    parts += [*_change_table(account), ""]
     if study.blamed:
         blamed = ", ".join(f"`{account.place(change)}` ({change.code})" for change in study.blamed)
         parts += [f"To blame{' together' * (len(study.blamed) > 1)}: {blamed}.", ""]
