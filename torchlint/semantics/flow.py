@@ -10,7 +10,8 @@ from torchlint.semantics.scopes import COMPREHENSIONS, FUNCTIONS, Binding, Scope
 from torchlint.syntax.walk import Tree
 
 LOOPS = (cst.For, cst.While)
-_BLOCKS = (cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module)
+_BLOCKS = frozenset((cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module))
+_FRAMES = (cst.FunctionDef, cst.ClassDef)
 _JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
@@ -35,9 +36,9 @@ class Flow:
         found: list[tuple[cst.CSTNode, cst.CSTNode]] = []
         child = node
         for ancestor in self._tree.ancestors(node):
-            if isinstance(ancestor, _BLOCKS):
+            if ancestor.__class__ in _BLOCKS:
                 found.append((ancestor, child))
-            if isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)) and child is ancestor.body:
+            elif isinstance(ancestor, _FRAMES) and child is ancestor.body:
                 break
             child = ancestor
         return found
@@ -196,12 +197,13 @@ class Flow:
                 seen = seen or statement is line
 
 
+def last_statement(block: cst.CSTNode) -> cst.CSTNode | None:
+    """Return the last statement, small or compound, of a block."""
+    body = getattr(block, "body", ())
+    last: cst.CSTNode | None = body[-1] if body else None
+    return last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+
+
 def ends_in_jump(block: cst.CSTNode) -> bool:
     """Return whether a block ends in return, raise, continue or break."""
-    body = getattr(block, "body", ())
-    if not body:
-        return False
-    last = body[-1]
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    return isinstance(last, _JUMPS)
+    return isinstance(last_statement(block), _JUMPS)

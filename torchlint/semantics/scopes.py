@@ -15,6 +15,7 @@ Comprehension: TypeAlias = cst.ListComp | cst.SetComp | cst.DictComp | cst.Gener
 Function: TypeAlias = cst.FunctionDef | cst.Lambda
 COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_SCOPE_STEPS = frozenset((cst.Param, cst.ClassDef, cst.CompFor, *COMPREHENSIONS, *FUNCTIONS))
 
 
 class BindingKind(Enum):
@@ -102,24 +103,28 @@ class Scopes:
         """
         child = node
         detached = False
-        for ancestor in self._tree.ancestors(node):
-            if isinstance(ancestor, cst.Param):
-                detached = child is not ancestor.name
-            elif isinstance(ancestor, FUNCTIONS):
-                if child is ancestor.body or (child is ancestor.params and not detached):
-                    return self._scope_of(ancestor)
-                detached = False
-            elif isinstance(ancestor, cst.ClassDef):
-                if child is ancestor.body:
-                    return self._scope_of(ancestor)
-            elif isinstance(ancestor, COMPREHENSIONS):
-                if not detached:
-                    return self._scope_of(ancestor)
-                detached = False
-            elif isinstance(ancestor, cst.CompFor):
-                outermost = isinstance(self._tree.parent(ancestor), COMPREHENSIONS)
-                detached = outermost and child is ancestor.iter
+        parents = self._tree.parents
+        ancestor = parents.get(id(node))
+        while ancestor is not None:
+            if ancestor.__class__ in _SCOPE_STEPS:  # class look-ups, since this climbs more than anything else
+                if isinstance(ancestor, cst.Param):
+                    detached = child is not ancestor.name
+                elif isinstance(ancestor, FUNCTIONS):
+                    if child is ancestor.body or (child is ancestor.params and not detached):
+                        return self._scope_of(ancestor)
+                    detached = False
+                elif isinstance(ancestor, cst.ClassDef):
+                    if child is ancestor.body:
+                        return self._scope_of(ancestor)
+                elif isinstance(ancestor, cst.CompFor):
+                    outermost = isinstance(self._tree.parent(ancestor), COMPREHENSIONS)
+                    detached = outermost and child is ancestor.iter
+                else:
+                    if not detached:
+                        return self._scope_of(ancestor)
+                    detached = False
             child = ancestor
+            ancestor = parents.get(id(child))
         return self.module
 
     def _scope_of(self, node: cst.CSTNode) -> Scope:

@@ -121,10 +121,12 @@ class Tree:
         return self.by_type.get(node_type, [])  # type: ignore[return-value]
 
     def enclosing(self, node: cst.CSTNode, *node_types: type[NodeType]) -> NodeType | None:
-        """Return the innermost proper ancestor of one of these types."""
-        for ancestor in self.ancestors(node):
-            if isinstance(ancestor, node_types):
-                return ancestor
+        """Return the innermost proper ancestor of exactly one of these types."""
+        current = self.parents.get(id(node))
+        while current is not None:
+            if current.__class__ in node_types:
+                return current  # type: ignore[return-value]
+            current = self.parents.get(id(current))
         return None
 
     def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -152,7 +154,7 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
         child = getattr(node, name)
         if child.__class__ is tuple or child.__class__ is list:
             found.extend(child)
-        elif isinstance(child, cst.CSTNode):
+        elif child.__class__ in _FIELDS:
             found.append(child)
     return found
 

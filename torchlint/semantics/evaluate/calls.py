@@ -109,7 +109,10 @@ def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
 def called_function(
     call: cst.Call, by_name: dict[str, list[cst.FunctionDef]], evaluator: Evaluator
 ) -> cst.FunctionDef | None:
-    """Return the function of this file that a call runs: by name, as a method, a constructor or ``__call__``."""
+    """Return the function of this file that a call runs: by name, as a method, a constructor or ``__call__``.
+
+    The calls of a module do not count as calls of its ``forward``: other files make them too.
+    """
     definition = evaluator.definitions.definition(call.func)
     if isinstance(definition, cst.FunctionDef):
         return definition
@@ -123,9 +126,8 @@ def called_function(
         candidates = [f for f in by_name[name] if evaluator.definitions.owner(f) is not None]
         distinctive = name not in ("forward", "step", "update", "train", "eval", "get", "add", "run", "__init__")
         return candidates[0] if len(candidates) == 1 and distinctive and not receiver.known else None
-    if "__call__" in by_name or "forward" in by_name:
+    if "__call__" in by_name:
         called = evaluator.value(call.func)
         if isinstance(called.definition, cst.ClassDef) and called.kind is not Kind.CLASS:
-            method = "forward" if called.kind is Kind.MODULE else "__call__"
-            return evaluator.definitions.method(called.definition, method)
+            return evaluator.definitions.method(called.definition, "__call__")
     return None
