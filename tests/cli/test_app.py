@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import SAFE, Invoke
 from torchlint.version import __version__
@@ -107,3 +111,39 @@ def test_an_interrupt_exits_with_130(project: Path, invoke: Invoke, monkeypatch:
     monkeypatch.setattr(session, "run_many", interrupted)  # type: ignore[attr-defined]
     (project / "a.py").write_text(SAFE)
     assert invoke("check").code == 130
+
+
+SLOW = """
+import sys, time
+from torchlint.cli import main
+from torchlint.engine.plan import Worker
+from torchlint.syntax.parse import run_with_large_stack
+
+def check(self, task):
+    print("started", flush=True)
+    return run_with_large_stack(lambda: time.sleep(60))
+
+Worker.check = check
+main(["check", "--jobs", sys.argv[1], "a.py", "b.py"])
+"""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_ends_a_long_check_at_once(project: Path, jobs: str) -> None:
+    for name in ("a.py", "b.py"):
+        (project / name).write_text(SAFE)
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW, jobs],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.2)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.strip() == b"interrupted"
+    assert time.monotonic() - start < 10

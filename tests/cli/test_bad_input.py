@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SAFE, Invoke
+from torchlint.engine.plan import Task
+from torchlint.report.formats import FORMATS
 
 SYNTAX_ERRORS: dict[str, bytes] = {
     "a syntax error": b"import torch\ndef f(:\n",
@@ -170,6 +173,34 @@ def test_a_rule_that_fails_is_named_and_costs_nothing_else(
     assert "TL601" in outcome.out
     assert outcome.err.startswith("error: a.py: internal error in rule TL101 ")
     assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_name_that_is_no_unicode_is_shown_in_every_format(project: Path, invoke: Invoke, name: str) -> None:
+    (project / os.fsdecode(b"\xff<a>.py")).write_text(SAFE)
+    outcome = invoke("check", "--output-format", name, ".")
+    assert outcome.code == 1
+    assert outcome.err == ""
+    assert invoke("check", "--output-format", name, "--output-file", "report", ".").code == 1
+
+
+def test_a_process_that_dies_is_one_line_and_2(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchlint.engine.plan import Worker
+
+    real = Worker.check
+
+    def dying(worker: Worker, task: Task) -> object:
+        if task.path == "bad.py":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(worker, task)
+
+    monkeypatch.setattr(Worker, "check", dying)
+    for each in ("a.py", "bad.py", "c.py"):
+        (project / each).write_text(SAFE)
+    outcome = invoke("check", "--output-format", "concise", "--jobs", "2", ".")
+    assert outcome.code == 2
+    assert [line.partition(":")[0] for line in outcome.out.splitlines()[:2]] == ["a.py", "c.py"]
+    assert outcome.err == "error: bad.py: the process that checked this file died (signal 9); the file was left out\n"
 
 
 def test_a_closed_pipe_ends_quietly(project: Path) -> None:

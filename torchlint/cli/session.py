@@ -206,6 +206,6 @@ def write_report(path: str, text: str) -> None:
         click.ClickException: the file cannot be written.
     """
     try:
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
         raise click.ClickException(f"cannot write the report to {path}: {error.strerror or error}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import signal
 import sys
@@ -11,10 +10,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext
-from multiprocessing.process import BaseProcess
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import BaseContext
+    from multiprocessing.process import BaseProcess
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -135,6 +136,8 @@ class _Pool(Generic[Item, Result]):
         self._queue = batches(sizes, count)[::-1]
         self._count = count
         self._workers: list[_Worker] = []
+        import multiprocessing  # only now: a single file needs no processes
+
         self._context: BaseContext = multiprocessing.get_context("fork" if _can_fork() else "spawn")
 
     def run(self) -> list[Result]:
@@ -170,6 +173,8 @@ class _Pool(Generic[Item, Result]):
             self._bury(worker)
 
     def _listen(self) -> None:
+        from multiprocessing.connection import wait
+
         by_connection = {worker.connection: worker for worker in self._workers}
         for ready in wait(list(by_connection)):
             worker = by_connection[ready]  # type: ignore[index]

@@ -86,7 +86,11 @@ class Report:
         from urllib.parse import quote
 
         shown = self.shown(path)
-        return Path(shown).as_uri() if os.path.isabs(shown) else quote(PurePath(shown).as_posix())
+        return (
+            Path(shown).as_uri()
+            if os.path.isabs(shown)
+            else quote(PurePath(shown).as_posix(), errors="surrogateescape")
+        )
 
 
 def plural(count: int, one: str, many: str = "") -> str:
