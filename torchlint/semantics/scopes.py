@@ -86,6 +86,7 @@ class Scopes:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self.module = Scope(tree.module, None)
+        self._found: dict[int, list[Binding]] = {}
         self._by_node: dict[int, Scope] = {id(tree.module): self.module}
         delegations: list[cst.Global | cst.Nonlocal] = [*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal)]
         for delegation in delegations:
@@ -150,8 +151,11 @@ class Scopes:
 
     def bindings(self, name: cst.Name) -> list[Binding]:
         """Return all bindings that a name can refer to, in document order; empty for built-ins and unknown names."""
-        deciding = self.deciding(name.value, self.scope(name))
-        return deciding.bindings.get(name.value, []) if deciding else []
+        found = self._found.get(id(name))
+        if found is None:
+            deciding = self.deciding(name.value, self.scope(name))
+            found = self._found[id(name)] = deciding.bindings.get(name.value, []) if deciding else []
+        return found
 
     def _delegate(self, statement: cst.Global | cst.Nonlocal) -> None:
         scope = self.scope(statement)
