@@ -12,10 +12,12 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.tables.uniform_api import MEDDLING_NAMES, STRANGE_OPTIMIZERS
 from torchlint.semantics.uniform import Uniform
-from torchlint.semantics.values import Kind, Value
+from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import literal, method_call
 
 _HARMLESS_METHODS = frozenset("to cuda cpu train eval float double half bfloat16 state_dict load_state_dict".split())
+
+_REVEALING_METHODS = frozenset("parameters named_parameters modules named_modules children named_children".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ class Training:
         model = self._optimised(optimizer) if optimizer is not None else None
         if model is None or not self._uniform.module(model) or not self._uniform.containers_are_visible():
             return None
-        if self._makers(model) != 1 or not self._stays_visible(model):
+        if self._makers(model) != 1 or not self._stays_visible():
             return None
         return _Program(model, passes[0], updates[0])
 
@@ -232,36 +234,36 @@ class Training:
         made = (self._evaluator.value(call) for call in calls)
         return sum(v.kind is Kind.MODULE and v.definition is model.definition and v.name == model.name for v in made)
 
-    def _stays_visible(self, model: Value) -> bool:
-        """Whether the model and the optimizer are handed to torch and to functions of the file only."""
+    def _stays_visible(self) -> bool:
+        """Whether modules and the optimizer are handed to torch and to functions of the file only."""
         return all(
-            self._is_visible(call) or not any(self._hands_over(argument.value, model) for argument in call.args)
+            self._is_visible(call) or not any(self._hands_over(argument.value) for argument in call.args)
             for call in self._tree.nodes(cst.Call)
         )
 
-    def _hands_over(self, expression: cst.BaseExpression, model: Value) -> bool:
-        return any(self._is_watched(node, model) for node in self._variables(expression))
+    def _hands_over(self, expression: cst.BaseExpression) -> bool:
+        values = map(self._evaluator.value, self._variables(expression))
+        return any(v.kind is Kind.OPTIMIZER or (v.kind is Kind.MODULE and v.origin is not Origin.LOSS) for v in values)
 
     def _variables(self, expression: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:
-        """Yield the variables below an expression that are neither called nor asked by a harmless method."""
+        """Yield the variables below an expression that are not called, nor only asked for one of their own parts."""
         for node in self._tree.descendants(expression):
             parent = self._tree.parent(node)
             if not isinstance(node, (cst.Name, cst.Attribute)):
                 continue
-            if isinstance(parent, cst.Attribute) and parent.attr.value in _HARMLESS_METHODS:
+            if isinstance(parent, cst.Attribute) and parent.attr.value not in _REVEALING_METHODS:
                 continue
             if not isinstance(parent, cst.Call) or parent.func is not node:
                 yield node
-
-    def _is_watched(self, variable: cst.Name | cst.Attribute, model: Value) -> bool:
-        value = self._evaluator.value(variable)
-        return value.kind is Kind.OPTIMIZER or self._is_model(value, model)
 
     def _is_visible(self, call: cst.Call) -> bool:
         name = self._evaluator.names.qualified(call.func)
         if name is not None:
             return name.startswith(("torch.", "builtins."))
         if self._definitions.definition(call.func) is not None:
+            return True
+        called = self._evaluator.value(call.func)
+        if called.kind is Kind.MODULE and (called.definition is not None or called.name is not None):
             return True
         scaler = method_call(call, "step", "unscale_")
         return scaler is not None and self._evaluator.value(scaler.value).kind is Kind.SCALER

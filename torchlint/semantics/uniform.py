@@ -34,6 +34,7 @@ class Uniform:
         self._names = evaluator.names
         self._definitions = evaluator.definitions
         self._known: dict[int, bool] = {}
+        self._plain: dict[int, bool] = {}
         self._assigned: frozenset[str] | None = None
 
     # Modules
@@ -52,12 +53,26 @@ class Uniform:
         return self._once(class_def, lambda: self._module_class(class_def))
 
     def _module_class(self, class_def: cst.ClassDef) -> bool:
-        if self._definitions.ancestry(class_def) != ("torch.nn.Module",) or class_def.decorators:
+        if not self._derives_plainly(class_def):
             return False
         if any(self._definitions.method(class_def, name) for name in ("__call__", "__getattr__", "__getattribute__")):
             return False
         forward = self._definitions.method(class_def, "forward")
         return forward is not None and self.function(forward)
+
+    def _is_plain_base(self, base: cst.BaseExpression) -> bool:
+        if self._names.qualified(base) == "torch.nn.Module":
+            return True
+        definition = self._definitions.definition(base)
+        return isinstance(definition, cst.ClassDef) and self._derives_plainly(definition)
+
+    def _derives_plainly(self, class_def: cst.ClassDef) -> bool:
+        key = id(class_def)
+        if key not in self._plain:
+            self._plain[key] = False  # nothing derives from itself
+            bases = [base.value for base in class_def.bases]
+            self._plain[key] = not class_def.decorators and all(map(self._is_plain_base, bases))
+        return self._plain[key]
 
     def containers_are_visible(self) -> bool:
         """Return whether all that the file puts into ``Sequential`` and its like is made by calls that it shows."""
