@@ -33,6 +33,8 @@ def place(found: Creation, model: Model) -> Placement | None:
     move = found.move
     if move is None or not move.device or not move.droppable or _is_rebound(found, model):
         return None
+    if found.statement is not None and isinstance(found.statement.value, cst.Tuple):
+        return None  # several tensors move together: what is left would be `h, c = h, c`
     name = model.callee(found.factory)
     if name in LEGACY_CONSTRUCTORS:
         modern = modernise(found.factory, model)
@@ -84,11 +86,11 @@ def _is_view(step: cst.CSTNode) -> bool:
 def _drop(found: Creation, model: Model) -> Iterator[Edit]:
     move, statement = found.move, found.statement
     assert move is not None
-    if statement is not None and statement.value is move.call:
-        if model.code(move.receiver) == model.code(statement.targets[0].target):
-            yield RemoveStatement(statement)
-            return
-    yield Unwrap(move.call, move.receiver)
+    is_whole = statement is not None and statement.value is move.call
+    if statement is not None and is_whole and model.code(move.receiver) == model.code(statement.targets[0].target):
+        yield RemoveStatement(statement)
+    else:
+        yield Unwrap(move.call, move.receiver)
 
 
 def _keep_cast(move: Move) -> Iterator[Edit]:

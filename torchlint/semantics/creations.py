@@ -23,7 +23,8 @@ from torchlint.syntax.calls import code
 
 _VARIABLE = "torch.autograd.Variable"
 _KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_"}
-_ATTRIBUTES = TENSOR_ATTRIBUTES | {"data"}
+_ATTRIBUTES = TENSOR_ATTRIBUTES - {"real", "imag"} | {"data"}
+_OVERLAPPING = frozenset(("expand", "expand_as"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,12 @@ class Creation:
         """The names of the methods that are called in between."""
         calls = (step.func for step in self.steps if isinstance(step, cst.Call))
         return frozenset(func.attr.value for func in calls if isinstance(func, cst.Attribute))
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether the tensor that is moved shows only a part of its memory, or a part of it several times."""
+        subscripts = (step for step in self.steps if isinstance(step, cst.Subscript))
+        return bool(self.methods & _OVERLAPPING) or not all(_adds_dimensions(step) for step in subscripts)
 
     @property
     def outermost(self) -> cst.CSTNode:
@@ -255,6 +262,18 @@ class Creations:
         return False
 
 
+def _adds_dimensions(subscript: cst.Subscript) -> bool:
+    """Return whether an index takes everything: ``[None]``, ``[..., None]``, ``[:, None]``."""
+    for element in subscript.slice:
+        index = element.slice
+        if isinstance(index, cst.Slice):
+            if index.lower is not None or index.upper is not None or index.step is not None:
+                return False
+        elif isinstance(index.value, cst.Integer):
+            return False
+    return True
+
+
 def _branches(expression: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     """Return the values that a conditional expression can have; of any other itself."""
     if isinstance(expression, cst.IfExp):
@@ -263,7 +282,7 @@ def _branches(expression: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
 
 
 def _rebinds(statement: cst.Assign, target: cst.BaseExpression) -> bool:
-    """Return whether a statement gives a variable a new value, alone or as one of several: ``h, c = h.cuda(), c.cuda()``."""
+    """Return whether a statement rebinds a variable, alone or as one of several: ``h, c = h.cuda(), c.cuda()``."""
     if len(statement.targets) != 1:
         return False
     bound = statement.targets[0].target

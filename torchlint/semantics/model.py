@@ -248,10 +248,9 @@ class Model:
         """Return whether a node runs in a context that decides about devices or streams."""
         return self.moves.in_context(node)
 
-    @property
-    def sets_default_device(self) -> bool:
-        """Whether the file makes factories work on another device than the CPU."""
-        return self.moves.sets_default()
+    def on_default_device(self, node: cst.CSTNode) -> bool:
+        """Return whether factories at a node work on a default device that the file sets."""
+        return self.moves.on_default_device(node)
 
     def is_plain(self, expression: cst.CSTNode) -> bool:
         """Return whether evaluating an expression earlier or twice cannot be noticed."""
@@ -284,7 +283,7 @@ class Model:
     def accumulation(self, read: cst.Call, loop: cst.For) -> Accumulation | None:
         """Return the total or list that a scalar read feeds, if nobody reads it before the loop is over."""
         found = self.scalar_read(read)
-        return self.accumulations.find(read, found.value, loop) if found is not None else None
+        return self.accumulations.find(found, loop) if found is not None else None
 
     def decides(self, call: cst.Call) -> bool:
         """Return whether a value read on the host goes into the next step of an environment or a program."""

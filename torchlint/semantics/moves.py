@@ -64,7 +64,7 @@ class Moves:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._devices: frozenset[str] | None = None
-        self._sets_default: bool | None = None
+        self._setters: frozenset[int] | None = None
 
     def move(self, call: cst.Call) -> Move | None:
         """Return the move that a call makes, to whatever device; None if it is none or may be none."""
@@ -123,15 +123,32 @@ class Moves:
             for ancestor in self._evaluator.tree.ancestors(node)
         )
 
-    def sets_default(self) -> bool:
-        """Return whether the file sets the device or the tensor type that factories use."""
-        if self._sets_default is None:
-            calls = self._evaluator.tree.nodes(cst.Call)
-            self._sets_default = any(
-                self._evaluator.names.qualified(call.func) in DEFAULT_DEVICE_SETTERS and self._sets_device(call)
-                for call in calls
+    def on_default_device(self, node: cst.CSTNode) -> bool:
+        """Return whether factories at a node may work on a default device that the file sets, itself or in a caller."""
+        setters = self._default_setters()
+        if not setters or id(None) in setters:
+            return bool(setters)
+        waiting = [self._evaluator.definitions.enclosing_function(node)]
+        seen: set[int] = set()
+        while waiting:
+            function = waiting.pop()
+            if id(function) in setters:
+                return True
+            if function is not None and id(function) not in seen:
+                seen.add(id(function))
+                callers = self._evaluator.callers(function)
+                waiting += [self._evaluator.definitions.enclosing_function(call) for call in callers]
+        return False
+
+    def _default_setters(self) -> frozenset[int]:
+        """The functions that set the device or the tensor type of factories; that of None for the module itself."""
+        if self._setters is None:
+            self._setters = frozenset(
+                id(self._evaluator.definitions.enclosing_function(call))
+                for call in self._evaluator.tree.nodes(cst.Call)
+                if self._evaluator.names.qualified(call.func) in DEFAULT_DEVICE_SETTERS and self._sets_device(call)
             )
-        return self._sets_default
+        return self._setters
 
     def _sets_device(self, call: cst.Call) -> bool:
         wanted = call.args[0].value if call.args else None

@@ -61,7 +61,7 @@ rule = Rule(
     silences={
         "given": "`num_workers` is given by an expression: somebody has thought about it.",
         "kwargs": "`*` or `**` arguments may carry `num_workers`.",
-        "in-memory": "The items are tensors, arrays or lists in memory, which workers would only copy between processes.",
+        "in-memory": "The items are in memory already: workers would only copy them between processes.",
         "handle": "The dataset keeps an open file or database, which processes cannot share.",
         "on-device": "The dataset or the collate function makes CUDA tensors, which workers must not.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
@@ -106,7 +106,8 @@ def _message(dataset: cst.BaseExpression | None, workers: cst.BaseExpression | N
     shown = f"`{shown}`" if "\n" not in shown and len(shown) <= 60 else "the dataset"
     why = "`num_workers=0`" if workers is not None else "no `num_workers`, and the default is 0"
     return (
-        f"This loader of {shown} has {why}: every batch is loaded in the training process while the device possibly waits. "
+        f"This loader of {shown} has {why}: every batch is loaded in the training process, and the device possibly "
+        f"waits for it. "
         f"Pass `num_workers={model.options.num_workers}` and measure."
     )
 
@@ -122,6 +123,6 @@ def _fix(call: cst.Call, given: Arguments, model: Model) -> Fix | None:
         f"Load with {count} worker processes",
         (edit,),
         Safety.UNSAFE,
-        "Worker processes must be able to import the main module and to pickle the dataset, and random augmentations draw other "
-        "numbers.",
+        "Worker processes must be able to import the main module and to pickle the dataset, and random augmentations "
+        "draw other numbers.",
     )

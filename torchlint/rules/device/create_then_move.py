@@ -67,12 +67,12 @@ rule = Rule(
     ),
     documentation=__doc__,
     silences={
-        "no-factory": "What is moved is no fresh tensor: `from_numpy`, `torch.load`, batches, modules, results of arithmetic.",
+        "no-factory": "What is moved is no fresh tensor: `from_numpy`, `torch.load`, batches, modules, arithmetic.",
         "host": "The tensor is moved to the CPU.",
         "no-device": "The argument of `.to` is a dtype, another tensor, or nothing that is known to be a device.",
-        "placed": "The factory has `device=`, `out=` or `pin_memory=True` already, or `**` arguments that may carry them.",
+        "placed": "The factory has `device=`, `out=` or `pin_memory` already, or `**` arguments that may carry them.",
         "generator": "The numbers come from a generator, which belongs to the CPU.",
-        "tensor-data": "`torch.tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array: the data exists already.",
+        "tensor-data": "`torch.tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array.",
         "used-between": "The tensor on the CPU is used before it is moved, or after.",
         "conditional": "The tensor is moved under a condition.",
         "default-device": "The file sets a default device, on which factories work.",
@@ -96,7 +96,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("tensor-data", _wraps_existing_data(call, model)):
         return
-    if rule.silent("default-device", model.sets_default_device):
+    if rule.silent("default-device", model.on_default_device(call)):
         return
     yield Finding(call, _message(found, model), _fix(found, model))
 
@@ -116,20 +116,23 @@ def _wraps_existing_data(call: cst.Call, model: Model) -> bool:
 
 def _message(found: Creation, model: Model) -> str:
     factory = model.code(found.factory.func)
-    device = found.move.device if found.move is not None else ""
-    moved = (
-        model.code(found.through.func) if found.through is not None else f".{found.move.method}" if found.move else ""
-    )
     legacy = model.callee(found.factory) in LEGACY_CONSTRUCTORS
     form = "torch.tensor" if legacy else factory
-    scalar = (
-        form == "torch.tensor" and len(found.factory.args) == 1 and literal(found.factory.args[0].value) is not None
-    )
-    advice = f"Create it there: `{form}(..., {'dtype=..., ' if legacy else ''}device={device or '...'})`"
+    device = (found.move.device if found.move is not None else "") or "..."
+    advice = f"Create it there: `{form}(..., {'dtype=..., ' if legacy else ''}device={device})`"
+    only = found.factory.args[0].value if len(found.factory.args) == 1 else None
+    if model.callee(found.factory) == "torch.tensor" and literal(only) is not None:
+        advice += "; `torch.full((), value, device=...)` copies nothing at all"
     return (
-        f"`{factory}(...)` makes a tensor in host memory that `{moved}(...)` then copies to the device, and the program waits "
-        f"for the copy. {advice}{'; `torch.full((), value, device=...)` copies nothing at all' if scalar else ''}."
+        f"`{factory}(...)` makes a tensor in host memory that `{_mover(found, model)}(...)` then copies to the device, "
+        f"and the program waits for the copy. {advice}."
     )
+
+
+def _mover(found: Creation, model: Model) -> str:
+    if found.through is not None:
+        return model.code(found.through.func)
+    return f".{found.move.method}" if found.move is not None else ""
 
 
 def _fix(found: Creation, model: Model) -> Fix | None:
@@ -153,6 +156,8 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "The generator of the device draws other numbers than that of the CPU."
     if name in ("torch.linspace", "torch.logspace") or (name == "torch.arange" and not _counts(found.factory, model)):
         yield "CPU and device can round the steps differently."
+    if found.takes_part:
+        yield "The result stays a view of a larger tensor, which the move would have copied out of it."
     if _asks_for_gradient(found, model):
         yield "The tensor on the device becomes a leaf, which gets the gradient itself."
     if not placement.exact:
