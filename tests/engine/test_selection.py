@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from torchlint.engine.selection import SelectionError, holds_for, is_test, select
+from torchlint.engine.selection import SelectionError, holds_for, select
 from torchlint.rule import Default, Family, Rule, Triggers
 from torchlint.semantics.target import Target
 
@@ -92,13 +92,3 @@ def test_a_rule_can_hold_for_some_versions_only() -> None:
     assert holds_for(">=1.9", Target((2, 0), ""))
     assert holds_for("<2.10", Target((2, 9), ""))
     assert not holds_for(">=1.9", Target((1, 8), ""))
-
-
-@pytest.mark.parametrize("path", ["tests/a.py", "src/tests/a.py", "test_a.py", "src/conftest.py"])
-def test_test_files(path: str) -> None:
-    assert is_test(path)
-
-
-@pytest.mark.parametrize("path", ["test.py", "src/train.py", "latest.py", "tests.py", "src/testing/a.py"])
-def test_other_files(path: str) -> None:
-    assert not is_test(path)

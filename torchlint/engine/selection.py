@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from torchlint.rule import Default, Rule
@@ -90,9 +89,3 @@ def holds_for(specifier: str, target: Target) -> bool:
     from packaging.specifiers import SpecifierSet
 
     return SpecifierSet(specifier).contains(str(target))
-
-
-def is_test(path: str) -> bool:
-    """Return whether the (relative) path is that of test code."""
-    pure = PurePath(path)
-    return "tests" in pure.parts[:-1] or pure.name == "conftest.py" or pure.name.startswith("test_")

@@ -1,0 +1,131 @@
+"""One file: what the screen leaves out is never a finding, and no rule takes the others down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from torchlint.diagnostic import Diagnostic
+from torchlint.engine.file import check_file
+from torchlint.engine.result import FileResult, Status
+from torchlint.finding import Finding
+from torchlint.registry import rules
+from torchlint.rule import Default, Family, Rule, Triggers
+from torchlint.semantics.model import Model
+from torchlint.semantics.target import UNKNOWN_TARGET
+from torchlint.settings import Settings
+from torchlint.source import read_source, source_from_text
+
+FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))
+
+
+def check(text: str, *enabled: Rule, settings: Settings | None = None) -> FileResult:
+    return check_file(source_from_text(text, "a.py"), settings or Settings(), enabled, UNKNOWN_TARGET)
+
+
+def rule_for_names(code: str = "TL901", error: BaseException | None = None, torch: str = "") -> Rule:
+    rule = Rule(
+        code=code,
+        name=code.lower(),
+        family=Family.HYGIENE,
+        since="0",
+        default=Default.ON,
+        summary="",
+        triggers=Triggers.all_of("wanted"),
+        examples=(),
+        references=(),
+        documentation="",
+        silences={},
+        torch=torch,
+    )
+
+    @rule.check(cst.Name)
+    def found(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+        if isinstance(node, cst.Name) and node.value == "wanted":
+            if error is not None:
+                raise error
+            yield Finding(node, "It is there.")
+
+    return rule
+
+
+def codes(diagnostics: tuple[Diagnostic, ...]) -> list[str]:
+    return [diagnostic.code for diagnostic in diagnostics]
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_the_screen_changes_nothing(path: Path) -> None:
+    source = read_source(str(path))
+    screened, whole = (
+        check_file(source, Settings(), rules(), UNKNOWN_TARGET, screened=screened) for screened in (True, False)
+    )
+    assert screened.diagnostics == whole.diagnostics
+    assert screened.errors == whole.errors
+
+
+def test_wide_letters_hide_nothing() -> None:
+    wanted = "".join(chr(ord(letter) + 0xFEE0) for letter in "wanted")
+    assert check(f"import torch\n{wanted}\n", rule_for_names()).status is Status.CHECKED
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), RecursionError(), MemoryError(), AssertionError("a\nb")])
+def test_an_error_in_a_rule_costs_its_findings_only(error: Exception) -> None:
+    result = check("import torch\nwanted\n", rule_for_names("TL901", error), rule_for_names("TL902"))
+    assert codes(result.diagnostics) == ["TL902"]
+    (problem,) = result.errors
+    assert str(problem).startswith("a.py: internal error in rule TL901 tl901: ")
+    assert "\n" not in str(problem)
+    assert "Traceback" in problem.details
+
+
+def test_a_finding_that_has_no_place_costs_its_rule_only() -> None:
+    lost = rule_for_names("TL901")
+    lost = replace(lost, checks={cst.Name: [lambda node, model: iter([Finding(cst.Name("elsewhere"), "Lost.")])]})
+    result = check("import torch\nwanted\n", lost, rule_for_names("TL902"))
+    assert codes(result.diagnostics) == ["TL902"]
+    assert [problem.message.partition(":")[0] for problem in result.errors] == ["internal error in rule TL901 tl901"]
+
+
+def test_a_rule_that_holds_for_other_versions_is_not_asked() -> None:
+    assert check("import torch\nwanted\n", rule_for_names(torch=">=1.9")).diagnostics == ()
+    assert codes(check("import torch\nwanted\n", rule_for_names(torch="<1.9")).diagnostics) == ["TL901"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("", Status.NO_TORCH),
+        ("wanted = 1\n", Status.NO_TORCH),
+        ("import torch\n", Status.SCREENED),
+        ("import torch\nwanted\n", Status.CHECKED),
+        ("import torch\nwanted  # torchlint: skip-file\n", Status.SKIPPED),
+    ],
+)
+def test_how_far_a_file_comes(text: str, status: Status) -> None:
+    assert check(text, rule_for_names()).status is status
+
+
+def test_a_syntax_error_is_found_even_where_nothing_else_could_be() -> None:
+    for text in ("import torch\nx = (\n", "x = (\n"):
+        result = check(text, rule_for_names())
+        assert codes(result.diagnostics) == ["TL000"]
+        assert result.excerpts.lines
+
+
+def test_findings_are_sorted_by_place() -> None:
+    result = check("import torch\nwanted\nwanted\n", rule_for_names("TL902"), rule_for_names("TL901"))
+    places = [(diagnostic.start.row, diagnostic.code) for diagnostic in result.diagnostics]
+    assert places == [(2, "TL901"), (2, "TL902"), (3, "TL901"), (3, "TL902")]
+
+
+def test_unused_suppressions_are_found_where_their_rule_was_asked() -> None:
+    text = "import torch\nx = 1  # torchlint: ignore[TL601]\n"
+    anomaly = next(rule for rule in rules() if rule.code == "TL601")
+    assert codes(check(text, anomaly).diagnostics) == ["TL001"]
+    assert codes(check(text, rule_for_names()).diagnostics) == []
+    assert codes(check(text, anomaly, settings=Settings(ignore=("TL001",))).diagnostics) == []
+    assert codes(check(text, anomaly, settings=Settings(select=("TL601",))).diagnostics) == []

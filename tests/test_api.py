@@ -1,0 +1,77 @@
+"""The public functions."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchlint
+
+SOURCE = "import torch\n\ntorch.autograd.set_detect_anomaly(True)\nx = torch.zeros(3)\n"
+
+
+def test_the_example_in_the_documentation_is_true() -> None:
+    assert doctest.testmod(torchlint).failed == 0
+
+
+def test_checking_text() -> None:
+    (diagnostic,) = torchlint.check_source(SOURCE, filename="a.py")
+    assert (diagnostic.code, diagnostic.path, diagnostic.start.row) == ("TL601", "a.py", 3)
+    assert torchlint.check_source(SOURCE, ignore=["TL601"]) == []
+    assert torchlint.check_source(SOURCE, select=["TL1"]) == []
+
+
+def test_fixing_text() -> None:
+    fixed = torchlint.fix_source(SOURCE)
+    assert fixed.text == str(fixed) == "import torch\n\nx = torch.zeros(3)\n"
+    assert [diagnostic.code for diagnostic in fixed.applied] == ["TL601"]
+    assert fixed.remaining == ()
+
+
+def test_unsafe_fixes_and_settings() -> None:
+    text = "import torch\n\nloader = torch.utils.data.DataLoader(dataset)\n"
+    assert torchlint.fix_source(text, select=["TL101"]).text == text
+    assert "num_workers=8" in torchlint.fix_source(text, select=["TL101"], unsafe_fixes=True, num_workers=8).text
+
+
+def test_the_target_counts() -> None:
+    text = "import torch\n\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\noptimizer.zero_grad()\n"
+    assert [d.code for d in torchlint.check_source(text, select=["TL301"], target_torch="1.8")] == ["TL301"]
+    assert torchlint.check_source(text, select=["TL301"], target_torch="2.0") == []
+
+
+def test_checking_paths(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SOURCE)
+    (tmp_path / "b.py").write_text("x = 1\n")
+    results = torchlint.check_paths([tmp_path, tmp_path / "missing.py"], isolated=True)
+    assert [(Path(result.path).name, len(result.diagnostics), len(result.errors)) for result in results] == [
+        ("a.py", 1, 0),
+        ("b.py", 0, 0),
+        ("missing.py", 0, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "options", [{"select": ["TL999"]}, {"target_torch": "new"}, {"num_workers": 0}, {"colour": "red"}]
+)
+def test_what_is_unknown_is_a_value_error(options: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"TL999|version|whole number|colour"):
+        torchlint.check_source(SOURCE, **options)  # type: ignore[arg-type]
+
+
+def test_names_are_imported_when_used_and_only_then() -> None:
+    program = (
+        "import sys, torchlint; print('libcst' in sys.modules); torchlint.check_source('x = 1'); print(dir(torchlint))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
+    )
+    assert done.stdout.splitlines()[0] == "False"
+    assert "check_source" in done.stdout
+    assert all(hasattr(torchlint, name) for name in torchlint.__all__)
+    with pytest.raises(AttributeError):
+        torchlint.nothing  # noqa: B018
