@@ -149,6 +149,21 @@ def test_a_fix_that_leads_to_another_finding_is_refused() -> None:
     assert result.refused[0][1] == "the fix leads to a new finding of TL201"
 
 
+def test_a_refused_fix_is_tried_again_when_others_have_changed_the_text() -> None:
+    def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+        if name_of(call) == "old":
+            yield Finding(
+                call, "o", Fix("New", (op.Replace(call.func, "torch.new"), op.AddKeyword(call, "k", "1")), Safety.SAFE)
+            )
+        if name_of(call) == "h":
+            yield Finding(call, "h", Fix("New", (op.Replace(call, "torch.g()"), op.AddImport("torch")), Safety.SAFE))
+
+    rule = make_rule("TL210", cst.Call, check)  # type: ignore[arg-type]
+    result = fixed("import os\nold = h = os\nold(h())\n", rule)
+    assert result.text == "import os\nimport torch\nold = h = os\ntorch.new(torch.g(), k=1)\n"
+    assert not result.refused
+
+
 def test_fixes_without_end_leave_the_file_as_it_was_and_are_named() -> None:
     def grow(name: cst.Name, tree: Tree) -> Iterator[Finding]:
         if name.value == "a":

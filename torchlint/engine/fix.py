@@ -75,11 +75,12 @@ class _Run:
         self._applied: list[Diagnostic] = []
         self._refused: dict[tuple[str, int], tuple[Diagnostic, str]] = {}
         self._reasons: dict[Diagnostic, str] = {}
+        self._is_changed = False
         self._attempt: tuple[tuple[TextEdit, ...], FileResult] | None = None
 
     def run(self) -> FixResult:
         passes, fewest = 0, None
-        while todo := list(self._todo()):
+        while todo := list(self._todo()) or self._second_chance():
             if fewest is None or len(todo) < fewest:
                 fewest = len(todo)
             elif passes == MOST_PASSES:
@@ -89,6 +90,14 @@ class _Run:
         if self._applied:
             self._remove_orphans()
         return FixResult(self._source.text, self._result, tuple(self._applied), tuple(self._refused.values()))
+
+    def _second_chance(self) -> list[Diagnostic]:
+        """Return what was refused before the text became what it is: fixing again must find nothing to do."""
+        if not self._refused or not self._is_changed:
+            return []
+        self._refused.clear()
+        self._is_changed = False
+        return list(self._todo())
 
     def _todo(self) -> Iterator[Diagnostic]:
         wanted = (Safety.SAFE, Safety.UNSAFE) if self._unsafe else (Safety.SAFE,)
@@ -115,6 +124,7 @@ class _Run:
         self._original = Original(self._source.text)
         self._result = result
         self._attempt = None
+        self._is_changed = True
 
     def _is_sound(self, batch: Sequence[Diagnostic]) -> bool:
         """Return whether the fixes together pass every check, and keep what was found after them."""
