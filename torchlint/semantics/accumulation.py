@@ -7,11 +7,17 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.scopes import Binding, BindingKind
+from torchlint.semantics.flow import last_statement
+from torchlint.semantics.host_reads import ScalarRead
+from torchlint.semantics.scopes import FUNCTIONS, Binding, BindingKind
 from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import literal, method_call
 
-INTEGER_DTYPES = frozenset(("torch.int64", "torch.int32", "torch.int16", "torch.int8", "torch.uint8", "torch.bool"))
+_INTEGERS = frozenset(("torch.int64", "torch.int32", "torch.int16", "torch.int8", "torch.uint8", "torch.bool"))
+_COUNTS = ("size", "numel", "nelement", "dim", "ndimension")
+_SPIES = frozenset(("builtins.locals", "builtins.vars", "builtins.eval", "builtins.exec"))
+_MAX_DEPTH = 6
+_SWALLOWING = frozenset(("contextlib.suppress", "pytest.raises"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +26,11 @@ class Accumulation:
 
     name: str
     is_list: bool
-    is_integer: bool
+    cast: str = ""
+    """The method that gives the tensor a dtype in which a sum is that of the Python numbers: ``double``, ``long``."""
+
+    total: str = ""
+    """The built-in type of the total when the loop is over, "" where it depends on whether the loop ran."""
 
 
 class Accumulations:
@@ -30,94 +40,209 @@ class Accumulations:
         self._evaluator = evaluator
         self._tree = evaluator.tree
 
-    def find(self, read: cst.Call, tensor: Value, loop: cst.For) -> Accumulation | None:
+    def find(self, read: ScalarRead, loop: cst.For) -> Accumulation | None:
         """Return the accumulation that a read in the body of a loop feeds, None if anything about it is unclear."""
-        if loop.orelse is not None or loop.asynchronous is not None:
+        if loop.orelse is not None or loop.asynchronous is not None or self._is_compiled(loop):
             return None
-        integer = is_integer(tensor)
-        parent = self._tree.parent(read)
-        if isinstance(parent, cst.Arg):
-            return self._list(read, parent, loop)
-        if integer is None:
+        if read.tensor is None or (read.function and not self._is_builtin(read.function, loop)):
             return None
-        statement = self._sum(read, integer)
+        parent = self._tree.parent(read.call)
+        found = self._list(read, parent, loop) if isinstance(parent, cst.Arg) else self._total(read, loop)
+        return found if found is None or self._is_builtin(found.total, loop) else None
+
+    def _is_builtin(self, name: str, node: cst.CSTNode) -> bool:
+        """Whether no scope around a node gives the name of a built-in another meaning."""
+        return self._evaluator.scopes.deciding(name, self._evaluator.scopes.scope(node)) is None
+
+    def _is_compiled(self, loop: cst.For) -> bool:
+        """Whether TorchScript compiles the loop, where a variable has one type."""
+        function = self._evaluator.definitions.enclosing_function(loop)
+        names = (
+            [self._evaluator.names.qualified(d.decorator) for d in function.decorators] if function is not None else []
+        )
+        return any(name is not None and name.startswith("torch.jit.") for name in names)
+
+    # Totals
+
+    def _total(self, read: ScalarRead, loop: cst.For) -> Accumulation | None:
+        gives = number_type(read)
+        statement = self._sum(read.call, gives)
         if statement is None or not isinstance(statement.target, cst.Name):
             return None
-        if not self._only_fed_by(statement.target, statement.target, loop):
+        feed = statement.target
+        if not self._only_fed_by(feed, loop):
             return None
-        starts = [b for b in self._bindings(statement.target) if b.kind is not BindingKind.AUGMENTED]
-        if not starts or not all(_is_number(b) for b in starts):
+        starts = self._starts(feed)
+        if gives == "int" and starts == {"int"}:
+            return Accumulation(feed.value, False, "" if read.value.dtype == "torch.int64" else "long", "int")
+        if not starts or (gives == "int" and starts != {"float"}):
             return None
-        return Accumulation(statement.target.value, is_list=False, is_integer=integer)
+        return Accumulation(feed.value, False, "double", "float" if starts == {"float"} else "")
 
-    def _sum(self, read: cst.Call, integer: bool) -> cst.AugAssign | None:
+    def _sum(self, read: cst.Call, gives: str | None) -> cst.AugAssign | None:
         """The ``total += read`` around a read; a float may be scaled by numbers on the way."""
         node: cst.CSTNode = read
         parent = self._tree.parent(node)
-        while isinstance(parent, cst.BinaryOperation) and not integer:
+        while isinstance(parent, cst.BinaryOperation) and gives == "float":
             other = parent.right if parent.left is node else parent.left
             scales = isinstance(parent.operator, cst.Multiply) or (
                 isinstance(parent.operator, cst.Divide) and parent.left is node
             )
-            if not scales or self._evaluator.value(other).kind is not Kind.NUMBER:
+            if not scales or not self._is_python_number(other):
                 return None
             node, parent = parent, self._tree.parent(parent)
-        if isinstance(parent, cst.AugAssign) and isinstance(parent.operator, cst.AddAssign):
-            return parent
-        return None
+        is_sum = gives is not None and isinstance(parent, cst.AugAssign) and isinstance(parent.operator, cst.AddAssign)
+        return parent if is_sum and isinstance(parent, cst.AugAssign) else None
 
-    def _list(self, read: cst.Call, argument: cst.Arg, loop: cst.For) -> Accumulation | None:
+    def _is_python_number(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether an expression is certainly an int or a float, and no scalar of NumPy."""
+        if self._evaluator.value(expression).kind is not Kind.NUMBER or depth > _MAX_DEPTH:
+            return False
+        if isinstance(expression, cst.BinaryOperation):
+            return all(self._is_python_number(side, depth + 1) for side in (expression.left, expression.right))
+        if isinstance(expression, cst.Name):
+            bindings = self._evaluator.flow.definitions(expression)
+            return all(self._binds_python_number(b, depth + 1) for b in bindings)
+        if isinstance(expression, cst.Subscript):
+            return isinstance(expression.value, cst.Attribute) and expression.value.attr.value == "shape"
+        if method_call(expression, *_COUNTS) is not None:
+            return True
+        if isinstance(expression, cst.Call):
+            return self._evaluator.names.qualified(expression.func) == "builtins.len"
+        return literal(expression) is not None
+
+    def _binds_python_number(self, binding: Binding, depth: int) -> bool:
+        if binding.kind is BindingKind.PARAMETER:
+            return True
+        if binding.kind is not BindingKind.ASSIGNMENT or binding.value is None:
+            return False
+        if binding.path:
+            shape = isinstance(binding.value, cst.Attribute) and binding.value.attr.value == "shape"
+            return shape or method_call(binding.value, "size") is not None
+        return self._is_python_number(binding.value, depth)
+
+    def _starts(self, feed: cst.Name) -> set[str]:
+        """The types of the numbers that the total can be before the loop; empty if it may be anything else."""
+        types = set()
+        for binding in self._evaluator.flow.definitions(feed):
+            if binding.kind is BindingKind.AUGMENTED:
+                if binding.node is not feed and not self._adds_number(binding):
+                    return set()
+                continue
+            start = _start(binding)
+            if start is None:
+                return set()
+            types.add(start)
+        return types
+
+    def _adds_number(self, binding: Binding) -> bool:
+        return binding.value is not None and self._evaluator.value(binding.value).kind is Kind.NUMBER
+
+    # Lists
+
+    def _list(self, read: ScalarRead, argument: cst.Arg, loop: cst.For) -> Accumulation | None:
         call = self._tree.parent(argument)
         append = method_call(call, "append")
-        if (
-            append is None
-            or not isinstance(append.value, cst.Name)
-            or not isinstance(call, cst.Call)
-            or len(call.args) != 1
-        ):
+        if append is None or not isinstance(append.value, cst.Name) or not isinstance(call, cst.Call):
             return None
-        bindings = self._bindings(append.value)
-        if len(bindings) != 1 or not isinstance(bindings[0].value, cst.List) or bindings[0].value.elements:
+        if len(call.args) != 1 or not isinstance(self._tree.parent(call), cst.Expr):
             return None
-        if not isinstance(self._tree.parent(call), cst.Expr) or not self._only_fed_by(append.value, append.value, loop):
+        feed = append.value
+        made = self._made_empty(feed)
+        if made is None or not self._only_fed_by(feed, loop) or self._is_used_between(made, loop):
             return None
-        start = self._evaluator.flow.blocks(bindings[0].node)
-        around = self._evaluator.flow.blocks(loop)
+        start, around = self._evaluator.flow.blocks(made), self._evaluator.flow.blocks(loop)
         if not start or not around or start[0][0] is not around[0][0]:
             return None
-        return Accumulation(append.value.value, is_list=True, is_integer=False)
+        return Accumulation(feed.value, True, total=read.function)
 
-    def _bindings(self, name: cst.Name) -> list[Binding]:
-        return self._evaluator.scopes.bindings(name)
+    def _made_empty(self, variable: cst.Name) -> cst.Name | None:
+        """The target of the only assignment to a variable, if that is a new empty list which no other name has."""
+        bindings = self._evaluator.scopes.bindings(variable)
+        if len(bindings) != 1 or not isinstance(bindings[0].value, cst.List) or bindings[0].value.elements:
+            return None
+        target, statement = bindings[0].node, self._evaluator.flow.statement(bindings[0].node)
+        if not isinstance(target, cst.Name) or not isinstance(statement, (cst.Assign, cst.AnnAssign)):
+            return None
+        return target if not isinstance(statement, cst.Assign) or len(statement.targets) == 1 else None
 
-    def _only_fed_by(self, name: cst.Name, feed: cst.Name, loop: cst.For) -> bool:
-        """Whether ``feed`` is the only use of a variable in a loop, and no other function sees it."""
+    def _is_used_between(self, made: cst.Name, loop: cst.For) -> bool:
+        """Whether anybody can have got hold of a new list before the loop fills it."""
+        start, end = self._tree.order(made), self._tree.order(loop)
+        return end < start or any(start < self._tree.order(use) < end for use in self._uses(made))
+
+    # Who sees the variable
+
+    def _uses(self, name: cst.Name) -> list[cst.Name]:
         scopes = self._evaluator.scopes
         deciding = scopes.deciding(name.value, scopes.scope(name))
-        function = self._evaluator.definitions.enclosing_function(name)
-        for use in self._tree.nodes(cst.Name):
-            if use.value != name.value or scopes.deciding(use.value, scopes.scope(use)) is not deciding:
-                continue
-            if self._evaluator.definitions.enclosing_function(use) is not function:
-                return False
-            if use is not feed and any(ancestor is loop for ancestor in self._tree.ancestors(use)):
-                return False
-        return deciding is not None and name.value not in scopes.scope(name).delegated
+        same = (use for use in self._tree.nodes(cst.Name) if use.value == name.value)
+        return [use for use in same if scopes.deciding(use.value, scopes.scope(use)) is deciding]
+
+    def _only_fed_by(self, feed: cst.Name, loop: cst.For) -> bool:
+        """Whether ``feed`` is the only use of a variable in a loop, and nobody sees it if the loop is left by an error."""
+        frame = self._frame(loop)
+        if not self._within(feed, loop) or feed.value in self._evaluator.scopes.scope(feed).delegated:
+            return False
+        uses = self._uses(feed)
+        if any(self._frame(use) is not frame or (use is not feed and self._within(use, loop)) for use in uses):
+            return False
+        if any(self._outlives(block, uses, loop) for block in self._tree.ancestors(loop)):
+            return False
+        calls = (c for c in self._tree.nodes(cst.Call) if self._evaluator.names.qualified(c.func) in _SPIES)
+        return not any(self._frame(call) is frame for call in calls)
+
+    def _outlives(self, block: cst.CSTNode, uses: list[cst.Name], loop: cst.For) -> bool:
+        """Whether a ``try`` or ``with`` catches an error in a loop inside it, and a use comes to see the total so far."""
+        if isinstance(block, (cst.Try, cst.TryStar)) and self._within(loop, block.body):
+            ends = [*block.handlers, *([block.finalbody] if block.finalbody is not None else [])]
+            if any(self._within(use, end) for use in uses for end in ends):
+                return True
+            caught = any(not isinstance(last_statement(h.body), (cst.Raise, cst.Return)) for h in block.handlers)
+        elif isinstance(block, cst.With):
+            calls = [item.item for item in block.items if isinstance(item.item, cst.Call)]
+            caught = any(self._evaluator.names.qualified(call.func) in _SWALLOWING for call in calls)
+        else:
+            return False
+        return caught and any(not self._within(use, block.body) and not self._is_stored(use) for use in uses)
+
+    def _is_stored(self, use: cst.Name) -> bool:
+        return any(b.node is use and b.kind is BindingKind.ASSIGNMENT for b in self._evaluator.scopes.bindings(use))
+
+    def _frame(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return next((a for a in self._tree.ancestors(node) if isinstance(a, FUNCTIONS)), None)
+
+    def _within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
+        return node is ancestor or any(a is ancestor for a in self._tree.ancestors(node))
+
+
+def number_type(read: ScalarRead) -> str | None:
+    """Return the type of the number that a read gives, None where it is not certain or not that of the tensor."""
+    if read.function == "float":
+        return "float"
+    integer = is_integer(read.value)
+    if integer is None or read.function == "bool":
+        return None
+    if read.function == "int":
+        return "int" if integer else None  # of a float it cuts off the fraction
+    return "int" if integer else "float"
 
 
 def is_integer(tensor: Value) -> bool | None:
-    """Return whether reading a tensor gives an int (True) or a float (False); None where neither is certain."""
+    """Return whether a tensor holds integers (True) or floats (False); None where neither is certain."""
     if tensor.dtype is not None:
-        return tensor.dtype in INTEGER_DTYPES
+        return None if tensor.dtype.startswith("torch.complex") else tensor.dtype in _INTEGERS
     return False if tensor.origin is Origin.LOSS else None
 
 
-def _is_number(binding: Binding) -> bool:
-    if binding.kind is not BindingKind.ASSIGNMENT or binding.value is None:
-        return False
-    if binding.path and isinstance(binding.value, (cst.Tuple, cst.List)):
-        index = binding.path[0]
-        if len(binding.path) > 1 or index < 0 or index >= len(binding.value.elements):
-            return False
-        return isinstance(literal(binding.value.elements[index].value), (int, float))
-    return not binding.path and isinstance(literal(binding.value), (int, float))
+def _start(binding: Binding) -> str | None:
+    """The type of the number that an assignment writes out, None if it is anything else."""
+    if binding.kind is not BindingKind.ASSIGNMENT:
+        return None
+    value = binding.value
+    for index in binding.path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
+            return None
+        value = value.elements[index].value
+    start = literal(value)
+    return None if isinstance(start, (bool, str)) or start is None else type(start).__name__

@@ -9,12 +9,13 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
-from torchlint.semantics.values import Kind, Value, tensor
-from torchlint.syntax.calls import method_call
+from torchlint.semantics.values import Device, Kind, Value, tensor
+from torchlint.syntax.calls import identifier, method_call
 
 _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
 _COPIES = ("cpu", "numpy", "tolist")
+_PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _MAX_DEPTH = 4
 
 
@@ -23,10 +24,12 @@ class ScalarRead:
     """A call that turns a tensor of one element into a Python number."""
 
     call: cst.Call
-    tensor: cst.BaseExpression
-    """The tensor that is read, without the ``.detach().cpu()`` that may stand before the read."""
+    tensor: cst.BaseExpression | None
+    """The tensor that is read, without the ``.detach().cpu()`` that may stand before the read; None if it is not visible."""
 
     value: Value
+    function: str = ""
+    """The function that reads it: ``float``, ``int``, ``bool``, or one inside which that happens; "" for the method ``item``."""
 
 
 class HostReads:
@@ -36,10 +39,10 @@ class HostReads:
         self._evaluator = evaluator
 
     def scalar(self, call: cst.Call) -> ScalarRead | None:
-        """Return the read that a call is: ``x.item()``, ``float(x)``, ``int(x)`` or ``bool(x)`` of a tensor."""
+        """Return the read that a call is: ``x.item()``, ``float(x)``, ``int(x)``, ``bool(x)``, or a function that does it."""
         read = self._read_expression(call)
         if read is None:
-            return None
+            return self._hidden(call)
         source = read
         while True:
             inner = method_call(source, *_PASSED_THROUGH)
@@ -50,11 +53,41 @@ class HostReads:
             else:
                 break
         value = self._evaluator.value(source)
+        function = "" if method_call(call, "item") is not None else self._qualified(call).rpartition(".")[2]
         if not value.is_tensor and value.kind is not Kind.BATCH:
-            if value.known or isinstance(call.func, cst.Name) or not self.derives_from_tensor(source):
+            if value.known or function or not self.derives_from_tensor(source):
                 return None
             value = tensor(Evidence.NAMED)
-        return ScalarRead(call, source, value)
+        return ScalarRead(call, source, value, function)
+
+    def _hidden(self, call: cst.Call) -> ScalarRead | None:
+        """The read inside ``scaler.get_scale()``, ``math.sqrt(x)``, ``writer.add_scalar(tag, x)``, ``scheduler.step(x)``."""
+        method = method_call(call, "get_scale", "state_dict", "add_scalar", "step")
+        if method is None:
+            name = self._qualified(call)
+            return self._given(call, 0) if name.startswith("math.") else None
+        if method.attr.value == "add_scalar":
+            return self._given(call, 1, "scalar_value")
+        owner = self._evaluator.value(method.value)
+        if method.attr.value == "step":
+            return self._given(call, 0, "metrics") if owner.name == _PLATEAU else None
+        if owner.kind is not Kind.SCALER or call.args:
+            return None
+        return ScalarRead(call, None, tensor(owner.evidence, Device.ACCELERATOR), method.attr.value)
+
+    def _given(self, call: cst.Call, position: int, keyword: str = "") -> ScalarRead | None:
+        """The read of the argument at a position, if that is certainly a tensor."""
+        for index, argument in enumerate(call.args):
+            if argument.star:
+                return None
+            if argument.keyword.value == keyword if argument.keyword is not None else index == position:
+                value = self._evaluator.value(argument.value)
+                certain = value.is_tensor and value.evidence >= Evidence.INFERRED
+                return ScalarRead(call, None, value, identifier(call.func)) if certain else None
+        return None
+
+    def _qualified(self, call: cst.Call) -> str:
+        return self._evaluator.names.qualified(call.func) or ""
 
     def _read_expression(self, call: cst.Call) -> cst.BaseExpression | None:
         method = method_call(call, "item")
@@ -62,12 +95,7 @@ class HostReads:
             return method.value if not call.args else None
         if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
             return None
-        if (
-            not isinstance(call.func, (cst.Name, cst.Attribute))
-            or self._evaluator.names.qualified(call.func) not in _CONVERSIONS
-        ):
-            return None
-        return call.args[0].value
+        return call.args[0].value if self._qualified(call) in _CONVERSIONS else None
 
     def copied(self, call: cst.Call) -> cst.BaseExpression | None:
         """Return the tensor that ``x.cpu()``, ``x.numpy()``, ``x.tolist()`` or ``print(x)`` brings to the host.

@@ -114,44 +114,56 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 def _message(read: ScalarRead, heat: Heat, model: Model) -> str:
     what = model.code(read.call)
     shown = what if len(what) <= 60 and "\n" not in what else f"{model.code(read.call.func)[-20:].strip()}(...)"
+    waits = f"`{shown}` reads a tensor's value on every pass of this {heat.role.value}: the host waits for the GPU each time."
+    if read.function in ("get_scale", "state_dict"):
+        return f"{waits} Ask for the scale every few steps only."
     others = model.scalar_reads(heat.root)
     together = (
-        f" Read the {others} values of a step together: `torch.stack([...]).tolist()` waits once." if others > 2 else ""
+        f" Read the {others} values of a step together: `torch.stack([...]).tolist()` waits once." if others > 1 else ""
     )
     return (
-        f"`{shown}` reads a tensor's value on every pass of this {heat.role.value}: the host waits for the GPU each time. "
-        f"Keep the value a tensor (`.detach()`) and read it once after the loop, or every few steps.{together}"
+        f"{waits} Keep the value a tensor (`.detach()`) and read it once after the loop, or every few steps.{together}"
     )
 
 
 def _fix(read: ScalarRead, heat: Heat, model: Model) -> Fix | None:
-    if not isinstance(heat.root, cst.For):
+    if not isinstance(heat.root, cst.For) or model.device_context(read.call):
         return None
     found = model.accumulation(read.call, heat.root)
-    if found is None:
+    if found is None or read.tensor is None:
         return None
+    conversion = _conversion(found, model.spelling("torch.is_tensor", heat.root))
+    if conversion is None:
+        return None
+    kept = _primary(read.tensor, model) + ".detach()" + (f".{found.cast}()" if found.cast else "")
     return Fix(
         f"Accumulate `{found.name}` as a tensor and convert it once after the loop",
-        (Replace(read.call, _kept(read, found, model)), InsertAfter(heat.root, (_conversion(found),))),
+        (
+            Replace(read.call, f"{kept}.reshape(()).clone()" if found.is_list else kept),
+            InsertAfter(heat.root, (conversion,)),
+        ),
         Safety.UNSAFE,
-        f"`{found.name}` is a tensor while the loop runs (float64 where it was a float, which MPS does not have)",
+        f"`{found.name}` holds {'tensors' if found.is_list else 'a tensor'} while the loop runs"
+        + (
+            " (float64, which MPS does not have; CUDA can round a division differently)"
+            if found.cast == "double"
+            else ""
+        ),
         min(read.value.evidence, Evidence.INFERRED),
     )
 
 
-def _kept(read: ScalarRead, found: Accumulation, model: Model) -> str:
-    tensor = model.code(read.tensor)
-    if (
-        isinstance(read.tensor, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.IfExp))
-        and not read.tensor.lpar
-    ):
-        tensor = f"({tensor})"
-    if found.is_list:
-        return f"{tensor}.detach().reshape(()).clone()"
-    return f"{tensor}.detach()" if found.is_integer else f"{tensor}.detach().double()"
+def _primary(tensor: cst.BaseExpression, model: Model) -> str:
+    """The code of an expression to which a method call can be appended."""
+    text = model.code(tensor)
+    binds = isinstance(tensor, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and "\n" not in text
+    return text if binds or tensor.lpar else f"({text})"
 
 
-def _conversion(found: Accumulation) -> str:
+def _conversion(found: Accumulation, is_tensor: str | None) -> str | None:
+    name = found.name
     if found.is_list:
-        return f"{found.name} = [value.item() for value in {found.name}]"
-    return f"{found.name} = {'int' if found.is_integer else 'float'}({found.name})"
+        return f"{name}[:] = [{f'{found.total}(value)' if found.total else 'value.item()'} for value in {name}]"
+    if found.total:
+        return f"{name} = {found.total}({name})"
+    return f"{name} = {name}.item() if {is_tensor}({name}) else {name}" if is_tensor is not None else None

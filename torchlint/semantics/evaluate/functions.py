@@ -184,6 +184,14 @@ def _factory(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     return tensor(device=device, graph=graph, origin=Origin.FACTORY, dtype=_dtype(given, evaluator))
 
 
+def result_dtype(call: cst.Call, operation: str, operand: str | None, evaluator: Evaluator) -> str | None:
+    """Return the dtype of the result of a torch function or tensor method, None where it is not certain."""
+    given = bind(call.args)
+    if given.open_keywords or given.get("dtype") is not None:
+        return _dtype(given, evaluator)
+    return api.result_dtype(operation, operand)
+
+
 def _dtype(given: Arguments, evaluator: Evaluator) -> str | None:
     expression = given.get("dtype")
     return evaluator.value(expression).name if expression is not None else None
@@ -198,7 +206,7 @@ def _tensor_function(call: cst.Call, name: str, last: str, arguments: list[Value
         found = tensor(min((v.evidence for v in arguments if v.known), default=Evidence.INFERRED))
     if evaluator.gradients.disabled(call) or last in api.DETACHED_RESULTS or name == "torch.nn.utils.clip_grad_norm_":
         found = replace(found, graph=Graph.DETACHED)
-    found = replace(found, dtype=api.result_dtype(last, arguments[0].dtype if arguments else None))
+    found = replace(found, dtype=result_dtype(call, last, arguments[0].dtype if arguments else None, evaluator))
     if name in api.LOSS_FUNCTIONS:
         graph = Graph.DETACHED if found.graph is Graph.DETACHED else Graph.ATTACHED
         return replace(found, origin=Origin.LOSS, graph=graph)

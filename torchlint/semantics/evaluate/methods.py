@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate.functions import named_device
+from torchlint.semantics.evaluate.functions import named_device, result_dtype
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
@@ -131,7 +131,7 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
     found = replace(found, origin=owner.origin) if owner.origin is Origin.LOSS else found
     if evaluator.gradients.disabled(call):
         found = replace(found, graph=Graph.DETACHED)
-    found = replace(found, dtype=api.result_dtype(name, owner.dtype))
+    found = replace(found, dtype=result_dtype(call, name, owner.dtype, evaluator))
     if name in api.DETACHED_RESULTS:
         return replace(found, graph=Graph.DETACHED, origin=Origin.UNKNOWN)
     if name in api.LIST_METHODS:
