@@ -1,0 +1,146 @@
+"""Abstract values: what reaches a name, on which device, with which graph."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.semantics.support import marked, model_of
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import Device, Graph, Kind, Origin
+
+KINDS = {
+    "factory": ("mark(torch.zeros(3))", Kind.TENSOR),
+    "arithmetic": ("mark(torch.zeros(3) * 2 + 1)", Kind.TENSOR),
+    "comparison": ("mark(torch.zeros(3) > 1)", Kind.TENSOR),
+    "identity test": ("mark(torch.zeros(3) is None)", Kind.NUMBER),
+    "shape": ("mark(torch.zeros(3).shape[0])", Kind.NUMBER),
+    "size": ("mark(torch.zeros(3).size(0))", Kind.NUMBER),
+    "item": ("mark(torch.zeros(1).item())", Kind.NUMBER),
+    "array": ("mark(np.zeros(3))", Kind.NDARRAY),
+    "numpy of a tensor": ("mark(torch.zeros(3).numpy())", Kind.NDARRAY),
+    "module": ("mark(torch.nn.Linear(1, 1))", Kind.MODULE),
+    "output": ("mark(torch.nn.Linear(1, 1)(x))", Kind.TENSOR),
+    "optimizer": ("mark(torch.optim.SGD(p))", Kind.OPTIMIZER),
+    "dtype": ("mark(torch.float32)", Kind.DTYPE),
+    "string": ("mark('a' + 'b')", Kind.STRING),
+    "tuple item": ("a = (torch.zeros(1), 2)\nmark(a[1])", Kind.NUMBER),
+    "unpacked": ("a, b = torch.zeros(1), 2\nmark(b)", Kind.NUMBER),
+    "max with a dimension": ("v, i = torch.zeros(2, 2).max(1)\nmark(i)", Kind.TENSOR),
+    "range": ("for i in range(3): mark(i)", Kind.NUMBER),
+    "enumerate": ("for i, x in enumerate(torch.zeros(3)): mark(i)", Kind.NUMBER),
+    "unknown call": ("mark(f())", Kind.UNKNOWN),
+    "name of a name": ("a = torch.zeros(1)\nb = a\nmark(b)", Kind.TENSOR),
+    "list filled later": ("a = []\na.append(torch.zeros(1))\nmark(a[0])", Kind.TENSOR),
+    "either branch": ("if c:\n    a = torch.zeros(1)\nelse:\n    a = torch.ones(1)\nmark(a)", Kind.TENSOR),
+    "differing branches": ("if c:\n    a = torch.zeros(1)\nelse:\n    a = 1\nmark(a)", Kind.UNKNOWN),
+    "rebound": ("a = torch.zeros(1)\na = 1\nmark(a)", Kind.NUMBER),
+    "rebound in the loop": ("a = torch.zeros(1)\nfor i in y:\n    mark(a)\n    a = a.view(-1)", Kind.TENSOR),
+    "rebound in the loop by another kind": ("a = torch.zeros(1)\nfor i in y:\n    mark(a)\n    a = 1", Kind.UNKNOWN),
+    "None first": ("a = None\nif c:\n    a = torch.zeros(1)\nmark(a)", Kind.TENSOR),
+    "returned": ("def f():\n    return torch.zeros(1)\nmark(f())", Kind.TENSOR),
+    "recursion": ("def f(n):\n    return f(n - 1)\nmark(f(3))", Kind.UNKNOWN),
+    "passed": ("def f(a):\n    mark(a)\nf(torch.zeros(1))", Kind.TENSOR),
+    "annotated": ("def f(a: torch.Tensor):\n    mark(a)", Kind.TENSOR),
+    "optional annotation": ("def f(a: torch.Tensor | None = None):\n    mark(a)", Kind.TENSOR),
+    "attribute": (
+        "class A:\n    def __init__(self):\n        self.x = torch.zeros(1)\n    def f(self):\n        mark(self.x)",
+        Kind.TENSOR,
+    ),
+    "attribute of an instance": (
+        "class A:\n    def __init__(self):\n        self.x = torch.zeros(1)\na = A()\nmark(a.x)",
+        Kind.TENSOR,
+    ),
+    "inherited attribute": (
+        "class A:\n    def __init__(self):\n        self.x = torch.zeros(1)\nclass B(A): ...\nmark(B().x)",
+        Kind.TENSOR,
+    ),
+    "batch": ("for x, y in torch.utils.data.DataLoader(d): mark(x)", Kind.TENSOR),
+    "batch through progress bar": (
+        "from tqdm import tqdm\nfor i, (x, y) in enumerate(tqdm(torch.utils.data.DataLoader(d))): mark(y)",
+        Kind.TENSOR,
+    ),
+    "next of an iterator": ("it = iter(torch.utils.data.DataLoader(d))\nx, y = next(it)\nmark(x)", Kind.TENSOR),
+}
+DEVICES = {
+    "factory": ("mark(torch.zeros(3))", Device.CPU),
+    "moved": ("mark(torch.zeros(3).cuda())", Device.ACCELERATOR),
+    "moved by string": ("mark(torch.zeros(3).to('cuda:1'))", Device.ACCELERATOR),
+    "moved to a device": ("d = torch.device('cuda')\nmark(torch.zeros(3).to(d))", Device.ACCELERATOR),
+    "chosen at run time": (
+        "d = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\nmark(torch.zeros(3).to(d))",
+        Device.EITHER,
+    ),
+    "given": ("mark(torch.zeros(3, device='cuda'))", Device.ACCELERATOR),
+    "back again": ("mark(torch.zeros(3).cuda().cpu())", Device.CPU),
+    "cast only": ("mark(torch.zeros(3).to(torch.float16))", Device.CPU),
+    "like another": ("a = torch.zeros(3).cuda()\nmark(torch.ones(3).type_as(a))", Device.ACCELERATOR),
+    "arithmetic": ("a = torch.zeros(3).cuda()\nmark(a * 2)", Device.ACCELERATOR),
+    "batch": ("for x, y in torch.utils.data.DataLoader(d): mark(x)", Device.CPU),
+    "prepared": (
+        "from accelerate import Accelerator\naccelerator = Accelerator()\n"
+        "loader = accelerator.prepare(torch.utils.data.DataLoader(d))\nfor x in loader: mark(x)",
+        Device.ACCELERATOR,
+    ),
+}
+GRAPHS = {
+    "output": ("mark(torch.nn.Linear(1, 1)(x))", Graph.ATTACHED),
+    "detached": ("mark(torch.nn.Linear(1, 1)(x).detach())", Graph.DETACHED),
+    "data": ("mark(torch.nn.Linear(1, 1)(x).data)", Graph.DETACHED),
+    "without gradients": ("with torch.no_grad():\n    mark(torch.nn.Linear(1, 1)(x))", Graph.DETACHED),
+    "gradients on again": (
+        "with torch.no_grad():\n    with torch.enable_grad():\n        mark(torch.nn.Linear(1, 1)(x))",
+        Graph.ATTACHED,
+    ),
+    "decorated": ("@torch.no_grad()\ndef f():\n    mark(torch.nn.Linear(1, 1)(x))", Graph.DETACHED),
+    "every caller without gradients": (
+        "def f():\n    mark(torch.nn.Linear(1, 1)(x))\nwith torch.inference_mode():\n    f()",
+        Graph.DETACHED,
+    ),
+    "some caller with gradients": (
+        "def f():\n    mark(torch.nn.Linear(1, 1)(x))\nwith torch.no_grad():\n    f()\nf()",
+        Graph.ATTACHED,
+    ),
+    "switched off for the file": ("torch.set_grad_enabled(False)\nmark(torch.nn.Linear(1, 1)(x))", Graph.DETACHED),
+    "indices": ("mark(torch.nn.Linear(1, 1)(x).argmax(1))", Graph.DETACHED),
+}
+HEADER = "import torch\nimport numpy as np\n"
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_kind(case: str) -> None:
+    program, expected = KINDS[case]
+    model = model_of(HEADER + program)
+    assert [model.value(e).kind for e in marked(model)] == [expected]
+
+
+@pytest.mark.parametrize("case", DEVICES)
+def test_device(case: str) -> None:
+    program, expected = DEVICES[case]
+    model = model_of(HEADER + program)
+    assert [model.value(e).device for e in marked(model)] == [expected]
+
+
+@pytest.mark.parametrize("case", GRAPHS)
+def test_graph(case: str) -> None:
+    program, expected = GRAPHS[case]
+    model = model_of(HEADER + program)
+    assert [model.value(e).graph for e in marked(model)] == [expected]
+
+
+def test_evidence_is_that_of_the_weakest_premise() -> None:
+    model = model_of(
+        HEADER + "def f(loss):\n    mark(loss)\nx = torch.zeros(1)\nmark(x)\ndef g(x: torch.Tensor):\n    mark(x)"
+    )
+    assert [model.value(e).evidence for e in marked(model)] == [Evidence.NAMED, Evidence.PROVEN, Evidence.INFERRED]
+
+
+def test_a_loss_is_known_by_its_backward_pass() -> None:
+    model = model_of("def f(x):\n    value = compute(x)\n    value.backward()\n    mark(value)")
+    value = model.value(marked(model)[0])
+    assert (value.kind, value.origin, value.evidence) == (Kind.TENSOR, Origin.LOSS, Evidence.INFERRED)
+
+
+def test_the_budget_makes_deep_programs_unknown_and_not_slow() -> None:
+    lines = ["import torch", "a0 = torch.zeros(1)", *(f"a{i + 1} = a{i} + a{i}" for i in range(300)), "mark(a300)"]
+    model = model_of("\n".join(lines))
+    assert model.value(marked(model)[0]).kind in (Kind.UNKNOWN, Kind.TENSOR)
