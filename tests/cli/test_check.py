@@ -164,3 +164,10 @@ def test_suppressions_are_counted(project: Path, invoke: Invoke) -> None:
     outcome = invoke("check")
     assert outcome.code == 0
     assert "Suppressed by comments: 1 finding." in outcome.out
+
+
+def test_the_settings_can_choose_the_format(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    (project / "torchlint.toml").write_text('output-format = "json"\n')
+    assert json.loads(invoke("check").out)[0]["code"] == "TL601"
+    assert invoke("check", "--output-format", "concise").out.startswith("a.py:3:1: TL601")

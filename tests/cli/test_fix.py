@@ -159,3 +159,10 @@ def test_standard_input(project: Path, invoke: Invoke, monkeypatch: pytest.Monke
     assert invoke("fix", "--apply", "-").out == FIXED
     given(SAFE)
     assert invoke("fix", "-").out.startswith("--- -\n")
+
+
+def test_the_settings_can_ask_for_unsafe_fixes(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(UNSAFE)
+    (project / "torchlint.toml").write_text('unsafe-fixes = true\nselect = ["TL101"]\n')
+    assert invoke("fix", "--apply").code == 0
+    assert "num_workers=4" in (project / "a.py").read_text()

@@ -13,7 +13,7 @@ from torchlint.report.formats import FORMATS
 
 @click.command("check", short_help="Report code that wastes time.")
 @selecting_options
-@click.option("--output-format", type=click.Choice(FORMATS), default="full", metavar="FORMAT", help=", ".join(FORMATS))
+@click.option("--output-format", type=click.Choice(FORMATS), metavar="FORMAT", help=", ".join(FORMATS))
 @click.option("--output-file", "-o", type=click.Path(dir_okay=False), help="Write the report to a file.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")

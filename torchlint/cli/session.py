@@ -21,7 +21,7 @@ from torchlint.engine.plan import PlanError, Planned, Task, Worker, failed, make
 from torchlint.engine.result import FileResult, Problem
 from torchlint.report import summary
 from torchlint.report.data import Report, RuleInfo
-from torchlint.report.formats import MACHINE_FORMATS, machine_format, text_format
+from torchlint.report.formats import DEFAULT_FORMAT, FORMATS, MACHINE_FORMATS, machine_format, text_format
 from torchlint.source import Source
 from torchlint.version import __version__
 
@@ -44,7 +44,7 @@ class Session:
         color: str = "auto",
         quiet: bool = False,
         verbose: bool = False,
-        output_format: str = "full",
+        output_format: str | None = None,
         output_file: str | None = None,
         statistics: bool = False,
         show_files: bool = False,
@@ -55,7 +55,6 @@ class Session:
         self.output = Output(colour=color, quiet=quiet, verbose=verbose)
         self.jobs = jobs
         self.no_cache = no_cache
-        self.output_format = output_format
         self.output_file = output_file
         self.statistics = statistics
         self.profile_rules = profile_rules
@@ -64,6 +63,9 @@ class Session:
         self._stdin_filename = stdin_filename
         self._stdin: Source | None = None
         self.planned = self._plan()
+        self.output_format = output_format or self.planned.output_format or DEFAULT_FORMAT
+        if self.output_format not in FORMATS:
+            raise click.UsageError(f"the settings ask for output format {self.output_format!r}, which there is not")
         self._failed = bool(self.planned.problems)
         for problem in self.planned.problems:
             self.output.error(str(problem))

@@ -11,7 +11,7 @@ from torchlint import suppress
 from torchlint.diagnostic import Diagnostic, Position, Range, Severity
 from torchlint.engine import screen
 from torchlint.engine.result import Excerpts, FileResult, Problem, Status, internal_problem
-from torchlint.engine.selection import BUILT_IN, holds_for, is_built_in_enabled
+from torchlint.engine.selection import holds_for, is_built_in_enabled
 from torchlint.engine.unused import UNUSED, unused_suppressions
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def syntax_error(source: Source, failure: SyntaxFailure) -> Diagnostic:
     offset = source.offset(start)
     return Diagnostic(
         SYNTAX_ERROR,
-        BUILT_IN[SYNTAX_ERROR],
+        suppress.BUILT_IN[SYNTAX_ERROR],
         Severity.ERROR,
         f"{failure.message}; nothing else was looked for in this file.",
         source.path,

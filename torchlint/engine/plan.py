@@ -12,7 +12,7 @@ from torchlint.engine.file import check_file
 from torchlint.engine.outcome import FixOutcome
 from torchlint.engine.result import FileResult, Problem, Status, internal_problem
 from torchlint.engine.screen import is_generated
-from torchlint.engine.selection import BUILT_IN, SelectionError, check_selector, select
+from torchlint.engine.selection import SelectionError, check_selector, select
 from torchlint.project.discovery import FoundFile, discover
 from torchlint.project.patterns import ignored_selectors
 from torchlint.project.target import find_target
@@ -20,6 +20,7 @@ from torchlint.registry import rules
 from torchlint.semantics.target import UNKNOWN_TARGET, Target
 from torchlint.settings import Settings, SettingsError, SettingsFinder
 from torchlint.source import LARGEST_FILE, Source, SourceError, read_source, source_from_text
+from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
     from torchlint.rule import Rule
@@ -56,6 +57,8 @@ class Planned:
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
     skipped: tuple[FileResult, ...] = ()
+    output_format: str | None = None
+    """What the settings of the current folder want the report to look like."""
 
 
 @lru_cache(maxsize=64)
@@ -99,6 +102,7 @@ class Worker:
         plan = self.plans[task.plan]
         enabled = enabled_rules(plan.codes)
         try:
+            unsafe = unsafe or plan.settings.unsafe_fixes
             fixed = fix_file(source, plan.settings, enabled, plan.target, unsafe=unsafe)
             data = source.encode(fixed.text) if fixed.text != source.text else b""
         except Exception as error:
@@ -186,7 +190,7 @@ class _Planner:
         self._selected: dict[int, frozenset[str]] = {}
 
     def plan(self, paths: Sequence[str]) -> Planned:
-        self._finder.for_folder(".")  # a mistake in the settings here is told even if nothing is found
+        here = self._finder.for_folder(".")  # a mistake in these settings is told even if nothing is found
         discovery = discover(paths, self._finder)
         tasks = []
         for found in discovery.files:
@@ -196,7 +200,7 @@ class _Planner:
         warnings = (
             () if tasks or problems or discovery.excluded else ("there is no Python file in " + ", ".join(paths),)
         )
-        return Planned(tuple(self._plans), tuple(tasks), problems, warnings)
+        return Planned(tuple(self._plans), tuple(tasks), problems, warnings, output_format=here.output_format)
 
     def plan_of(self, found: FoundFile) -> Plan:
         """Return the plan of one file."""

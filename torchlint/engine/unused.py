@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Diagnostic, Range, Severity, TextEdit, TextFix
-from torchlint.engine.selection import BUILT_IN
 from torchlint.safety import Safety
+from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
     from torchlint.source import Source
