@@ -38,8 +38,7 @@ def test_bars_point_to_gain_or_loss(ratio: float, side: str) -> None:
 def test_the_plot_is_valid_svg_with_a_dot_for_each_measured_case() -> None:
     root = ElementTree.fromstring(plot.svg(sample_document()))
     circles = [element for element in root.iter() if element.tag.endswith("circle")]
-    assert len(circles) == 2  # the measured case
-    assert the control
+    assert len(circles) == 2  # the measured case and the control
 
 
 def test_the_page_escapes_what_it_quotes() -> None:

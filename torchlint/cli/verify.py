@@ -83,8 +83,8 @@ class _Setting(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 def command(ctx: click.Context, /, **options: Any) -> int:
     """Run your own program before and after the fixes: torchlint verify src -- python train.py
 
-    The project is copied aside, fixed there, and the command runs in original and fixed copies in alternation. Nothing is
-    written to your files without --apply. Exit code 0: the same result and no slower, 1: different, failing or slower.
+    The project is copied aside and fixed there; the command runs in original and fixed copies in alternation. Nothing
+    is written to your files without --apply. Exit code 0: the same result, no slower; 1: different, failing or slower.
     """
     program = ctx.meta["command"]
     if not program:

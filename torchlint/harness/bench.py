@@ -15,8 +15,8 @@ from torchlint.harness.devices import Environment
 from torchlint.harness.equality import Equality, Outputs, allow_for_noise, compare
 from torchlint.harness.errors import ProgramError
 from torchlint.harness.intervals import Interval, ratio_interval
-from torchlint.harness.measure import Cost, Plan, Timing, measure
-from torchlint.harness.processes import Launcher, Program, missing, survey
+from torchlint.harness.measure import Cost, Place, Plan, Timing, measure
+from torchlint.harness.processes import Launcher, missing, survey
 from torchlint.harness.program import BY_FIXER, FixedProgram
 from torchlint.harness.verdict import Verdict, judge
 
@@ -68,6 +68,10 @@ class Bench:
         launcher, resolved, environment = survey(folder, device, threads)
         return Bench(resolved, environment, launcher, plan, folder)
 
+    def place(self, folder: Path) -> Place:
+        """Return this bench's way to run programs, in a folder."""
+        return Place(self.device, self.launcher, self.plan, folder)
+
     def run(self, case: Case, fixed: FixedProgram | None, tick: Callable[[], None] = lambda: None) -> CaseResult:
         """Return the result of one case; whatever the programs do, it is a verdict."""
         began = time.perf_counter()
@@ -90,7 +94,8 @@ class Bench:
         if reason:
             return _unmeasured(case, fixed.text, fixed.origin, reason, equality)
         try:
-            timing = measure(case.source, fixed.text, self.device, self.launcher, self.plan, scratch, tick)
+            memory = case.quantity is Quantity.MEMORY
+            timing = measure(self.place(scratch), case.source, fixed.text, tick, memory=memory)
         except ProgramError as error:
             return _unmeasured(case, fixed.text, fixed.origin, f"the program failed: {error}", equality)
         return _judged(case, fixed, equality, timing)
@@ -109,7 +114,7 @@ class Bench:
         return allow_for_noise(found, original, again, outputs)
 
     def _outputs(self, case: Case, text: str, folder: Path) -> Outputs:
-        with Program(folder, self.launcher, text, self.device, self.plan.timeout) as program:
+        with self.place(folder.parent).program(folder.name, text) as program:
             return program.outputs(case.compared_steps)
 
 

@@ -83,44 +83,55 @@ class _Variant:
         return Cost(host, device, len(self.host), outliers(self.host), self.counters[0])
 
 
-def measure(
-    original: str, fixed: str, device: str, launcher: Launcher, plan: Plan, folder: Path, tick: Callable[[], None]
-) -> Timing:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where programs run: the device, how their processes start, how long they may take, and a folder for them."""
+
+    device: str
+    launcher: Launcher
+    plan: Plan
+    folder: Path
+
+    def program(self, name: str, text: str) -> Program:
+        """Return a program that has been set up in a process of its own.
+
+        Raises:
+            ProgramError: its ``setup`` failed.
+        """
+        return Program(self.folder / name, self.launcher, text, self.device, self.plan.timeout)
+
+
+def measure(place: Place, original: str, fixed: str, tick: Callable[[], None], *, memory: bool = False) -> Timing:
     """Return the timing of two programs; ``tick`` is called after each round.
+
+    Args:
+        place: where they run.
+        original: the text of the first program.
+        fixed: the text of the other one.
+        tick: called after each round.
+        memory: count in every round what a step needs, and not in the first one only.
 
     Raises:
         ProgramError: a program failed or hung.
     """
     one, two = _Variant(original, [], [], []), _Variant(fixed, [], [], [])
-    deadline = time.perf_counter() + plan.budget
+    rounds = place.plan.rounds
+    deadline = time.perf_counter() + place.plan.budget
     ratios: list[float] = []
-    for number in range(plan.rounds):
-        share = (deadline - time.perf_counter()) / (plan.rounds - number)
-        pairs = _round(one, two, device, launcher, plan, folder, share, swapped=number % 2 == 1)
+    for number in range(rounds):
+        share = (deadline - time.perf_counter()) / (rounds - number)
+        pairs = _round(place, one, two, share, swapped=number % 2 == 1, counted=memory or number == 0)
         ratios.append(round_ratio(one.host[-pairs:], two.host[-pairs:]))
         tick()
     peaks = [(a.peak_bytes, b.peak_bytes) for a, b in zip(one.counters, two.counters, strict=True)]
-    memory = tuple(a / b for a, b in peaks if a and b)
-    return Timing(tuple(ratios), memory if len(memory) == plan.rounds else (), one.cost(), two.cost())
+    found = tuple(a / b for a, b in peaks if a and b)
+    return Timing(tuple(ratios), found if len(found) == rounds else (), one.cost(), two.cost())
 
 
-def _round(
-    one: _Variant,
-    two: _Variant,
-    device: str,
-    launcher: Launcher,
-    plan: Plan,
-    folder: Path,
-    share: float,
-    *,
-    swapped: bool,
-) -> int:
+def _round(place: Place, one: _Variant, two: _Variant, share: float, *, swapped: bool, counted: bool) -> int:
     """Run one round in two fresh processes and return how many pairs of blocks it took."""
-    began = time.perf_counter()
-    with (
-        Program(folder / "original", launcher, one.text, device, plan.timeout) as a,
-        Program(folder / "fixed", launcher, two.text, device, plan.timeout) as b,
-    ):
+    began, plan = time.perf_counter(), place.plan
+    with place.program("original", one.text) as a, place.program("fixed", two.text) as b:
         slowest = max(program.warm(plan.warm, _WARM_STEPS) for program in (a, b))
         steps = max(1, math.ceil(plan.block / slowest))
         left = share - (time.perf_counter() - began)
@@ -133,6 +144,7 @@ def _round(
                 variant.host.append(elapsed.host)
                 if elapsed.device is not None:
                     variant.device.append(elapsed.device)
-        for program, variant in order:
-            variant.counters.append(program.count())
+        if counted:
+            for program, variant in order:
+                variant.counters.append(program.count())
     return pairs

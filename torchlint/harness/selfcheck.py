@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -47,8 +48,8 @@ def self_check(bench: Bench, comparisons: int, tick: Callable[[], None]) -> Self
     intervals: list[Interval] = []
     for number in range(comparisons):
         with tempfile.TemporaryDirectory(dir=bench.folder) as scratch:
-            arguments = (program, program, bench.device, bench.launcher, PLAN, Path(scratch))
-            timing = measure(*arguments, tick=lambda: None)
+            place = dataclasses.replace(bench.place(Path(scratch)), plan=PLAN)
+            timing = measure(place, program, program, lambda: None)
         intervals.append(ratio_interval(timing.time_ratios, seed=number))
         tick()
     return SelfCheck(tuple(intervals))

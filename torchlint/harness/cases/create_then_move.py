@@ -14,7 +14,7 @@ CASE = {
     "compared_steps": 30,
 }
 
-SIZE, CHANNELS, BATCH, STEPS = 32, 4, 256, 100
+SIZE, CHANNELS, BATCH, STEPS = 16, 4, 256, 100
 
 
 class Denoiser(nn.Module):

@@ -1,7 +1,5 @@
 """A classifier is trained for an epoch of small batches; its loss is read in every step to keep a running total."""
 
-from types import SimpleNamespace
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -16,25 +14,28 @@ CASE = {
 BATCHES, BATCH, WIDTH = 64, 64, 128
 
 
+class Trainer:
+    def __init__(self, device):
+        self.model = nn.Sequential(nn.Linear(WIDTH, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+        self.model.to(device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        self.inputs = torch.randn(BATCHES, BATCH, WIDTH, device=device)
+        self.targets = torch.randint(0, 10, (BATCHES, BATCH), device=device)
+
+    def train_epoch(self):
+        total = 0.0
+        for inputs, targets in zip(self.inputs, self.targets):
+            self.optimizer.zero_grad(set_to_none=True)
+            loss = F.cross_entropy(self.model(inputs), targets)
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item()
+        return total / BATCHES
+
+
 def setup(device):
-    model = nn.Sequential(nn.Linear(WIDTH, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    batches = [
-        (torch.randn(BATCH, WIDTH, device=device), torch.randint(0, 10, (BATCH,), device=device)) for _ in range(BATCHES)
-    ]
-    return SimpleNamespace(model=model, optimizer=optimizer, batches=batches)
+    return Trainer(device)
 
 
-def train_epoch(model, optimizer, batches):
-    total = 0.0
-    for inputs, targets in batches:
-        optimizer.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(model(inputs), targets)
-        loss.backward()
-        optimizer.step()
-        total += loss.item()
-    return total / len(batches)
-
-
-def step(state):
-    return {"loss": train_epoch(state.model, state.optimizer, state.batches)}
+def step(trainer):
+    return {"loss": trainer.train_epoch()}

@@ -1,7 +1,5 @@
 """A multilayer perceptron is trained on small batches; its gradients are zeroed instead of dropped."""
 
-from types import SimpleNamespace
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -16,19 +14,26 @@ CASE = {
 WIDTH, DEPTH, BATCH = 256, 8, 16
 
 
+class Trainer:
+    def __init__(self, device):
+        layers = [layer for _ in range(DEPTH) for layer in (nn.Linear(WIDTH, WIDTH), nn.ReLU())]
+        self.model = nn.Sequential(*layers, nn.Linear(WIDTH, 10)).to(device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-2, momentum=0.9)
+        self.inputs = torch.randn(BATCH, WIDTH, device=device)
+        self.targets = torch.randint(0, 10, (BATCH,), device=device)
+
+    def train_step(self):
+        self.optimizer.zero_grad(set_to_none=False)
+        logits = self.model(self.inputs)
+        loss = F.cross_entropy(logits, self.targets)
+        loss.backward()
+        self.optimizer.step()
+        return {"loss": loss, "logits": logits}
+
+
 def setup(device):
-    layers = [layer for _ in range(DEPTH) for layer in (nn.Linear(WIDTH, WIDTH), nn.ReLU())]
-    model = nn.Sequential(*layers, nn.Linear(WIDTH, 10)).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2, momentum=0.9)
-    inputs = torch.randn(BATCH, WIDTH, device=device)
-    targets = torch.randint(0, 10, (BATCH,), device=device)
-    return SimpleNamespace(model=model, optimizer=optimizer, inputs=inputs, targets=targets)
+    return Trainer(device)
 
 
-def step(state):
-    state.optimizer.zero_grad(set_to_none=False)
-    logits = state.model(state.inputs)
-    loss = F.cross_entropy(logits, state.targets)
-    loss.backward()
-    state.optimizer.step()
-    return {"loss": loss, "logits": logits}
+def step(trainer):
+    return trainer.train_step()
