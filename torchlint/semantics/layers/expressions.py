@@ -79,7 +79,10 @@ def evaluate(expression: cst.CSTNode, state: State, interpreter: Interpreter) ->
         value = evaluate(expression.value, state, interpreter)
         state.set(expression.target.value, value)
         return value
-    if isinstance(expression, (cst.Lambda, cst.BaseNumber, cst.SimpleString)):
+    if isinstance(expression, cst.Lambda):
+        evaluate(expression.body, state.copy(), interpreter)
+        return None
+    if isinstance(expression, (cst.BaseNumber, cst.SimpleString)):
         return None
     if isinstance(expression, cst.Comparison) and all(is_none(c.comparator) for c in expression.comparisons):
         evaluate(expression.left, state, interpreter)
@@ -101,6 +104,8 @@ def _attribute(attribute: cst.Attribute, state: State, interpreter: Interpreter)
     value = evaluate(attribute.value, state, interpreter)
     if isinstance(value, Output) and attribute.attr.value not in _TENSOR_FACTS:
         state.release(value, attribute)
+    if attribute.attr.value == "_modules":
+        state.open(value, attribute)
     return value if isinstance(value, Chain) and attribute.attr.value == "module" else None
 
 
@@ -110,14 +115,16 @@ def _subscript(subscript: cst.Subscript, state: State, interpreter: Interpreter)
         if isinstance(element.slice, cst.Index):
             evaluate(element.slice.value, state, interpreter)
     lists = alternatives(value)
-    if not lists:
-        state.release(value, subscript)
-        return None
     index = subscript.slice[0].slice
-    if len(subscript.slice) != 1 or not isinstance(index, cst.Index):
-        state.release(value, subscript)
+    if not lists or len(subscript.slice) != 1 or not isinstance(index, cst.Index):
+        state.open(value, subscript)
         return None
-    return join([(item, subscript) for found in lists for item in _chosen(found, literal(index.value))])
+    found = [item for alternative in lists for item in _chosen(alternative, literal(index.value))]
+    in_order = any(alternative.keys is None for alternative in lists)
+    if in_order and len({item.firsts for item in found if isinstance(item, Chain)}) > 1:
+        state.open(value, subscript)  # which one follows which is not known
+        return None
+    return join([(item, subscript) for item in found])
 
 
 def _chosen(found: Items, index: object) -> tuple[Value, ...]:
@@ -274,7 +281,8 @@ def discard(arguments: object, call: cst.Call, state: State, interpreter: Interp
     for argument in arguments:  # type: ignore[attr-defined]
         value = evaluate(argument.value, state, interpreter)
         if isinstance(statement, cst.Expr) and not isinstance(value, Output):
-            interpreter.handed(value)  # such as a function that fills in weights: it gives nothing back
+            if interpreter.definitions.definition(call.func) is None:
+                interpreter.handed(value)  # such as a function that fills in weights: it gives nothing back
         else:
             state.release(value, call)
 
@@ -316,7 +324,7 @@ def _list(call: cst.Call, state: State, interpreter: Interpreter) -> Value:
     value = evaluate(call.args[0].value, state, interpreter)
     if alternatives(value):
         return value
-    state.release(value, call)
+    state.open(value, call)
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
+from torchlint.semantics.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.layers import expressions
 from torchlint.semantics.layers.constructors import Constructors
@@ -316,6 +317,7 @@ class Interpreter:
                 if isinstance(output, Output):
                     for tail in output.tails:
                         state.hold(tail, statement)
+                        tail.returned.add(statement)
             self._returns.append((value, statement.value))
         self._ends.append(state)
 
@@ -333,6 +335,12 @@ class Interpreter:
         if isinstance(statement, cst.Match):
             expressions.look(statement.subject, state, self)
             return [a for case in statement.cases for a in self._suite(case.body, [state.copy()])] + [state]
+        if isinstance(statement, cst.FunctionDef):
+            defaults = (parameter.default for parameter in parameters(statement))
+            for node in (*statement.decorators, *(default for default in defaults if default is not None)):
+                state.release(expressions.evaluate(node, state, self), node)
+        elif isinstance(statement, cst.ClassDef):
+            self._suite(statement.body, [state.copy()])
         return [state]
 
     def _if(self, statement: cst.If, state: State) -> list[State]:
@@ -389,7 +397,7 @@ class Interpreter:
         value = expressions.evaluate(iterable, state, self)
         if isinstance(value, Items) and len(value.items) <= _UNROLLED and not _spliced(value):
             return list(value.items)
-        state.release(value, iterable)
+        state.open(value, iterable)
         return []
 
 

@@ -102,6 +102,8 @@ def _on_list(
         state.release(value, call)
         return None
     last, node = arguments[-1]
+    if isinstance(last, Output):
+        state.release(last, call)
     key = literal(call.args[0].value)
     if name in ("append", "add_module"):
         found = expressions.appended(found, last, node, key if isinstance(key, str) else None)
@@ -143,7 +145,7 @@ def _on_module(
     if name in _SAME_MODULE:
         return value
     if name not in _INERT:
-        state.release(value, call)
+        state.open(value, call)
     return None
 
 

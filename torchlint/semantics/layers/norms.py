@@ -49,6 +49,9 @@ def _normalises(use: Use, layers: Layers) -> bool:
     if use.shared or use.chosen_at_run_time:
         return False
     rest = [consumer for consumer in use.consumers if not is_norm(consumer.node, layers)]
+    places = {consumer.place for consumer in use.consumers if consumer not in rest}
+    if any(first in places or second in places for first, second in use.twice):
+        return False
     return len(rest) < len(use.consumers) and not any(_could_be_norm(consumer.node, layers) for consumer in rest)
 
 

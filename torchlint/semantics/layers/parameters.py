@@ -76,6 +76,8 @@ class Touches:
             return Touch.OWN if call in created else Touch.NOT
         if not isinstance(owner, (cst.Name, cst.Attribute, cst.Subscript)) or self._is_other(attribute, class_name):
             return Touch.NOT
+        if isinstance(owner, cst.Attribute) and owner.attr.value not in self._names(call):
+            return Touch.NOT  # a layer with another name
         if isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None:
             return Touch.NOT  # an attribute of the class itself
         if self._only_compared(attribute) or self._checked(attribute):
@@ -87,9 +89,9 @@ class Touches:
         values: list[cst.BaseExpression | None] = []
         if isinstance(owner, cst.Subscript):
             return self._created_item(owner)
-        if isinstance(owner, cst.Attribute) and isinstance(owner.value, cst.Name):
-            class_def = self._evaluator.definitions.receiver(owner.value)
-            if class_def is None:
+        if isinstance(owner, cst.Attribute):
+            class_def = self._evaluator.value(owner.value).definition
+            if not isinstance(class_def, cst.ClassDef):
                 return None
             values = [b.value for b in self._evaluator.definitions.attribute(class_def, owner.attr.value)]
             return [v for v in values if isinstance(v, cst.Call)]
@@ -99,6 +101,12 @@ class Touches:
             known = all(self._constructors.of(c.func) and self._is_class(c) for c in calls)
             return calls if calls and len(calls) == len(values) and known else None
         return None
+
+    def _names(self, call: cst.Call) -> list[str]:
+        """The attributes that the layer which a call creates is bound to."""
+        statement = self._tree.parent(call)
+        targets = statement.targets if isinstance(statement, cst.Assign) else ()
+        return [target.target.attr.value for target in targets if isinstance(target.target, cst.Attribute)]
 
     def _created_item(self, subscript: cst.Subscript) -> list[cst.Call] | None:
         """The calls that create ``sequence[0]``, where the arguments of the ``Sequential`` are visible."""

@@ -12,6 +12,7 @@ from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.semantics.layers.values import Tail
 from torchlint.semantics.scopes import Binding, BindingKind
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal
 
 _SAME_RANK = frozenset(
@@ -90,10 +91,21 @@ class Ranks:
         if binding.kind is not BindingKind.PARAMETER or not isinstance(function, cst.FunctionDef):
             return False
         param = next((p for p in parameters(function) if p.name is binding.node), None)
-        if param is None or param.name.value in seen:
+        if param is None:
             return False
-        passed = [argument_for(function, param, call, self._evaluator) for call in self._evaluator.callers(function)]
+        passed = [argument_for(function, param, call, self._evaluator) for call in self._callers(function)]
         return bool(passed) and all(a is not None and self._is_matrix(a, seen) for a in passed)
+
+    def _callers(self, function: cst.FunctionDef) -> list[cst.Call]:
+        if function.name.value != "forward":
+            return self._evaluator.callers(function)
+        found = []
+        for call in self._evaluator.tree.nodes(cst.Call):
+            module = self._evaluator.value(call.func)
+            owner = module.definition if module.kind is Kind.MODULE else None
+            if isinstance(owner, cst.ClassDef) and self._evaluator.definitions.method(owner, "forward") is function:
+                found.append(call)
+        return found
 
     def _of_layer(self, layer: cst.Call, seen: set[cst.CSTNode]) -> bool:
         names = {constructor.name for constructor in self._constructors.of(layer.func)}

@@ -15,16 +15,16 @@ SELF = "self()"
 
 @dataclass(slots=True)
 class State:
-    """The variables on one path, and by which node each tensor has been taken."""
+    """The variables on one path, and the nodes that have taken each tensor."""
 
     variables: dict[str, Value] = field(default_factory=dict)
-    taken: dict[Tail, cst.CSTNode] = field(default_factory=dict)
+    taken: dict[Tail, frozenset[cst.CSTNode]] = field(default_factory=dict)
 
     def copy(self) -> State:
         """Return a state that can go another way."""
         return State(dict(self.variables), dict(self.taken))
 
-    def key(self) -> tuple[frozenset[tuple[str, Value]], frozenset[tuple[Tail, cst.CSTNode]]]:
+    def key(self) -> tuple[frozenset[tuple[str, Value]], frozenset[tuple[Tail, frozenset[cst.CSTNode]]]]:
         """Return what tells this state from others."""
         return frozenset(self.variables.items()), frozenset(self.taken.items())
 
@@ -36,16 +36,17 @@ class State:
             self.variables[name] = value
 
     def take(self, found: Iterable[Tail], consumers: Iterable[cst.CSTNode], place: cst.CSTNode) -> None:
-        """Note that a tensor is taken at a node; a second taker makes it shared."""
+        """Note that a tensor is taken at a node."""
         consumers = frozenset(consumers)
         for tail in found:
             self.hold(tail, place)
             tail.feed(consumers, place)
 
     def hold(self, tail: Tail, place: cst.CSTNode) -> None:
-        """Note that a tensor is handed out whole."""
-        if self.taken.setdefault(tail, place) is not place:
-            tail.shared = True
+        """Note that a tensor is taken, and where else it is on this path."""
+        before = self.taken.get(tail, frozenset())
+        tail.twice |= {(other, place) for other in before if other is not place}
+        self.taken[tail] = before | {place}
 
     def release(self, value: Value, place: cst.CSTNode) -> None:
         """Note that a value goes where it cannot be followed."""
@@ -54,6 +55,13 @@ class State:
             return
         for tail in tails(value):
             tail.at(place).shared = True
+
+    def open(self, value: Value, place: cst.CSTNode) -> None:
+        """Note that the modules inside a sequence can be run by themselves."""
+        self.release(value, place)
+        if isinstance(value, Chain):
+            for tail in value.members:
+                tail.shared = True
 
     def call(self, chain: Chain, argument: Value, place: cst.CSTNode) -> Value:
         """Return the output of a module that is called."""

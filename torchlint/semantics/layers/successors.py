@@ -37,7 +37,10 @@ class Use:
 
     consumers: tuple[Consumer, ...]
     shared: bool = False
-    """Whether the output goes to several places in one run, or to where it cannot be followed."""
+    """Whether the output goes to where it cannot be followed."""
+
+    twice: frozenset[tuple[cst.CSTNode, cst.CSTNode]] = frozenset()
+    """Pairs of places that take the output in one run."""
 
     chosen_at_run_time: bool = False
     """Whether it depends on more than how the model was built which consumer it is."""
@@ -141,20 +144,10 @@ class Layers:
 
         None where it is no plain name, or where it need not have the same value at the call.
         """
-        around = {id(ancestor) for ancestor in self._tree.ancestors(call)}
-        child: cst.CSTNode = consumer.place
-        found: list[tuple[cst.BaseExpression, bool]] = []
-        for ancestor in self._tree.ancestors(consumer.place):
-            if id(ancestor) in around:
-                break
-            if isinstance(ancestor, _FRAMES):
-                return None
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
-                found.append((ancestor.test, child is ancestor.body))
-            child = ancestor
+        found = {**self._conditions(consumer.node, call), **self._conditions(consumer.place, call)}
         if len(found) != 1:
             return None
-        test, taken = found[0]
+        test, taken = next(iter(found.items()))
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             test, taken = test.expression, not taken
         if not isinstance(test, cst.Name) or len(self._scopes.bindings(test)) != 1:
@@ -163,6 +156,19 @@ class Layers:
         if binding.scope is not self._scopes.scope(call) or binding.order > self._tree.order(call):
             return None
         return f"not {test.value}" if taken else test.value
+
+    def _conditions(self, node: cst.CSTNode, call: cst.Call) -> dict[cst.BaseExpression, bool]:
+        """The tests that decide whether a node runs, if the call does or stands in another function."""
+        around = {id(ancestor) for ancestor in self._tree.ancestors(call)}
+        child = node
+        found: dict[cst.BaseExpression, bool] = {}
+        for ancestor in self._tree.ancestors(node):
+            if id(ancestor) in around or isinstance(ancestor, _FRAMES):
+                break
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
+                found[ancestor.test] = child is ancestor.body
+            child = ancestor
+        return found
 
     def takes_matrix(self, call: cst.Call) -> bool:
         """Return whether the layer that a call creates certainly gets a batch of vectors, with two dimensions."""
@@ -191,9 +197,11 @@ class Layers:
             return (UNSEEN,)
         if tail.consumers:
             pairs = {(node, place) for place, nodes in tail.consumers.items() for node in nodes}
+            pairs |= {(statement, statement) for statement in tail.returned}
             ordered = sorted(pairs, key=lambda pair: (self._tree.order(pair[0]), self._tree.order(pair[1])))
             consumers = tuple(Consumer(node, place) for node, place in ordered)
-            return (Use(consumers, chosen_at_run_time=tail.called and self._chosen(tail.place, consumers)),)
+            chosen = tail.called and self._chosen(tail.place, consumers)
+            return (Use(consumers, twice=frozenset(tail.twice), chosen_at_run_time=chosen),)
         groups: list[tuple[list[Tail], list[Use]]] = []
         for derived in sorted(tail.derived.values(), key=lambda t: self._tree.order(t.place)):
             found = list(self._uses(derived)) or [UNSEEN]
@@ -249,4 +257,5 @@ def _alternatives(uses: list[Use]) -> tuple[Use, ...]:
     if not seen:
         return (UNSEEN,)
     consumers = tuple(consumer for use in seen for consumer in use.consumers)
-    return (Use(consumers, chosen_at_run_time=any(use.chosen_at_run_time for use in seen)),)
+    twice = frozenset(pair for use in seen for pair in use.twice)
+    return (Use(consumers, twice=twice, chosen_at_run_time=any(use.chosen_at_run_time for use in seen)),)

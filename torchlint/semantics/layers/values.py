@@ -25,8 +25,14 @@ class Tail:
     """Where the output is taken, and what takes it: the call that creates a module, or any other node."""
 
     derived: dict[cst.CSTNode, Tail] = field(default_factory=dict)
+    returned: set[cst.CSTNode] = field(default_factory=set)
+    """The statements that return the output, for the caller to take."""
+
+    twice: set[tuple[cst.CSTNode, cst.CSTNode]] = field(default_factory=set)
+    """Pairs of places that take the output in one run."""
+
     shared: bool = False
-    """Whether one run takes the output twice, or it goes where nothing can be seen."""
+    """Whether the output goes where it cannot be followed."""
 
     called: bool = False
     """Whether this is a call on a tensor, and no slot in a sequence."""
