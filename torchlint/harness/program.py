@@ -22,9 +22,12 @@ class FixedProgram:
 
 
 def torchlint_fixer(source: str, code: str) -> str:
-    """Return the source with all fixes of one rule applied, unsafe ones too."""
+    """Return the source with all fixes of one rule applied, unsafe ones too; unchanged if there is no such rule."""
     from torchlint import fix_source
+    from torchlint.registry import rules
 
+    if all(rule.code != code for rule in rules()):
+        return source
     return fix_source(source, unsafe_fixes=True, select=[code]).text
 
 
