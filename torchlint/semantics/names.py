@@ -57,7 +57,7 @@ class Names:
 
     def _lookup(self, name: str, scope: Scope) -> str | None:
         deciding = self._scopes.deciding(name, scope)
-        if deciding is None:
+        if deciding is None or name not in deciding.bindings:  # a `global` that nothing binds
             return self._from_star(name, scope) or (f"builtins.{name}" if name in _BUILTINS else None)
         found = {self._target(binding) for binding in deciding.bindings[name] if not self._is_fallback(binding)}
         return found.pop() if len(found) == 1 else None
