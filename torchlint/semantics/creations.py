@@ -269,7 +269,7 @@ def _adds_dimensions(subscript: cst.Subscript) -> bool:
         if isinstance(index, cst.Slice):
             if index.lower is not None or index.upper is not None or index.step is not None:
                 return False
-        elif isinstance(index.value, cst.Integer):
+        elif isinstance(index, cst.Index) and isinstance(index.value, cst.Integer):
             return False
     return True
 

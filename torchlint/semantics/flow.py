@@ -11,7 +11,13 @@ from torchlint.syntax.walk import Tree
 
 LOOPS = (cst.For, cst.While)
 _BLOCKS = frozenset((cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module))
-_FRAMES = (cst.FunctionDef, cst.ClassDef)
+_FRAMES = frozenset((cst.FunctionDef, cst.ClassDef))
+_STATEMENTS = frozenset(
+    node_type
+    for node_type in vars(cst).values()
+    if isinstance(node_type, type) and issubclass(node_type, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
+)
+_FORKS = (cst.If, cst.IfExp)
 _JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
@@ -21,12 +27,13 @@ class Flow:
     def __init__(self, tree: Tree, scopes: Scopes) -> None:
         self._tree = tree
         self._scopes = scopes
+        self._definitions: dict[int, list[Binding]] = {}
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """Return the innermost statement (small or compound) that holds a node, or the node itself."""
         current: cst.CSTNode | None = node
         while current is not None:
-            if isinstance(current, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+            if current.__class__ in _STATEMENTS:
                 return current
             current = self._tree.parent(current)
         return node
@@ -38,7 +45,7 @@ class Flow:
         for ancestor in self._tree.ancestors(node):
             if ancestor.__class__ in _BLOCKS:
                 found.append((ancestor, child))
-            elif isinstance(ancestor, _FRAMES) and child is ancestor.body:
+            elif ancestor.__class__ in _FRAMES and isinstance(child, cst.BaseSuite):
                 break
             child = ancestor
         return found
@@ -48,19 +55,18 @@ class Flow:
 
         A name of an outer scope can have any value that is bound there.
         """
-        bindings = self._scopes.bindings(name)
-        if not bindings:
-            return []
-        scope = bindings[0].scope
-        if not self._same_frame(name, scope.node):
-            return bindings
-        return self._reaching(name, bindings)
+        found = self._definitions.get(id(name))
+        if found is None:
+            bindings = self._scopes.bindings(name)
+            local = bool(bindings) and self._same_frame(name, bindings[0].scope.node)
+            found = self._definitions[id(name)] = self._reaching(name, bindings) if local else bindings
+        return found
 
     def _same_frame(self, node: cst.CSTNode, frame: cst.CSTNode) -> bool:
         for ancestor in self._tree.ancestors(node):
             if ancestor is frame:
                 return True
-            if isinstance(ancestor, FUNCTIONS):
+            if ancestor.__class__ in FUNCTIONS:
                 return False
         return isinstance(frame, cst.Module)
 
@@ -68,7 +74,7 @@ class Flow:
         place = self._tree.order(name)
         own_statement = self.statement(name)
         block_ids = {id(block) for block, _ in self.blocks(name)}
-        loops = [a for a in self._tree.ancestors(name) if isinstance(a, LOOPS)]
+        loops = [a for a in self._tree.ancestors(name) if a.__class__ in LOOPS and isinstance(a, LOOPS)]
         reaching: list[Binding] = []
         killer: Binding | None = None
         for binding in reversed(bindings):
@@ -104,7 +110,10 @@ class Flow:
         if binding.order >= place:
             return False
         if isinstance(own_statement, (cst.Assign, cst.AugAssign, cst.AnnAssign)):
-            return self.statement(binding.node) is not own_statement  # the value is read before the target is bound
+            # The value is read before the target is bound; a comprehension or lambda in it binds names of its own.
+            value = own_statement.value
+            own = value is not None and self._inside(binding.node, value)
+            return own or self.statement(binding.node) is not own_statement
         return True
 
     def _dominates(self, binding: Binding, block_ids: set[int], own_statement: cst.CSTNode) -> bool:
@@ -162,7 +171,7 @@ class Flow:
         branches = {}
         child = first
         for ancestor in self._tree.ancestors(first):
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
+            if ancestor.__class__ in _FORKS and isinstance(ancestor, _FORKS) and child is not ancestor.test:
                 branches[id(ancestor)] = child
             child = ancestor
         child = second

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.accelerator import accelerator_evidence
 from torchlint.semantics.accumulation import Accumulation, Accumulations
+from torchlint.semantics.arrays import Arrays
 from torchlint.semantics.choices import Choices
 from torchlint.semantics.clearing import ClearedGradients, Clearing
 from torchlint.semantics.constructors import Constructors
@@ -30,9 +31,11 @@ from torchlint.semantics.moves import Move, Moves, TensorType, is_plain
 from torchlint.semantics.names import Names
 from torchlint.semantics.retention import Retentions
 from torchlint.semantics.scopes import Binding, BindingKind, Scopes
+from torchlint.semantics.switches import Switches
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.target import Target
 from torchlint.semantics.training import Training, TrainingStep
+from torchlint.semantics.trains import Trains
 from torchlint.semantics.values import Device, Value
 from torchlint.syntax.calls import Arguments, bind, code
 from torchlint.syntax.walk import Tree, walk
@@ -69,10 +72,13 @@ class Model:
         self.choices = Choices(self.evaluator)
         self.clearing = Clearing(self.evaluator)
         self.training = Training(self.evaluator)
+        self.switches = Switches(self.evaluator)
+        self.training_code = Trains(self.evaluator)
         self.backward = Backward(self.evaluator)
         self.host_reads = HostReads(self.evaluator)
         self.constructors = Constructors(self.evaluator)
         self.moves = Moves(self.evaluator)
+        self.arrays = Arrays(self.evaluator)
         self.datasets = Datasets(self.evaluator, self.moves)
         self.creations = Creations(self.evaluator, self.moves)
         self.retentions = Retentions(self.evaluator, self.hotness, self.backward)
@@ -298,11 +304,11 @@ class Model:
         return self.clearing.buffered(node)
 
     def training_step(self, clearing: cst.Call) -> TrainingStep | None:
-        """Return the step around a ``zero_grad`` call, if it certainly gives the same parameters gradients each time."""
+        """Return the step of a ``zero_grad`` call, if it certainly reaches the same parameters each time."""
         return self.training.step(clearing)
 
     def own_method(self, function: cst.Attribute) -> cst.FunctionDef | None:
-        """Return the method that ``receiver.name`` is, where the file defines the class of the receiver and the method."""
+        """Return the method that ``receiver.name`` is, where the file defines the class of the receiver."""
         owner = self.value(function.value).definition
         return self.definitions.method(owner, function.attr.value) if isinstance(owner, cst.ClassDef) else None
 

@@ -93,18 +93,13 @@ class Moves:
             return TensorType(place, DTYPE_OF_CONSTRUCTOR[name.rpartition(".")[2]], name)
         if isinstance(expression, cst.IfExp):
             return _either(self.tensor_type(expression.body), self.tensor_type(expression.orelse))
-        if isinstance(expression, cst.Name):
-            return self._chosen_type(expression)
-        return None
+        return self._chosen_type(expression) if isinstance(expression, (cst.Name, cst.Attribute)) else None
 
-    def _chosen_type(self, name: cst.Name) -> TensorType | None:
+    def _chosen_type(self, variable: cst.Name | cst.Attribute) -> TensorType | None:
+        """The types that are assigned to a name, or to an attribute of ``self``."""
         found: list[TensorType] = []
-        for binding in self._evaluator.flow.definitions(name):
-            is_plain = binding.kind is BindingKind.ASSIGNMENT and not binding.path and binding.value is not None
-            if not is_plain or (isinstance(binding.value, cst.Name) and binding.value.value == name.value):
-                return None
-            assert binding.value is not None
-            one = self.tensor_type(binding.value)
+        for value in self._assigned(variable):
+            one = self.tensor_type(value) if value is not None and code(value) != code(variable) else None
             if one is None:
                 return None
             found.append(one)
@@ -112,6 +107,17 @@ class Moves:
         for other in found[1:]:
             joined = _either(joined, other)
         return joined
+
+    def _assigned(self, variable: cst.Name | cst.Attribute) -> list[cst.BaseExpression | None]:
+        if isinstance(variable, cst.Name):
+            bindings = self._evaluator.flow.definitions(variable)
+            return [b.value if b.kind is BindingKind.ASSIGNMENT and not b.path else None for b in bindings]
+        owner = variable.value
+        class_def = self._evaluator.definitions.receiver(owner) if isinstance(owner, cst.Name) else None
+        if class_def is None:
+            return []
+        attributes = self._evaluator.definitions.attribute(class_def, variable.attr.value)
+        return [None if attribute.path else attribute.value for attribute in attributes]
 
     def in_context(self, node: cst.CSTNode) -> bool:
         """Return whether a ``with`` block around a node decides about devices or streams."""

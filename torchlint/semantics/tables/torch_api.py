@@ -40,6 +40,21 @@ DTYPES = _names(
     "torch",
     "float32 float64 float16 bfloat16 float double half int8 int16 int32 int64 uint8 short int long bool complex64 complex128 cfloat",
 )
+# The name that NumPy has for a dtype.
+NDARRAY_DTYPES = {
+    "torch.float32": "float32",
+    "torch.float": "float32",
+    "torch.float64": "float64",
+    "torch.double": "float64",
+    "torch.float16": "float16",
+    "torch.half": "float16",
+    "torch.int64": "int64",
+    "torch.long": "int64",
+    "torch.int32": "int32",
+    "torch.int": "int32",
+    "torch.uint8": "uint8",
+    "torch.bool": "bool",
+}
 DTYPE_CASTS = {
     "float": "torch.float32",
     "double": "torch.float64",
@@ -115,7 +130,8 @@ SCALERS = frozenset(("torch.cuda.amp.GradScaler", "torch.amp.GradScaler"))
 TORCH_NUMBERS = _names(
     "torch",
     "is_tensor is_floating_point is_complex numel equal allclose initial_seed get_num_threads manual_seed seed "
-    "is_grad_enabled get_default_dtype typename is_storage",
+    "is_grad_enabled get_default_dtype typename is_storage finfo iinfo broadcast_shapes promote_types result_type "
+    "can_cast get_rng_state set_printoptions are_deterministic_algorithms_enabled get_float32_matmul_precision",
 )
 # Tensor methods by what they return.
 NUMBER_METHODS = frozenset(

@@ -1,0 +1,119 @@
+"""`torch.tensor(array)` copies a NumPy array that a tensor could share.
+
+## Why it costs
+
+`torch.tensor` always copies its data. `torch.as_tensor(array)` and `torch.from_numpy(array)` make a tensor of the
+same dtype that uses the memory of the array: nothing is allocated and nothing is copied, however large the array is.
+
+## What to write instead
+
+`torch.as_tensor(array)`; with a dtype, `torch.as_tensor(array, dtype=torch.float32)` copies only where the array has
+another.
+
+The fix is unsafe, because writing to the array afterwards also changes the tensor, and the other way round. It is
+safe where the array is a fresh temporary that nobody else holds, such as `torch.tensor(np.zeros(n))`.
+
+## When to ignore it
+
+The array is written to later and the tensor must keep the old values: then the copy is the point, and
+`torch.from_numpy(array).clone()` says so. With `device=` or a dtype that converts, a copy is made anyway: the rule is
+silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import Replace
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.arrays import Array
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import NDARRAY_DTYPES
+from torchlint.semantics.values import Device
+
+rule = Rule(
+    code="TL208",
+    name="tensor-copies-ndarray",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.ON,
+    summary="`torch.tensor(array)` copies an array that a tensor could share",
+    triggers=Triggers.all_of("tensor", ("numpy", "astype", "to_numpy")),
+    examples=(
+        Example(
+            bad="import numpy as np\nimport torch\n\ngrid = torch.tensor(np.zeros((4, 4)))\n",
+            good="import numpy as np\nimport torch\n\ngrid = torch.as_tensor(np.zeros((4, 4)))\n",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.tensor.html",
+        "https://docs.pytorch.org/docs/stable/generated/torch.as_tensor.html",
+    ),
+    documentation=__doc__,
+    silences={
+        "no-array": "The data is a list, a number, or nothing that is certainly an array.",
+        "device": "A device is given: the data is copied to it anyway.",
+        "converted": "A dtype is given that the array does not have, or may not have.",
+        "moved": "The tensor is moved to a device at once: TL201 reports that, and its fix avoids this copy too.",
+        "gradient": "`requires_grad` or `pin_memory` is given: the tensor needs memory of its own.",
+    },
+    fixes=(Safety.SAFE, Safety.UNSAFE),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a tensor that copies an array."""
+    if model.callee(call) != "torch.tensor":
+        return
+    given = model.arguments(call)
+    data = given.get("data")
+    array = model.arrays.array(data) if data is not None else None
+    if data is None or array is None or given.open:
+        return
+    if rule.silent("device", given.get("device") is not None):
+        return
+    if rule.silent("gradient", bool({"requires_grad", "pin_memory"} & given.named.keys())):
+        return
+    if rule.silent("converted", _is_converted(given.get("dtype"), array, model)):
+        return
+    if rule.silent("moved", _is_moved(call, model)):
+        return
+    shown = model.code(data)
+    shown = f"`{shown}`" if len(shown) <= 60 and "\n" not in shown else "the array"
+    yield Finding(
+        call,
+        f"`{model.code(call.func)}` copies {shown}. `torch.as_tensor` makes a tensor that uses the memory of the array "
+        "without a copy.",
+        _fix(call, array, model),
+    )
+
+
+def _is_converted(dtype: cst.BaseExpression | None, array: Array, model: Model) -> bool:
+    """Whether a dtype is given and the array is not known to have it."""
+    if dtype is None:
+        return False
+    return NDARRAY_DTYPES.get(model.qualified_name(dtype) or "") not in array.dtypes - {None}
+
+
+def _is_moved(call: cst.Call, model: Model) -> bool:
+    found = model.creation(call)
+    return found is not None and (found.move is None or found.move.place is not Device.CPU)
+
+
+def _fix(call: cst.Call, array: Array, model: Model) -> Fix | None:
+    name = model.spelling("torch.as_tensor", call)
+    if name is None or model.is_partial(call):
+        return None
+    is_safe = array.owned and array.ordered and array.evidence is Evidence.PROVEN
+    return Fix(
+        "Use `torch.as_tensor`",
+        (Replace(call.func, name),),
+        Safety.SAFE if is_safe else Safety.UNSAFE,
+        "" if is_safe else "The tensor shares the memory of the array: writing to one changes the other.",
+        array.evidence,
+    )

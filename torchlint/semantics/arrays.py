@@ -1,0 +1,234 @@
+"""NumPy arrays: which expressions certainly hold one, and whether its memory is their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.scopes import Binding, BindingKind
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import bind, literal, method_call
+
+_MAKES = "zeros ones empty full arange linspace logspace eye identity loadtxt genfromtxt fromfile"
+_RANDOM = "rand randn normal uniform random standard_normal randint choice permutation integers beta"
+_SIZED = frozenset("normal uniform random standard_normal randint choice integers beta".split())
+_JOINS = "concatenate stack vstack hstack column_stack tile repeat pad copy diff cumsum meshgrid outer sort argsort"
+_VIEWS = (
+    "asarray ascontiguousarray asanyarray expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr flipud "
+    "broadcast_to frombuffer load atleast_1d atleast_2d ravel"
+)
+_OWNING_METHODS = frozenset("astype copy flatten repeat cumsum clip round to_numpy".split())
+_VIEW_METHODS = frozenset("reshape transpose swapaxes squeeze ravel view".split())
+_ONLY_ARRAYS = frozenset(("astype", "to_numpy"))
+_FLOAT64 = frozenset(
+    "zeros ones empty linspace logspace eye identity rand randn normal uniform standard_normal".split()
+)
+_DTYPES = {
+    "float": "float64",
+    "double": "float64",
+    "single": "float32",
+    "half": "float16",
+    "int": "int64",
+    "int_": "int64",
+}
+_MAX_DEPTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """What is known of an array."""
+
+    evidence: Evidence = Evidence.PROVEN
+    owned: bool = False
+    """Whether nobody else has its memory: it is a temporary."""
+
+    ordered: bool = False
+    """Whether it certainly lies in memory row by row."""
+
+    dtypes: frozenset[str | None] = frozenset((None,))
+    """The dtypes that it can have, None for one that is not known."""
+
+
+class Arrays:
+    """Recognises arrays; scalars that may be arrays do not count."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._depth = 0
+
+    def array(self, expression: cst.CSTNode) -> Array | None:
+        """Return what is known of an array, None unless the expression certainly holds one."""
+        if self._depth >= _MAX_DEPTH:
+            return None
+        self._depth += 1
+        try:
+            return self._array(expression)
+        finally:
+            self._depth -= 1
+
+    def _array(self, expression: cst.CSTNode) -> Array | None:
+        if isinstance(expression, cst.Call):
+            return self._call(expression)
+        if isinstance(expression, cst.Name):
+            return self._name(expression)
+        if isinstance(expression, cst.Attribute):
+            return self._attribute(expression)
+        if isinstance(expression, cst.Subscript):
+            return self._subscript(expression)
+        if isinstance(expression, (cst.BinaryOperation, cst.UnaryOperation, cst.IfExp)):
+            return self._operation(expression)
+        return None
+
+    def _call(self, call: cst.Call) -> Array | None:
+        name = self._evaluator.names.qualified(call.func) or ""
+        module, _, last = name.rpartition(".")
+        if module in ("numpy", "numpy.random"):
+            return self._numpy(call, last)
+        if isinstance(call.func, cst.Attribute):
+            found = self._method(call, call.func)
+            if found is not None:
+                return found
+        function = self._evaluator.definitions.definition(call.func)
+        return self._returned(function) if isinstance(function, cst.FunctionDef) else None
+
+    def _numpy(self, call: cst.Call, name: str) -> Array | None:
+        dtype = self._dtype(bind(call.args).get("dtype"))
+        default = "float64" if name in _FLOAT64 and bind(call.args).absent("dtype") else dtype
+        if name in _RANDOM.split():
+            sized = name not in _SIZED or bind(call.args).get("size") is not None
+            return Array(owned=True, ordered=True, dtypes=frozenset((default,))) if sized and call.args else None
+        if name in _MAKES.split():
+            return Array(owned=True, ordered=True, dtypes=frozenset((default,)))
+        if name == "array" and call.args:
+            given = call.args[0].value
+            display = isinstance(given, (cst.List, cst.Tuple, cst.ListComp))
+            return Array(owned=True, ordered=display, dtypes=frozenset((dtype,))) if literal(given) is None else None
+        if name in _JOINS.split() and name != "meshgrid":
+            return Array(owned=True, dtypes=frozenset((dtype,)))
+        return Array(dtypes=frozenset((dtype,))) if name in _VIEWS.split() else None
+
+    def _dtype(self, expression: cst.BaseExpression | None) -> str | None:
+        if expression is None:
+            return None
+        text = literal(expression)
+        name = self._evaluator.names.qualified(expression) or ""
+        last = text if isinstance(text, str) else name.rpartition(".")[2]
+        return (
+            _DTYPES.get(last, last) or None
+            if isinstance(text, str) or name.startswith(("numpy.", "builtins."))
+            else None
+        )
+
+    def _method(self, call: cst.Call, method: cst.Attribute) -> Array | None:
+        name = method.attr.value
+        if name == "numpy" and not call.args:
+            owner = self._evaluator.value(method.value)
+            detached = method_call(method.value, "cpu", "detach") is not None
+            return Array(Evidence.INFERRED) if owner.is_tensor or detached else None
+        owned = self.array(method.value)
+        if owned is None and name in _ONLY_ARRAYS:
+            owned = Array(Evidence.INFERRED)
+        if owned is None:
+            return None
+        if name == "astype":
+            dtype = self._dtype(call.args[0].value) if call.args else None
+            return Array(owned.evidence, owned=bind(call.args).get("copy") is None, dtypes=frozenset((dtype,)))
+        if name in _OWNING_METHODS:
+            return replace(owned, owned=True, ordered=name == "flatten")
+        return replace(owned, owned=False, ordered=False) if name in _VIEW_METHODS else None
+
+    def _returned(self, function: cst.FunctionDef) -> Array | None:
+        enclosing = self._evaluator.definitions.enclosing_function
+        returns = [r for r in self._evaluator.tree.nodes(cst.Return) if enclosing(r) is function]
+        found = self._all([r.value for r in returns], self.array)
+        return (
+            replace(found, evidence=min(found.evidence, Evidence.INFERRED), owned=False) if found is not None else None
+        )
+
+    def _name(self, name: cst.Name) -> Array | None:
+        found = self._all(self._evaluator.flow.definitions(name), self._binding)
+        return replace(found, owned=False) if found is not None else None
+
+    def _binding(self, binding: Binding) -> Array | None:
+        if binding.kind is BindingKind.PARAMETER:
+            annotated = self._evaluator.value(binding.node).kind is Kind.NDARRAY
+            return Array(Evidence.INFERRED) if annotated and self._is_annotated(binding) else None
+        if binding.value is None or binding.kind not in (BindingKind.ASSIGNMENT, BindingKind.ITERATION):
+            return None
+        value = binding.value
+        if binding.kind is BindingKind.ITERATION:
+            if binding.path or not isinstance(value, (cst.Tuple, cst.List)):
+                return None
+            return self._all([element.value for element in value.elements], self.array)
+        for index in binding.path:
+            if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
+                return None
+            value = value.elements[index].value
+        return self.array(value)
+
+    def _is_annotated(self, binding: Binding) -> bool:
+        parameter = self._evaluator.tree.parent(binding.node)
+        annotation = parameter.annotation if isinstance(parameter, cst.Param) else None
+        return annotation is not None and self._evaluator.names.qualified(annotation.annotation) == "numpy.ndarray"
+
+    def _all(self, items: list, read: Callable[..., Array | None]) -> Array | None:  # type: ignore[type-arg]
+        """Return what holds of every item, None if one of them is no array."""
+        found = [read(item) if item is not None else None for item in items]
+        arrays = [array for array in found if array is not None]
+        if not arrays or len(arrays) < len(found):
+            return None
+        return Array(
+            min(array.evidence for array in arrays),
+            all(array.owned for array in arrays),
+            all(array.ordered for array in arrays),
+            frozenset[str | None]().union(*(array.dtypes for array in arrays)),
+        )
+
+    def _attribute(self, attribute: cst.Attribute) -> Array | None:
+        if attribute.attr.value == "T":
+            owner = self.array(attribute.value)
+            return replace(owner, owned=False, ordered=False) if owner is not None else None
+        class_def = None
+        if isinstance(attribute.value, cst.Name):
+            class_def = self._evaluator.definitions.receiver(attribute.value)
+        if class_def is None:
+            return None
+        bindings = self._evaluator.definitions.attribute(class_def, attribute.attr.value)
+        found = self._all([None if b.path else b.value for b in bindings], self.array)
+        return (
+            replace(found, evidence=min(found.evidence, Evidence.INFERRED), owned=False) if found is not None else None
+        )
+
+    def _subscript(self, subscript: cst.Subscript) -> Array | None:
+        owner = self.array(subscript.value)
+        if owner is None or not any(self._keeps_dimension(element.slice) for element in subscript.slice):
+            return None
+        return replace(owner, owned=False, ordered=False)
+
+    def _keeps_dimension(self, index: cst.BaseSlice) -> bool:
+        if isinstance(index, cst.Slice):
+            return True
+        value = index.value if isinstance(index, cst.Index) else None
+        if isinstance(value, cst.Name) and value.value == "None":
+            return True
+        return isinstance(value, (cst.List, cst.Comparison)) or (value is not None and self.array(value) is not None)
+
+    def _operation(self, expression: cst.BinaryOperation | cst.UnaryOperation | cst.IfExp) -> Array | None:
+        if isinstance(expression, cst.IfExp):
+            return self._all([expression.body, expression.orelse], self.array)
+        if isinstance(expression, cst.UnaryOperation):
+            found = self.array(expression.expression) if not isinstance(expression.operator, cst.Not) else None
+            return replace(found, owned=True, ordered=False) if found is not None else None
+        sides = [self.array(expression.left), self.array(expression.right)]
+        arrays = [side for side in sides if side is not None]
+        if (
+            not arrays
+            or self._evaluator.value(expression.left).is_tensor
+            or self._evaluator.value(expression.right).is_tensor
+        ):
+            return None
+        return Array(min(array.evidence for array in arrays), owned=True)
