@@ -35,7 +35,7 @@ HOT = {
     "nested loop": "for k in range(3):\n    here.at()",
     "test of the guard itself": "if here.at() and i % 10 == 0:\n    pass",
     "f-string": "print(f'{here.at()}')",
-    "lambda": "f = lambda: here.at()",
+    "lambda": "f = lambda: here.at(); f()",
     "two statements": "a = 1; here.at()",
     "comprehension": "[here.at() for _ in y]",
 }
@@ -202,7 +202,8 @@ PLACES = {
     "set-up": ("for name in names:\n    here.at()", None),
     "module level": ("here.at()", None),
     "class body": ("class A:\n    here.at()", None),
-    "default in a loop's function": ("for x in loader:\n    def f(a=here.at()): ...", None),
+    "default in a loop's function": ("for x in loader:\n    def f(a=here.at()): ...", Role.EVALUATION_LOOP),
+    "a lambda that nobody calls": ("for x in loader:\n    f = lambda: here.at()", None),
 }
 
 

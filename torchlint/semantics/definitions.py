@@ -39,7 +39,7 @@ class Definitions:
         """Return the function whose body a node runs in; lambdas and comprehensions are passed through."""
         child = node
         for ancestor in self._tree.ancestors(node):
-            if isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
+            if ancestor.__class__ is cst.FunctionDef and child is ancestor.body:
                 return ancestor
             child = ancestor
         return None

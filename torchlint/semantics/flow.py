@@ -10,9 +10,9 @@ from torchlint.semantics.scopes import COMPREHENSIONS, FUNCTIONS, Binding, Scope
 from torchlint.syntax.walk import Tree
 
 LOOPS = (cst.For, cst.While)
-_BLOCKS = frozenset((cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module))
-_FRAMES = frozenset((cst.FunctionDef, cst.ClassDef))
-_STATEMENTS = frozenset(
+_BLOCKS: frozenset[type] = frozenset((cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module))
+_FRAMES: frozenset[type] = frozenset((cst.FunctionDef, cst.ClassDef))
+_STATEMENTS: frozenset[type] = frozenset(
     node_type
     for node_type in vars(cst).values()
     if isinstance(node_type, type) and issubclass(node_type, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
@@ -74,7 +74,7 @@ class Flow:
         place = self._tree.order(name)
         own_statement = self.statement(name)
         block_ids = {id(block) for block, _ in self.blocks(name)}
-        loops = [a for a in self._tree.ancestors(name) if a.__class__ in LOOPS and isinstance(a, LOOPS)]
+        loops = [a for a in self._tree.ancestors(name) if isinstance(a, LOOPS)]
         reaching: list[Binding] = []
         killer: Binding | None = None
         for binding in reversed(bindings):
@@ -171,7 +171,7 @@ class Flow:
         branches = {}
         child = first
         for ancestor in self._tree.ancestors(first):
-            if ancestor.__class__ in _FORKS and isinstance(ancestor, _FORKS) and child is not ancestor.test:
+            if ancestor.__class__ in _FORKS and child is not ancestor.test:
                 branches[id(ancestor)] = child
             child = ancestor
         child = second

@@ -21,9 +21,11 @@ class Names:
         self._tree = tree
         self._scopes = scopes
         self._known: dict[tuple[int, str], str | None] = {}
+        self._qualified: dict[int, str | None] = {}
         self._rebound: frozenset[str] = frozenset()
         self._rebound = self._rebound_attributes()
         self._known.clear()
+        self._qualified.clear()
 
     def qualified(self, expression: cst.CSTNode) -> str | None:
         """Return the canonical dotted name of what an expression refers to, None where that is not certain.
@@ -31,11 +33,12 @@ class Names:
         A name resolves only if all its bindings in the deciding scope agree; built-ins are under ``builtins.``.
         Nothing is read through a call: ``f(x).g`` has no name.
         """
-        name = self._raw(expression)
-        if name is None:
-            return None
-        name = canonical(name)
-        return None if name in self._rebound else name
+        key = id(expression)
+        if key not in self._qualified:
+            name = self._raw(expression)
+            name = None if name is None else canonical(name)
+            self._qualified[key] = None if name in self._rebound else name
+        return self._qualified[key]
 
     def _raw(self, expression: cst.CSTNode) -> str | None:
         if isinstance(expression, cst.Name):

@@ -15,7 +15,7 @@ Comprehension: TypeAlias = cst.ListComp | cst.SetComp | cst.DictComp | cst.Gener
 Function: TypeAlias = cst.FunctionDef | cst.Lambda
 COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
-_SCOPE_STEPS = frozenset((cst.Param, cst.ClassDef, cst.CompFor, *COMPREHENSIONS, *FUNCTIONS))
+_SCOPE_STEPS: frozenset[type] = frozenset((cst.Param, cst.ClassDef, cst.CompFor, *COMPREHENSIONS, *FUNCTIONS))
 
 
 class BindingKind(Enum):
@@ -87,6 +87,7 @@ class Scopes:
         self._tree = tree
         self.module = Scope(tree.module, None)
         self._found: dict[int, list[Binding]] = {}
+        self._around: dict[int, Scope] = {}
         self._by_node: dict[int, Scope] = {id(tree.module): self.module}
         delegations: list[cst.Global | cst.Nonlocal] = [*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal)]
         for delegation in delegations:
@@ -102,30 +103,52 @@ class Scopes:
 
         Decorators, defaults, annotations and base classes belong outside the definition that they stand on.
         """
+        parents = self._tree.parents
+        passed: list[int] = []
+        current = node
+        while True:
+            parent = parents.get(id(current))
+            if parent is None:
+                found = self.module
+                break
+            if parent.__class__ in _SCOPE_STEPS:
+                found = self._scope_across(current)
+                break
+            key = id(parent)
+            known = self._around.get(key)
+            if known is not None:
+                found = known
+                break
+            passed.append(key)
+            current = parent
+        for key in passed:
+            self._around[key] = found
+        return found
+
+    def _scope_across(self, node: cst.CSTNode) -> Scope:
+        """The scope of a node that is a direct part of a definition or comprehension."""
         child = node
         detached = False
-        parents = self._tree.parents
-        ancestor = parents.get(id(node))
-        while ancestor is not None:
-            if ancestor.__class__ in _SCOPE_STEPS:  # class look-ups, since this climbs more than anything else
-                if isinstance(ancestor, cst.Param):
-                    detached = child is not ancestor.name
-                elif isinstance(ancestor, FUNCTIONS):
-                    if child is ancestor.body or (child is ancestor.params and not detached):
-                        return self._scope_of(ancestor)
-                    detached = False
-                elif isinstance(ancestor, cst.ClassDef):
-                    if child is ancestor.body:
-                        return self._scope_of(ancestor)
-                elif isinstance(ancestor, cst.CompFor):
-                    outermost = isinstance(self._tree.parent(ancestor), COMPREHENSIONS)
-                    detached = outermost and child is ancestor.iter
-                else:
-                    if not detached:
-                        return self._scope_of(ancestor)
-                    detached = False
+        for ancestor in self._tree.ancestors(node):
+            if ancestor.__class__ not in _SCOPE_STEPS:
+                pass
+            elif isinstance(ancestor, cst.Param):
+                detached = child is not ancestor.name
+            elif isinstance(ancestor, FUNCTIONS):
+                if child is ancestor.body or (child is ancestor.params and not detached):
+                    return self._scope_of(ancestor)
+                detached = False
+            elif isinstance(ancestor, cst.ClassDef):
+                if child is ancestor.body:
+                    return self._scope_of(ancestor)
+            elif isinstance(ancestor, cst.CompFor):
+                outermost = isinstance(self._tree.parent(ancestor), COMPREHENSIONS)
+                detached = outermost and child is ancestor.iter
+            else:
+                if not detached:
+                    return self._scope_of(ancestor)
+                detached = False
             child = ancestor
-            ancestor = parents.get(id(child))
         return self.module
 
     def _scope_of(self, node: cst.CSTNode) -> Scope:

@@ -125,7 +125,7 @@ class Tree:
         current = self.parents.get(id(node))
         while current is not None:
             if current.__class__ in node_types:
-                return current  # type: ignore[return-value]
+                return current
             current = self.parents.get(id(current))
         return None
 

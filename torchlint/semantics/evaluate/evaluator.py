@@ -15,6 +15,7 @@ from torchlint.semantics.values import NONE, PENDING, STRING, UNKNOWN, Kind, Val
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.walk import Tree
 
+_OPERATIONS: frozenset[type] = frozenset((cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BooleanOperation, cst.IfExp))
 _BUDGET = 100_000
 _MAX_DEPTH = 120
 _MAX_ATTEMPTS = 2
@@ -73,6 +74,8 @@ class Evaluator:
             self._attempts[key] = attempts
 
     def _dispatch(self, expression: cst.CSTNode) -> Value:
+        if expression.__class__ in _OPERATIONS:
+            return operators.evaluate(expression, self)
         if isinstance(expression, cst.Name):
             return NONE if is_none(expression) else names.evaluate(expression, self)
         if isinstance(expression, cst.Call):

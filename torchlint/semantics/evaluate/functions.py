@@ -203,7 +203,8 @@ def _tensor_function(call: cst.Call, name: str, last: str, arguments: list[Value
     flat = [v.iterated() if v.kind is Kind.SEQUENCE else v for v in arguments]
     found = combined(flat)
     if not found.known:
-        found = tensor(min((v.evidence for v in arguments if v.known), default=Evidence.INFERRED))
+        found = tensor()
+    found = replace(found, evidence=max(Evidence.INFERRED, min(v.evidence for v in (found, *arguments) if v.known)))
     if evaluator.gradients.disabled(call) or last in api.DETACHED_RESULTS or name == "torch.nn.utils.clip_grad_norm_":
         found = replace(found, graph=Graph.DETACHED)
     found = replace(found, dtype=result_dtype(call, last, arguments[0].dtype if arguments else None, evaluator))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NUMBER, STRING, UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, tensor
 
 if TYPE_CHECKING:
@@ -49,11 +50,17 @@ def combined(values: list[Value]) -> Value:
         graph = Graph.DETACHED
     losses = any(v.origin is Origin.LOSS for v in tensors)
     return tensor(
-        min(v.evidence for v in tensors),
+        _certainty(tensors),
         device=devices.pop() if certain else Device.UNKNOWN,
         graph=graph,
         origin=Origin.LOSS if losses else Origin.UNKNOWN,
     )
+
+
+def _certainty(tensors: list[Value]) -> Evidence:
+    """An operand that is a tensor makes the result one, whatever the others are."""
+    least, most = min(v.evidence for v in tensors), max(v.evidence for v in tensors)
+    return max(least, min(most, Evidence.INFERRED))
 
 
 def _binary(expression: cst.BinaryOperation, evaluator: Evaluator) -> Value:
