@@ -47,13 +47,12 @@ class _Session:
         return [list(flatten(self.step())) for _ in range(count)]
 
     def warm(self, seconds: float, least: int) -> float:
-        """Run steps until they have taken so long and are so many; return the seconds of the quickest one."""
-        began, quickest, done = time.perf_counter(), float("inf"), 0
-        while done < least or time.perf_counter() - began < seconds:
-            quickest = min(quickest, self.watch(self.step, 1).host)
-            done += 1
+        """Run steps for so long, and so many unless they are slow; return the seconds of the quickest one."""
+        began, times = time.perf_counter(), [self.watch(self.step, 1).host]
+        while (spent := time.perf_counter() - began) < seconds or (len(times) < least and spent < 3 * seconds):
+            times.append(self.watch(self.step, 1).host)
         gc.collect()
-        return quickest
+        return min(times)
 
     def block(self, count: int) -> Elapsed:
         elapsed: Elapsed = self.watch(self.step, count)
