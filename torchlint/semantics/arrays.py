@@ -10,7 +10,6 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import Binding, BindingKind
-from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal, method_call
 
 _MAKES = "zeros ones empty full arange linspace logspace eye identity loadtxt genfromtxt fromfile"
@@ -155,8 +154,7 @@ class Arrays:
 
     def _binding(self, binding: Binding) -> Array | None:
         if binding.kind is BindingKind.PARAMETER:
-            annotated = self._evaluator.value(binding.node).kind is Kind.NDARRAY
-            return Array(Evidence.INFERRED) if annotated and self._is_annotated(binding) else None
+            return Array(Evidence.INFERRED) if self._is_annotated(binding) else None
         if binding.value is None or binding.kind not in (BindingKind.ASSIGNMENT, BindingKind.ITERATION):
             return None
         value = binding.value
