@@ -11,22 +11,22 @@ import libcst as cst
 from torchlint.semantics.accelerator import accelerator_evidence
 from torchlint.semantics.accumulation import Accumulation, Accumulations
 from torchlint.semantics.arrays import Arrays
+from torchlint.semantics.backward import Backward
 from torchlint.semantics.choices import Choices
 from torchlint.semantics.clearing import ClearedGradients, Clearing
+from torchlint.semantics.conditions import Conditions
 from torchlint.semantics.constructors import Constructors
 from torchlint.semantics.creations import Creation, Creations
-from torchlint.semantics.backward import Backward
 from torchlint.semantics.datasets import Datasets
-from torchlint.semantics.conditions import Conditions
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import Flow
 from torchlint.semantics.guards import Guard, Guards
 from torchlint.semantics.heat import Heat, Hotness, Role
-from torchlint.semantics.layers.successors import Layers
 from torchlint.semantics.host_reads import HostReads, ScalarRead
 from torchlint.semantics.inference import Inference
+from torchlint.semantics.layers.successors import Layers
 from torchlint.semantics.moves import Move, Moves, TensorType, is_plain
 from torchlint.semantics.names import Names
 from torchlint.semantics.retention import Retentions
@@ -37,6 +37,7 @@ from torchlint.semantics.target import Target
 from torchlint.semantics.training import Training, TrainingStep
 from torchlint.semantics.trains import Trains
 from torchlint.semantics.values import Device, Value
+from torchlint.semantics.versions import proven_target
 from torchlint.syntax.calls import Arguments, bind, code
 from torchlint.syntax.walk import Tree, walk
 
@@ -59,10 +60,10 @@ class Model:
 
     def __init__(self, tree: Tree, target: Target, options: Options) -> None:
         self.tree = tree
-        self.target = target
         self.options = options
         self.scopes = Scopes(tree)
         self.names = Names(tree, self.scopes)
+        self.target = proven_target(tree, self.names, target)
         self.flow = Flow(tree, self.scopes)
         self.definitions = Definitions(tree, self.scopes, self.names)
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)

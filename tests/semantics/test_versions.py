@@ -1,0 +1,28 @@
+"""What a file proves about the torch version that it needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.semantics.support import model_of
+
+PROVEN = {
+    "compile": ("model = torch.compile(model)", (2, 0)),
+    "the newest counts": ("torch.compile(m)\ntorch.amp.GradScaler('cuda')\ntorch.compile(n)", (2, 3)),
+    "decorator": ("@torch.inference_mode()\ndef f(): ...", (1, 9)),
+    "alias": ("import torch.nn.functional as F\nF.scaled_dot_product_attention(q, k, v)", (2, 0)),
+    "nothing": ("torch.zeros(1)", (1, 8)),
+    "under if": ("if hasattr(torch, 'compile'):\n    torch.compile(m)", (1, 8)),
+    "under try": ("try:\n    torch.compile(m)\nexcept AttributeError:\n    pass", (1, 8)),
+    "conditional expression": ("m = torch.compile(m) if args.compile else m", (1, 8)),
+    "short circuit": ("new and torch.compile(m)", (1, 8)),
+    "somebody else's": ("def compile(m): ...\ncompile(m)", (1, 8)),
+}
+
+
+@pytest.mark.parametrize("case", PROVEN)
+def test_target(case: str) -> None:
+    program, version = PROVEN[case]
+    model = model_of("import torch\n" + program)
+    assert model.target.version == version
+    assert model.target.known is (version != (1, 8))
