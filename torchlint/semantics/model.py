@@ -37,7 +37,7 @@ from torchlint.semantics.target import Target
 from torchlint.semantics.training import Training, TrainingStep
 from torchlint.semantics.trains import Trains
 from torchlint.semantics.values import Device, Value
-from torchlint.semantics.versions import proven_target
+from torchlint.semantics.versions import is_main_guard, proven_target
 from torchlint.syntax.calls import Arguments, bind, code
 from torchlint.syntax.walk import Tree, walk
 
@@ -234,10 +234,7 @@ class Model:
         """Whether the file trains, or is meant to be run: then it shows itself where it computes."""
         if self.backward.passes():
             return True
-        tests = (node.test for node in self.tree.module.body if isinstance(node, cst.If))
-        return any(
-            isinstance(t, cst.Comparison) and isinstance(t.left, cst.Name) and t.left.value == "__name__" for t in tests
-        )
+        return any(isinstance(node, cst.If) and is_main_guard(node) for node in self.tree.module.body)
 
     def move(self, call: cst.Call) -> Move | None:
         """Return the move between devices that a method call is."""

@@ -1,0 +1,114 @@
+"""Deterministic algorithms are forced, or cuDNN is switched off, in every run.
+
+`torch.use_deterministic_algorithms(True)`, `torch.backends.cudnn.deterministic = True` and
+`torch.backends.cudnn.enabled = False`, set whatever the user asks for.
+
+## Why it costs
+
+`cudnn.deterministic` leaves out the convolution algorithms that add in any order, which are often the fastest, above
+all in the backward pass. `use_deterministic_algorithms(True)` does the same, replaces atomic additions by slower
+kernels (`index_add`, `scatter_add`, the backward pass of `embedding`), fills fresh memory with NaN (torch >= 2.2, see
+`torch.utils.deterministic.fill_uninitialized_memory`) and raises where there is no deterministic kernel.
+`cudnn.enabled = False` loses cuDNN altogether: convolutions and recurrent layers fall back to slower kernels.
+
+## What to write instead
+
+Let an argument decide: `torch.use_deterministic_algorithms(args.deterministic)`, or put the settings into the function
+that seeds the generators, where who wants to repeat a run asks for all of them. Seeds alone cost nothing.
+
+## When to ignore it
+
+Where results must be equal bit for bit from run to run. The rule is silent in functions that seed generators, where an
+argument or a flag decides, where the switch is set back, and in tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.finding import Finding
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.model import Model
+from torchlint.syntax.calls import literal
+
+CALLS = frozenset(("torch.use_deterministic_algorithms", "torch.set_deterministic"))
+COSTS = {
+    "torch.backends.cudnn.deterministic": (True, "leaves out cuDNN's fastest convolution algorithms"),
+    "torch.backends.cudnn.enabled": (False, "replaces cuDNN's kernels by slower ones"),
+}
+
+rule = Rule(
+    code="TL604",
+    name="determinism-left-on",
+    family=Family.DEBUG,
+    since="0.1.0",
+    default=Default.ON,
+    summary="deterministic algorithms are forced in every run",
+    triggers=Triggers.all_of(
+        ("use_deterministic_algorithms", "set_deterministic", "cudnn"),
+        ("use_deterministic_algorithms", "set_deterministic", "deterministic", "enabled"),
+    ),
+    examples=(Example(bad="import torch\n\ntorch.backends.cudnn.deterministic = True\n"),),
+    references=(
+        "https://docs.pytorch.org/docs/stable/notes/randomness.html",
+        "https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html",
+        "https://docs.pytorch.org/docs/stable/backends.html#torch-backends-cudnn",
+    ),
+    documentation=__doc__,
+    silences={
+        "argument": "The value is a variable or an option.",
+        "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
+        "seeding": "The function seeds generators or is named for making runs repeatable.",
+        "restored": "The same function sets the switch to something else further on.",
+        "test": "The code belongs to a test.",
+    },
+)
+
+
+@rule.check(cst.Assign, cst.Call)
+def switched(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+    """Report a cuDNN switch that is set to its slow side."""
+    for setting in model.switches.settings(node):
+        if setting.name not in COSTS:
+            continue
+        slow, effect = COSTS[setting.name]
+        if rule.silent("argument", literal(setting.value) is not slow) or _is_wanted(node, model):
+            continue
+        if rule.silent("restored", model.switches.restored(setting)):
+            continue
+        yield Finding(node, _message(f"`{model.code(node).strip()}`", effect))
+
+
+@rule.check(cst.Call)
+def deterministic(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+    """Report the call that forces deterministic algorithms."""
+    if not isinstance(node, cst.Call) or model.callee(node) not in CALLS:
+        return
+    mode = literal(model.arguments(node, ("mode",)).get("mode"))
+    if mode is False or rule.silent("argument", mode is not True) or _is_wanted(node, model):
+        return
+    if rule.silent("restored", _called_again(node, model)):
+        return
+    yield Finding(node, _message(f"`{model.code(node)}`", "replaces fast kernels by deterministic ones"))
+
+
+def _message(what: str, effect: str) -> str:
+    return (
+        f"{what} {effect} in every run. Let an argument decide, or set it in the function that seeds the generators, "
+        "so that only who wants to repeat a run bit for bit pays for it."
+    )
+
+
+def _is_wanted(node: cst.CSTNode, model: Model) -> bool:
+    if rule.silent("asked-for", model.chosen(node)) or rule.silent("test", model.in_test(node)):
+        return True
+    return rule.silent("seeding", model.switches.makes_repeatable(node))
+
+
+def _called_again(node: cst.Call, model: Model) -> bool:
+    function = model.enclosing_function(node)
+    calls = (c for c in model.nodes(cst.Call) if model.callee(c) in CALLS and model.order(c) > model.order(node))
+    later = (c for c in calls if model.enclosing_function(c) is function)
+    return any(literal(model.arguments(c, ("mode",)).get("mode")) is not True for c in later)

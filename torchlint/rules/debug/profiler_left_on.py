@@ -1,0 +1,115 @@
+"""A profiler records every training step of every run.
+
+`torch.autograd.profiler.profile`, `emit_nvtx` and `emit_itt`, and `torch.profiler.profile` without a `schedule`, around
+training steps.
+
+## Why it costs
+
+The profiler stores an event for each operation and each kernel until its block ends: memory grows with every step, each
+operation takes longer, and at the end the events are sorted out on one core, which can take longer than the training.
+`emit_nvtx` and `emit_itt` push and pop a range around each operation.
+
+## What to write instead
+
+Remove it, let a flag switch it on, or pass a schedule that records a few steps:
+`torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=3))`, with `prof.step()` in the loop.
+
+## When to ignore it
+
+In a script that exists to measure. The rule is silent for blocks that take no training step, behind flags and arguments
+(`enabled=args.profile`), with a `schedule`, for `record_function`, which is only a label, and in tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.finding import Finding
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.model import Model
+from torchlint.syntax.calls import literal
+
+SCHEDULED = "torch.profiler.profile"
+PROFILERS = frozenset(
+    (
+        SCHEDULED,
+        "torch.autograd.profiler.profile",
+        "torch.autograd.profiler_legacy.profile",
+        "torch.autograd.profiler.emit_nvtx",
+        "torch.autograd.profiler.emit_itt",
+    )
+)
+
+rule = Rule(
+    code="TL602",
+    name="profiler-left-on",
+    family=Family.DEBUG,
+    since="0.1.0",
+    default=Default.ON,
+    summary="a profiler records every training step",
+    triggers=Triggers.all_of(("profiler", "profiler_legacy"), ("profile", "emit_nvtx", "emit_itt")),
+    examples=(
+        Example(
+            bad="from torch.autograd import profiler\n\nwith profiler.profile():\n    net(x).sum().backward()\n",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/profiler.html",
+        "https://docs.pytorch.org/docs/stable/autograd.html#profiler",
+    ),
+    documentation=__doc__,
+    silences={
+        "schedule": "A schedule limits which steps are recorded, or a star argument may carry one.",
+        "argument": "Whether it records is decided by a variable or an option, or it is off.",
+        "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
+        "no-training": "No training step is taken in the block.",
+        "test": "The code belongs to a test.",
+    },
+)
+
+
+@rule.check(cst.With)
+def profiled(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+    """Report a profiler around training steps."""
+    if not isinstance(node, cst.With):
+        return
+    for item in node.items:
+        call = _made(item.item, model)
+        name = model.callee(call) if call is not None else None
+        if call is None or name not in PROFILERS or _is_limited(call, name, model):
+            continue
+        if rule.silent("asked-for", model.chosen(node) or model.chosen(call)):
+            continue
+        if rule.silent("test", model.in_test(node)) or rule.silent("no-training", not _records_steps(node, model)):
+            continue
+        advice = "pass a `schedule` that records a few steps" if name == SCHEDULED else "let a flag switch it on"
+        yield Finding(
+            item.item,
+            f"`{model.code(call.func)}` records every operation of every training step: each takes longer, and the "
+            f"events fill the memory. Remove it, or {advice}.",
+        )
+
+
+def _made(expression: cst.BaseExpression, model: Model) -> cst.Call | None:
+    """Return the call that makes a context, also where a variable holds it."""
+    if isinstance(expression, cst.Name):
+        found = model.reaching(expression)
+        value = found[0].value if len(found) == 1 and not found[0].path else None
+        return value if isinstance(value, cst.Call) else None
+    return expression if isinstance(expression, cst.Call) else None
+
+
+def _is_limited(call: cst.Call, name: str, model: Model) -> bool:
+    given = model.arguments(call, ("activities",) if name == SCHEDULED else ("enabled",))
+    if rule.silent("schedule", given.open or given.get("schedule") is not None):
+        return True
+    enabled = given.get("enabled")
+    return rule.silent("argument", enabled is not None and literal(enabled) is not True)
+
+
+def _records_steps(block: cst.With, model: Model) -> bool:
+    """Whether the block holds training steps, or is a part of one."""
+    heat = model.heat(block)
+    return model.training_code.trains(block.body) or (heat is not None and heat.trains)

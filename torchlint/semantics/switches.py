@@ -1,0 +1,142 @@
+"""Global switches that a file sets: attributes of imported modules, environment variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import bind, literal
+
+_ENVIRONMENT = "os.environ"
+_SEEDING = frozenset(
+    (
+        "torch.manual_seed torch.cuda.manual_seed torch.cuda.manual_seed_all torch.seed torch.random.manual_seed "
+        "random.seed numpy.random.seed "
+        "lightning.pytorch.seed_everything transformers.set_seed accelerate.utils.set_seed torch.Generator"
+    ).split()
+)
+_SETTING = frozenset(("torch.use_deterministic_algorithms", "torch.set_deterministic"))
+_SEEDING_NAME = re.compile(r"seed|determinis|reproduc|_rng|random_state|repeatab", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One switch that a statement sets."""
+
+    name: str
+    """Qualified name of the attribute, or ``os.environ[NAME]``."""
+
+    value: cst.BaseExpression
+    statement: cst.CSTNode
+    alone: bool
+    """Whether the statement does nothing else."""
+
+
+class Switches:
+    """Finds settings, and the functions whose job it is to make runs repeatable."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._names = evaluator.names
+
+    def settings(self, node: cst.CSTNode) -> list[Setting]:
+        """Return what an assignment, or a call that stands for one, sets."""
+        if isinstance(node, cst.Assign):
+            return list(self._assigned(node))
+        if isinstance(node, cst.Call):
+            return list(self._called(node))
+        return []
+
+    def _assigned(self, statement: cst.Assign) -> Iterator[Setting]:
+        for target in statement.targets:
+            pairs = list(_pairs(target.target, statement.value))
+            for place, value in pairs:
+                name = self._name(place)
+                if name is not None:
+                    yield Setting(name, value, statement, len(pairs) == len(statement.targets) == 1)
+
+    def _name(self, target: cst.BaseExpression) -> str | None:
+        if isinstance(target, cst.Attribute):
+            return self._names.qualified(target)
+        if isinstance(target, cst.Subscript) and len(target.slice) == 1:
+            index = target.slice[0].slice
+            key = literal(index.value) if isinstance(index, cst.Index) else None
+            return self._variable(target.value, key)
+        return None
+
+    def _variable(self, mapping: cst.BaseExpression, key: object) -> str | None:
+        if isinstance(key, str) and self._names.qualified(mapping) == _ENVIRONMENT:
+            return f"{_ENVIRONMENT}[{key}]"
+        return None
+
+    def _called(self, call: cst.Call) -> Iterator[Setting]:
+        name = self._names.qualified(call.func)
+        alone = isinstance(self._tree.parent(call), cst.Expr)
+        values = [argument.value for argument in call.args if not argument.star and argument.keyword is None]
+        if name == "builtins.setattr" and len(values) == 3:
+            owner, attribute = self._names.qualified(values[0]), literal(values[1])
+            if owner is not None and isinstance(attribute, str):
+                yield Setting(f"{owner}.{attribute}", values[2], call, alone)
+        elif name in (f"{_ENVIRONMENT}.setdefault", "os.putenv", f"{_ENVIRONMENT}.__setitem__") and len(values) == 2:
+            key = literal(values[0])
+            if isinstance(key, str):
+                yield Setting(f"{_ENVIRONMENT}[{key}]", values[1], call, alone)
+        elif name == f"{_ENVIRONMENT}.update":
+            given = dict(bind(call.args).named)
+            for value in values:
+                if isinstance(value, cst.Dict):
+                    given |= _items(value)
+            for key, value in given.items():
+                yield Setting(f"{_ENVIRONMENT}[{key}]", value, call, alone and len(given) == 1)
+
+    def restored(self, setting: Setting) -> bool:
+        """Return whether the same function (or the top level) sets the switch to something else further on."""
+        function = self._evaluator.definitions.enclosing_function(setting.statement)
+        place = self._tree.order(setting.statement)
+        later: list[cst.Assign | cst.Call] = [*self._tree.nodes(cst.Assign), *self._tree.nodes(cst.Call)]
+        return any(
+            other.name == setting.name and literal(other.value) != literal(setting.value)
+            for node in later
+            if self._tree.order(node) > place and self._evaluator.definitions.enclosing_function(node) is function
+            for other in self.settings(node)
+        )
+
+    def makes_repeatable(self, node: cst.CSTNode) -> bool:
+        """Return whether a node belongs to a function that makes runs repeatable, and does little else."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is None:
+            return False
+        if _SEEDING_NAME.search(function.name.value):
+            return True
+        lines = [s for s in self._tree.descendants(function.body) if isinstance(s, (cst.Expr, cst.Assign))]
+        calls = [line.value for line in lines if isinstance(line.value, cst.Call)]
+        seeds = [c for c in calls if self._names.qualified(c.func) in _SEEDING]
+        return bool(seeds) and 2 * sum(self._is_setup(line) for line in lines) > len(lines)
+
+    def _is_setup(self, line: cst.Expr | cst.Assign) -> bool:
+        value = line.value
+        if isinstance(value, cst.Call) and self._names.qualified(value.func) in _SEEDING | _SETTING:
+            return True
+        return bool(self.settings(line)) or bool(self.settings(value))
+
+
+def _pairs(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    if isinstance(target, (cst.Tuple, cst.List)):
+        if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements):
+            for inner, given in zip(target.elements, value.elements, strict=True):
+                yield from _pairs(inner.value, given.value)
+    else:
+        yield target, value
+
+
+def _items(mapping: cst.Dict) -> dict[str, cst.BaseExpression]:
+    elements = (element for element in mapping.elements if isinstance(element, cst.DictElement))
+    keyed = ((literal(element.key), element.value) for element in elements)
+    return {key: value for key, value in keyed if isinstance(key, str)}
