@@ -11,6 +11,7 @@ PROVEN = {
     "the newest counts": ("torch.compile(m)\ntorch.amp.GradScaler('cuda')\ntorch.compile(n)", (2, 3)),
     "decorator": ("@torch.inference_mode()\ndef f(): ...", (1, 9)),
     "alias": ("import torch.nn.functional as F\nF.scaled_dot_product_attention(q, k, v)", (2, 0)),
+    "main guard": ("if __name__ == '__main__':\n    torch.compile(m)", (2, 0)),
     "nothing": ("torch.zeros(1)", (1, 8)),
     "under if": ("if hasattr(torch, 'compile'):\n    torch.compile(m)", (1, 8)),
     "under try": ("try:\n    torch.compile(m)\nexcept AttributeError:\n    pass", (1, 8)),
