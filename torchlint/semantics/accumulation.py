@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.flow import last_statement
+from torchlint.semantics.flow import LOOPS, last_statement
 from torchlint.semantics.host_reads import ScalarRead
 from torchlint.semantics.scopes import FUNCTIONS, Binding, BindingKind
 from torchlint.semantics.values import Kind, Origin, Value
@@ -151,9 +151,9 @@ class Accumulations:
         made = self._made_empty(feed)
         if made is None or not self._only_fed_by(feed, loop) or self._is_used_between(made, loop):
             return None
-        start, around = self._evaluator.flow.blocks(made), self._evaluator.flow.blocks(loop)
-        if not start or not around or start[0][0] is not around[0][0]:
-            return None
+        outer = [a for a in self._tree.ancestors(loop) if isinstance(a, LOOPS)]
+        if not all(self._within(made, repeated.body) for repeated in outer):
+            return None  # the second time it holds the numbers of the first
         return Accumulation(feed.value, True, total=read.function)
 
     def _made_empty(self, variable: cst.Name) -> cst.Name | None:
@@ -180,7 +180,7 @@ class Accumulations:
         return [use for use in same if scopes.deciding(use.value, scopes.scope(use)) is deciding]
 
     def _only_fed_by(self, feed: cst.Name, loop: cst.For) -> bool:
-        """Whether ``feed`` is the only use of a variable in a loop, and nobody sees it if the loop is left by an error."""
+        """Whether ``feed`` is the only use of a variable in a loop, and an error shows it to nobody."""
         frame = self._frame(loop)
         if not self._within(feed, loop) or feed.value in self._evaluator.scopes.scope(feed).delegated:
             return False
@@ -193,7 +193,7 @@ class Accumulations:
         return not any(self._frame(call) is frame for call in calls)
 
     def _outlives(self, block: cst.CSTNode, uses: list[cst.Name], loop: cst.For) -> bool:
-        """Whether a ``try`` or ``with`` catches an error in a loop inside it, and a use comes to see the total so far."""
+        """Whether a ``try`` or ``with`` catches an error in a loop, so that a use sees the total so far."""
         if isinstance(block, (cst.Try, cst.TryStar)) and self._within(loop, block.body):
             ends = [*block.handlers, *([block.finalbody] if block.finalbody is not None else [])]
             if any(self._within(use, end) for use in uses for end in ends):

@@ -8,7 +8,7 @@ from enum import Enum
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.flow import ends_in_jump
+from torchlint.semantics.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
 from torchlint.syntax.calls import identifier, literal
@@ -32,6 +32,11 @@ _OCCASIONAL = re.compile(
     re.IGNORECASE,
 )
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now"))
+# Tests of numbers for being broken: a branch on them is an exception, or takes part in every step otherwise.
+_BROKEN = frozenset(("isnan", "isinf"))
+_SOUND = frozenset(("isfinite",))
+_ENDS = frozenset(("sys.exit", "builtins.exit", "builtins.quit", "os._exit"))
+_MAX_DEPTH = 6
 
 
 class Guards:
@@ -46,14 +51,25 @@ class Guards:
     def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
         """Return the first reason for which a node does not run whenever ``root`` (a loop or function) does."""
         child = node
+        leaves_root = isinstance(root, LOOPS)  # no inner loop, which `break` would leave, has been passed
         for ancestor in self._tree.ancestors(node):
             if ancestor is root:
                 return None
             found = self._around(ancestor, child)
             if found is not None:
                 return found
+            if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_last_act(child, leaves_root):
+                return Guard.PERIODIC
+            leaves_root = leaves_root and not isinstance(ancestor, LOOPS)
             child = ancestor
         return None
+
+    def _is_last_act(self, branch: cst.CSTNode, leaves_root: bool) -> bool:
+        """Whether a branch ends in an error, the end of the program, or leaves the loop for good."""
+        last = last_statement(branch)
+        if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
+            return self._evaluator.names.qualified(last.value.func) in _ENDS
+        return isinstance(last, cst.Raise) or (leaves_root and isinstance(last, (cst.Break, cst.Return)))
 
     def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> Guard | None:
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
@@ -62,9 +78,10 @@ class Guards:
             return self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
         if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
             return self._earlier_exit(ancestor, child)
-        if isinstance(ancestor, cst.ExceptHandler):
-            return Guard.PERIODIC
-        return None
+        if isinstance(ancestor, cst.MatchCase) and isinstance(ancestor.pattern, (cst.MatchValue, cst.MatchOr)):
+            match = self._tree.parent(ancestor)
+            return Guard.PERIODIC if isinstance(match, cst.Match) and self._is_remainder(match.subject) else None
+        return Guard.PERIODIC if isinstance(ancestor, cst.ExceptHandler) else None
 
     def _earlier_exit(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> Guard | None:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
@@ -105,21 +122,57 @@ class Guards:
             if isinstance(test.operator, cst.And) is taken:
                 return sides[0] or sides[1]
             return sides[0] if sides[0] and sides[1] else None
-        if isinstance(test, cst.BinaryOperation) and isinstance(test.operator, cst.Modulo):
+        if isinstance(test, cst.NamedExpr):
+            return self.classify(test.value, taken)
+        if self._is_remainder(test):
             return None if taken else Guard.PERIODIC
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
             return self._comparison(test.left, test.comparisons[0], taken)
         if isinstance(test, (cst.Name, cst.Attribute)):
             return self._variable(test, taken)
         if isinstance(test, cst.Call):
-            name = identifier(test.func)
-            if taken and (_OCCASIONAL.search(name) or name.startswith(("should_", "is_log", "every"))):
-                return Guard.PERIODIC
+            return self._call(test, taken)
         return None
+
+    def _call(self, test: cst.Call, taken: bool) -> Guard | None:
+        asked = {identifier(node.func) for node in self._tree.descendants(test) if isinstance(node, cst.Call)}
+        if asked & (_BROKEN if taken else _SOUND):
+            return Guard.PERIODIC
+        name = identifier(test.func)
+        named = _OCCASIONAL.search(name) or name.startswith(("should_", "is_log", "every"))
+        general = (self._evaluator.names.qualified(test.func) or "").startswith(("builtins.", "torch."))
+        counts = not general and any(self.is_counter(argument.value) for argument in test.args)
+        return Guard.PERIODIC if taken and (named or counts) else None  # divisible_by(step, 100)
+
+    def _is_remainder(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether an expression is ``step % k``, also through ``divmod``, a bit mask or a variable."""
+        if isinstance(expression, cst.NamedExpr):
+            return self._is_remainder(expression.value, depth)
+        if isinstance(expression, cst.BinaryOperation):
+            if isinstance(expression.operator, cst.BitAnd):
+                return self.is_counter(expression.left) or self.is_counter(expression.right)
+            return isinstance(expression.operator, cst.Modulo) and not isinstance(expression.left, cst.BaseString)
+        if isinstance(expression, cst.Subscript):
+            return self._is_divmod(expression.value)
+        if isinstance(expression, cst.Call):
+            return self._evaluator.names.qualified(expression.func) in ("math.fmod", "operator.mod")
+        if not isinstance(expression, cst.Name) or depth > _MAX_DEPTH:
+            return False
+        bindings = self._evaluator.flow.definitions(expression)
+        return bool(bindings) and all(
+            b.kind is BindingKind.ASSIGNMENT
+            and b.value is not None
+            and (self._is_divmod(b.value) if b.path == (1,) else not b.path and self._is_remainder(b.value, depth + 1))
+            for b in bindings
+        )
+
+    def _is_divmod(self, expression: cst.BaseExpression) -> bool:
+        named = isinstance(expression, cst.Call) and self._evaluator.names.qualified(expression.func)
+        return named == "builtins.divmod"
 
     def _comparison(self, left: cst.BaseExpression, target: cst.ComparisonTarget, taken: bool) -> Guard | None:
         right, operator = target.comparator, target.operator
-        modulo = any(isinstance(e, cst.BinaryOperation) and isinstance(e.operator, cst.Modulo) for e in (left, right))
+        modulo = self._is_remainder(left) or self._is_remainder(right)
         counters = self.is_counter(left) or self.is_counter(right)
         if modulo or counters:
             if isinstance(operator, cst.Equal):
@@ -173,21 +226,17 @@ class Guards:
             values = [b.value for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
             if values and all(v is not None and self.classify(v, taken) for v in values):
                 return Guard.PERIODIC
-        if not taken:
+        if not taken or (isinstance(test, cst.Name) and self._default(test) is True):
             return None
         if _OCCASIONAL.search(identifier(test)) or identifier(test) in self._command_line_flags():
             return Guard.FLAG
-        if isinstance(test, cst.Name) and self._is_off_by_default(test):
-            return Guard.FLAG
-        return None
+        return Guard.FLAG if isinstance(test, cst.Name) and self._default(test) is False else None
 
-    def _is_off_by_default(self, name: cst.Name) -> bool:
+    def _default(self, name: cst.Name) -> bool | int | float | str | None:
+        """The constant that a parameter is by default, where nothing binds its name again."""
         definitions = self._evaluator.flow.definitions(name)
-        return (
-            len(definitions) == 1
-            and definitions[0].kind is BindingKind.PARAMETER
-            and literal(definitions[0].value) is False
-        )
+        is_parameter = len(definitions) == 1 and definitions[0].kind is BindingKind.PARAMETER
+        return literal(definitions[0].value) if is_parameter else None
 
     def _command_line_flags(self) -> frozenset[str]:
         """Names of the ``store_true`` options that the file defines."""

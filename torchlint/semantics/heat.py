@@ -80,14 +80,31 @@ class Hotness:
                     if self.contains_hot_loop(ancestor):
                         return None
             elif isinstance(ancestor, cst.FunctionDef):
-                if child is not ancestor.body:
-                    return None
-                found = self.function(ancestor)
-                return None if found is None or self._is_guarded(node, ancestor, through_flags) else found
+                if child is ancestor.body:
+                    found = self.function(ancestor)
+                    return None if found is None or self._is_guarded(node, ancestor, through_flags) else found
+            elif isinstance(ancestor, cst.Lambda):
+                assignment = self._tree.parent(ancestor)
+                if child is ancestor.body and isinstance(assignment, cst.Assign):
+                    return self._called_by_name(assignment)
             elif isinstance(ancestor, cst.ClassDef):
                 return None
             child = ancestor
         return None
+
+    def _called_by_name(self, assignment: cst.Assign) -> Heat | None:
+        """The heat of what is assigned to a name, by the calls of that name."""
+        if id(assignment) not in self._functions:
+            self._functions[id(assignment)] = None
+            for call in self._tree.nodes(cst.Call):
+                if isinstance(call.func, cst.Name):
+                    bindings = self._evaluator.flow.definitions(call.func)
+                    if any(binding.value is assignment.value for binding in bindings):
+                        found = self.heat(call)
+                        if found is not None:
+                            self._functions[id(assignment)] = found
+                            break
+        return self._functions[id(assignment)]
 
     def _is_guarded(self, node: cst.CSTNode, root: cst.CSTNode, through_flags: bool) -> bool:
         guard = self._guards.guard(node, root)

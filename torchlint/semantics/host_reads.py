@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
-from torchlint.semantics.values import Device, Kind, Value, tensor
+from torchlint.semantics.values import Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import identifier, method_call
 
 _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool"))
@@ -25,11 +25,11 @@ class ScalarRead:
 
     call: cst.Call
     tensor: cst.BaseExpression | None
-    """The tensor that is read, without the ``.detach().cpu()`` that may stand before the read; None if it is not visible."""
+    """The tensor that is read, without a ``.detach().cpu()`` before the read; None if it is not visible."""
 
     value: Value
     function: str = ""
-    """The function that reads it: ``float``, ``int``, ``bool``, or one inside which that happens; "" for the method ``item``."""
+    """The built-in that reads it, or the function inside which that happens; "" for the method ``item``."""
 
 
 class HostReads:
@@ -39,7 +39,7 @@ class HostReads:
         self._evaluator = evaluator
 
     def scalar(self, call: cst.Call) -> ScalarRead | None:
-        """Return the read that a call is: ``x.item()``, ``float(x)``, ``int(x)``, ``bool(x)``, or a function that does it."""
+        """Return the read that a call is: ``x.item()``, ``float(x)``, or a function in which it happens."""
         read = self._read_expression(call)
         if read is None:
             return self._hidden(call)
@@ -58,10 +58,12 @@ class HostReads:
             if value.known or function or not self.derives_from_tensor(source):
                 return None
             value = tensor(Evidence.NAMED)
+        if value.origin is Origin.LOSS and not function and self._is_computed(source):
+            value = replace(value, evidence=max(value.evidence, Evidence.INFERRED))
         return ScalarRead(call, source, value, function)
 
     def _hidden(self, call: cst.Call) -> ScalarRead | None:
-        """The read inside ``scaler.get_scale()``, ``math.sqrt(x)``, ``writer.add_scalar(tag, x)``, ``scheduler.step(x)``."""
+        """The read inside ``scaler.get_scale()``, ``math.sqrt(x)``, ``writer.add_scalar(tag, x)``."""
         method = method_call(call, "get_scale", "state_dict", "add_scalar", "step")
         if method is None:
             name = self._qualified(call)
@@ -71,7 +73,8 @@ class HostReads:
         owner = self._evaluator.value(method.value)
         if method.attr.value == "step":
             return self._given(call, 0, "metrics") if owner.name == _PLATEAU else None
-        if owner.kind is not Kind.SCALER or call.args:
+        asks = method.attr.value == "get_scale" or isinstance(self._evaluator.tree.parent(call), cst.Subscript)
+        if owner.kind is not Kind.SCALER or call.args or not asks:
             return None
         return ScalarRead(call, None, tensor(owner.evidence, Device.ACCELERATOR), method.attr.value)
 
@@ -200,6 +203,27 @@ class HostReads:
         if isinstance(expression, cst.Call):
             return self._takes_tensors(expression, depth)
         return False
+
+    def _is_computed(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether data flow says that an expression is computed from tensors, by calls that are not known."""
+        value = self._evaluator.value(expression)
+        if depth > _MAX_DEPTH or (value.is_tensor and value.evidence >= Evidence.INFERRED):
+            return depth <= _MAX_DEPTH
+        if isinstance(expression, cst.Name):
+            bindings = self._evaluator.flow.definitions(expression)
+            return bool(bindings) and all(
+                b.kind is BindingKind.ASSIGNMENT and b.value is not None and self._is_computed(b.value, depth + 1)
+                for b in bindings
+            )
+        if isinstance(expression, cst.BinaryOperation):
+            return self._is_computed(expression.left, depth + 1) or self._is_computed(expression.right, depth + 1)
+        if isinstance(expression, (cst.Attribute, cst.Subscript)):
+            return self._is_computed(expression.value, depth + 1)
+        if not isinstance(expression, cst.Call):
+            return False
+        given = [a.value for a in expression.args]
+        owner = [expression.func.value] if isinstance(expression.func, cst.Attribute) else []
+        return any(self._is_computed(part, depth + 1) for part in (*given, *owner))
 
     def _takes_tensors(self, call: cst.Call, depth: int) -> bool:
         name = self._evaluator.names.qualified(call.func)

@@ -3,17 +3,22 @@
 ## Why it costs
 
 CUDA kernels run asynchronously: Python queues work and runs ahead of the GPU. `tensor.item()`, `float(tensor)`,
-`int(tensor)` and `bool(tensor)` need the value itself, so the host waits until everything that was queued before has run, and
-the GPU then idles until Python has queued new work. Once per step is enough to lose the overlap of every step.
+`int(tensor)` and `bool(tensor)` need the value itself, so the host waits until everything that was queued before has
+run, and the GPU then idles until Python has queued new work. Once per step is enough to lose the overlap of every step.
+Some functions do it inside: `math.sqrt(tensor)`, `writer.add_scalar(tag, tensor)`, `scaler.get_scale()` (and the
+`state_dict()` of a `GradScaler`), `ReduceLROnPlateau.step(tensor)`.
 
 ## What to write instead
 
 Keep the running total a tensor and convert it once after the loop; log every few steps; read several values with one
 `torch.stack([...]).tolist()`. A total in `float64` adds up exactly as Python floats do.
 
-The fix turns `total += loss.item()` into `total += loss.detach().double()` and converts `total` once after the loop, and
-`losses.append(loss.item())` likewise, where the total is local and only read after the loop. It is unsafe in that the
-accumulator is a tensor while the loop runs.
+The fix turns `total += loss.item()` into `total += loss.detach().double()` and converts `total` once after the loop,
+and `losses.append(loss.item())` likewise, where the total is local, starts as a number (the list: empty) and is only
+read after the loop. Integer tensors are added up as integers. The result has the same type and value as before, also
+where the loop does not run. The fix is unsafe in that the accumulator is a tensor while the loop runs: MPS has no
+`float64`, and CUDA divides a tensor by a number by multiplying with its reciprocal, which can change the last bit of
+`loss.item() / n`. No fix is offered where the loop, a closure or an `except` around it can see the unfinished total.
 
 ## When to ignore it
 
@@ -35,7 +40,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.host_reads import ScalarRead
 from torchlint.semantics.model import Model
-from torchlint.semantics.values import Device, Origin
+from torchlint.semantics.values import Origin
 
 rule = Rule(
     code="TL202",
@@ -44,7 +49,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ON,
     summary="`.item()` (or `float(t)`) on every step makes the host wait for the GPU",
-    triggers=Triggers.all_of(("item", "float", "int", "bool")),
+    triggers=Triggers.all_of(("item", "float", "int", "bool", "get_scale", "state_dict", "math", "add_scalar", "step")),
     examples=(
         Example(
             bad="""
@@ -81,8 +86,7 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
         "not-hot": "The read does not run on every step: once per epoch, at set-up, outside loops.",
         "guarded": "A periodic test, a clock or a flag that is off by default stands around it.",
         "no-tensor": "What is read is no torch tensor: NumPy scalars, Python numbers, `.items()`.",
-        "on-cpu": "The tensor is known to live on the CPU.",
-        "no-accelerator": "Nothing in the file computes on an accelerator.",
+        "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
         "decision": "The value decides what the program does next: the action of an agent, the next token.",
     },
@@ -99,22 +103,34 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     heat = model.heat(call)
     if heat is None:
         return
-    if rule.silent("on-cpu", read.value.device is Device.CPU):
-        return
-    if rule.silent("no-accelerator", not model.may_be_on_accelerator(read.value, heat)):
+    if rule.silent("on-cpu", not model.may_be_on_accelerator(read.value, heat)):
         return
     if rule.silent("data-worker", heat.role is Role.DATA):
         return
     sampling = heat.role is Role.SAMPLING_LOOP and read.value.origin is not Origin.LOSS
     if rule.silent("decision", sampling or model.decides(call)):
         return
-    yield Finding(call, _message(read, heat, model), _fix(read, heat, model))
+    yield Finding(_place(call, model), _message(read, heat, model), _fix(read, heat, model))
+
+
+def _place(call: cst.Call, model: Model) -> cst.CSTNode:
+    """The call, or the name of its method where the receiver goes over several lines."""
+    spans = isinstance(call.func, cst.Attribute) and "\n" in model.code(call.func)
+    return call.func.attr if spans and isinstance(call.func, cst.Attribute) else call
+
+
+def _shown(call: cst.Call, model: Model) -> str:
+    what = model.code(call)
+    if len(what) <= 60 and "\n" not in what:
+        return what
+    return (
+        f"(...).{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else f"{model.code(call.func)}(...)"
+    )
 
 
 def _message(read: ScalarRead, heat: Heat, model: Model) -> str:
-    what = model.code(read.call)
-    shown = what if len(what) <= 60 and "\n" not in what else f"{model.code(read.call.func)[-20:].strip()}(...)"
-    waits = f"`{shown}` reads a tensor's value on every pass of this {heat.role.value}: the host waits for the GPU each time."
+    place = heat.role.value
+    waits = f"`{_shown(read.call, model)}` reads a tensor's value on every pass of this {place}: the host waits for the GPU each time."
     if read.function in ("get_scale", "state_dict"):
         return f"{waits} Ask for the scale every few steps only."
     others = model.scalar_reads(heat.root)
@@ -135,11 +151,11 @@ def _fix(read: ScalarRead, heat: Heat, model: Model) -> Fix | None:
     conversion = _conversion(found, model.spelling("torch.is_tensor", heat.root))
     if conversion is None:
         return None
-    kept = _primary(read.tensor, model) + ".detach()" + (f".{found.cast}()" if found.cast else "")
+    kept = "detach().reshape(()).clone" if found.is_list else f"detach().{found.cast}" if found.cast else "detach"
     return Fix(
         f"Accumulate `{found.name}` as a tensor and convert it once after the loop",
         (
-            Replace(read.call, f"{kept}.reshape(()).clone()" if found.is_list else kept),
+            _keep(read.call, read.tensor, kept, model),
             InsertAfter(heat.root, (conversion,)),
         ),
         Safety.UNSAFE,
@@ -151,6 +167,12 @@ def _fix(read: ScalarRead, heat: Heat, model: Model) -> Fix | None:
         ),
         min(read.value.evidence, Evidence.INFERRED),
     )
+
+
+def _keep(call: cst.Call, tensor: cst.BaseExpression, method: str, model: Model) -> Replace:
+    if isinstance(call.func, cst.Attribute) and call.func.value is tensor:
+        return Replace(call.func.attr, method)
+    return Replace(call, f"{_primary(tensor, model)}.{method}()")
 
 
 def _primary(tensor: cst.BaseExpression, model: Model) -> str:
