@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.moves import Moves
-from torchlint.semantics.tables.torch_api import IN_MEMORY_DATASETS
+from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS, IN_MEMORY_DATASETS
 from torchlint.semantics.values import Device, Kind, Value
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 
@@ -36,6 +37,8 @@ _CHEAP_METHODS = frozenset(
 )
 _TENSOR_METHODS = ("nonzero", "unsqueeze", "squeeze", "view", "long", "argsort", "permute", "clone", "detach")
 _ARRAY_KINDS = (Kind.TENSOR, Kind.NDARRAY, Kind.SEQUENCE)
+_TENSORS = "torch.utils.data.TensorDataset"
+_WRAPPERS = DATASET_WRAPPERS | {_TENSORS}
 _PATHS = re.compile(
     r"(path|file|filename|img|image|video|audio|wav|dir|folder|root|url|uri)(s|_?list|_?names?)?$", re.IGNORECASE
 )
@@ -123,6 +126,8 @@ class Datasets:
             return self._moves_to_device(definition.body)
         if isinstance(expression, cst.Lambda):
             return self._moves_to_device(expression.body)
+        if self._wraps_device_tensors(expression):
+            return True
         class_def = self.class_of(self._evaluator.value(expression))
         if class_def is None:
             return False
@@ -130,6 +135,45 @@ class Datasets:
             self._evaluator.definitions.method(class_def, name) for name in ("__getitem__", "__iter__", "__call__")
         )
         return any(method is not None and self._moves_to_device(method.body) for method in methods)
+
+    def _wraps_device_tensors(self, expression: cst.CSTNode) -> bool:
+        """Whether a ``TensorDataset`` of tensors on a device is made here, or in the assignment that gives the name."""
+        call = self._wrapping_call(expression)
+        if call is None:
+            return False
+        return any(self._holds_device_tensor(argument.value) for argument in call.args)
+
+    def _holds_device_tensor(self, expression: cst.BaseExpression) -> bool:
+        if isinstance(expression, cst.Call) and self._is_on_device(expression):
+            return True
+        on_device = self._evaluator.value(expression).device in (Device.ACCELERATOR, Device.EITHER)
+        return on_device or self._wraps_device_tensors(expression)
+
+    def _wrapping_call(self, expression: cst.CSTNode) -> cst.Call | None:
+        """The call that makes a dataset of tensors or of datasets, here or in the one assignment to the name."""
+        made: cst.CSTNode | None = expression
+        if isinstance(expression, cst.Name):
+            bindings = self._evaluator.flow.definitions(expression)
+            made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+        if isinstance(made, cst.Call) and self._evaluator.names.qualified(made.func) in _WRAPPERS:
+            return made
+        return None
+
+    def on_host(self, expression: cst.BaseExpression) -> bool:
+        """Return whether the items of a dataset are certainly tensors of the CPU: torchvision's, or made in view."""
+        value = self._evaluator.value(expression)
+        if (value.name or "").startswith("torchvision.datasets."):
+            return value.evidence is Evidence.PROVEN
+        call = self._wrapping_call(expression)
+        if call is None or self._evaluator.names.qualified(call.func) != _TENSORS:
+            return False
+        values = [self._evaluator.value(argument.value) for argument in call.args]
+        return all(v.is_tensor and v.device is Device.CPU and v.evidence is Evidence.PROVEN for v in values)
+
+    def makes_sparse_tensors(self) -> bool:
+        """Return whether the file makes sparse tensors, which cannot be pinned."""
+        names = (attribute.attr.value for attribute in self._tree.nodes(cst.Attribute))
+        return any(name.startswith("sparse_") or name in ("to_sparse", "sparse") for name in names)
 
     def _moves_to_device(self, body: cst.CSTNode) -> bool:
         return any(self._is_on_device(node) for node in self._tree.descendants(body) if isinstance(node, cst.Call))

@@ -65,6 +65,7 @@ class Moves:
         self._evaluator = evaluator
         self._devices: frozenset[str] | None = None
         self._setters: frozenset[int] | None = None
+        self._destination: tuple[Device | None] | None = None
 
     def move(self, call: cst.Call) -> Move | None:
         """Return the move that a call makes, to whatever device; None if it is none or may be none."""
@@ -80,6 +81,17 @@ class Moves:
         if method == "type_as":
             return self._type_as(call)
         return self._type(call) if method == "type" else self._to(call)
+
+    @property
+    def destination(self) -> Device | None:
+        """Where the file visibly moves tensors or models: an accelerator for certain, one of them, or None."""
+        if self._destination is None:
+            moved = (self.move(call) for call in self._evaluator.tree.nodes(cst.Call))
+            places = {move.place for move in moved if move is not None and move.method in ("to", "cuda")}
+            places &= {Device.ACCELERATOR, Device.EITHER}
+            chosen = Device.EITHER if Device.EITHER in places else Device.ACCELERATOR
+            self._destination = (chosen if places else None,)
+        return self._destination[0]
 
     def tensor_type(self, expression: cst.CSTNode) -> TensorType | None:
         """Return the legacy tensor type that an expression names, also one that is chosen at run time."""
