@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import identifier, literal
 
 _FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "fabric")
 _DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
@@ -33,7 +33,7 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
                 found = where.evidence
     imports: list[cst.Import | cst.ImportFrom] = [*tree.nodes(cst.Import), *tree.nodes(cst.ImportFrom)]
     for statement in imports:
-        if _imports_framework(statement):
+        if _imports_framework(statement) or _imports_trainer(statement):
             return Evidence.INFERRED
     return found or _keyword_evidence(evaluator)
 
@@ -50,6 +50,13 @@ def _imports_framework(statement: cst.Import | cst.ImportFrom) -> bool:
         if isinstance(module, cst.Name) and module.value in _FRAMEWORKS:
             return True
     return False
+
+
+def _imports_trainer(statement: cst.Import | cst.ImportFrom) -> bool:
+    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
+        return False
+    root = statement.module.value if isinstance(statement.module, cst.Name) else ""
+    return root in ("transformers", "trl") and any(identifier(n.name).endswith("Trainer") for n in statement.names)
 
 
 def _keyword_evidence(evaluator: Evaluator) -> Evidence | None:

@@ -49,9 +49,12 @@ _ROLE_BY_METHOD = {
     "validation_step": Role.EVALUATION_LOOP,
     "test_step": Role.EVALUATION_LOOP,
     "predict_step": Role.EVALUATION_LOOP,
+    "compute_loss": Role.LOSS,
+    "prediction_step": Role.EVALUATION_LOOP,
     "__getitem__": Role.DATA,
     "collate_fn": Role.DATA,
 }
+_TRAINER_METHODS = ("compute_loss", "prediction_step")  # of transformers.Trainer and its descendants
 
 
 class Hotness:
@@ -245,7 +248,11 @@ class Hotness:
                 return Heat(function, Role.LOSS, Evidence.INFERRED)
             if name in _ROLE_BY_METHOD and name != "collate_fn":
                 role = _ROLE_BY_METHOD[name]
-                if role is not Role.DATA or kind is Kind.DATASET:
+                if name in _TRAINER_METHODS:
+                    known = any(n.endswith("Trainer") for n in definitions.ancestry(owner))
+                else:
+                    known = role is not Role.DATA or kind is Kind.DATASET
+                if known:
                     return Heat(function, role, Evidence.INFERRED)
         if self.is_step_function(function):
             return Heat(function, Role.STEP, Evidence.INFERRED)

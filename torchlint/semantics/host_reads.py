@@ -207,8 +207,10 @@ class HostReads:
     def _is_computed(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether data flow says that an expression is computed from tensors, by calls that are not known."""
         value = self._evaluator.value(expression)
-        if depth > _MAX_DEPTH or (value.is_tensor and value.evidence >= Evidence.INFERRED):
-            return depth <= _MAX_DEPTH
+        if depth > _MAX_DEPTH:
+            return False
+        if value.kind in (Kind.TENSOR, Kind.BATCH) and value.evidence >= Evidence.INFERRED:
+            return True
         if isinstance(expression, cst.Name):
             bindings = self._evaluator.flow.definitions(expression)
             return bool(bindings) and all(
