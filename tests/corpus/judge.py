@@ -1,0 +1,181 @@
+"""What must hold of one published file: it is checked without failing, and its fixes leave it the program it was."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from pyflakes import checker
+from pyflakes.messages import Message
+
+from tests.corpus.same_code import difference, parsed
+from torchlint.diagnostic import Diagnostic
+from torchlint.engine.file import check_file
+from torchlint.engine.fix import FixResult, fix_file
+from torchlint.engine.result import FileResult
+from torchlint.registry import rules
+from torchlint.rule import Rule
+from torchlint.semantics.target import UNKNOWN_TARGET, Target
+from torchlint.settings import Settings
+from torchlint.source import Source, SourceError, read_source
+
+Check = Callable[[Source], FileResult]
+Fixer = Callable[[Source, Check], FixResult]
+
+@dataclass(slots=True)
+class Verdict:
+    """What was seen in one file, and what went wrong; plain data, sent between processes."""
+
+    path: str
+    findings: Counter[str] = field(default_factory=Counter)
+    fixes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Offered, by code and safety."""
+
+    applied: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By code and reason."""
+
+    alone: int = 0
+    """Fixes that were tried alone."""
+
+    not_alone: int = 0
+    """Fixes that were not tried alone, for want of time."""
+
+    unreadable: str = ""
+    after: str | None = None
+    """The text with all fixes, None if it is as it was."""
+
+    violations: list[str] = field(default_factory=list)
+
+
+def every_rule(source: Source) -> FileResult:
+    """Return what all rules say of a source, where nothing is known about the torch version."""
+    return check_file(source, _settings(), rules(), UNKNOWN_TARGET)
+
+
+def every_fix(source: Source, check: Check) -> FixResult:
+    """Return the source with all its fixes, the unsafe ones too."""
+
+    def asked(some: Source, settings: Settings, chosen: Sequence[Rule], target: Target) -> FileResult:
+        return check(some)
+
+    return fix_file(source, _settings(), rules(), UNKNOWN_TARGET, unsafe=True, check=asked)
+
+
+@cache
+def _settings() -> Settings:
+    return Settings(select=("ALL",), lint_tests=True)
+
+
+def judge(path: str, *, deadline: float, fixer: Fixer = every_fix) -> Verdict:
+    """Return the verdict on one file; fixes are tried alone until the deadline, a time of ``time.monotonic``."""
+    verdict = Verdict(path)
+    try:
+        source = read_source(path)
+    except SourceError as error:
+        verdict.unreadable = str(error)
+        return verdict
+    try:
+        _judge(source, verdict, fixer, deadline)
+    except Exception as error:
+        verdict.violations.append(f"{type(error).__name__}: {error}")
+    return verdict
+
+
+def _judge(source: Source, verdict: Verdict, fixer: Fixer, deadline: float) -> None:
+    found = every_rule(source)
+    verdict.findings.update(diagnostic.code for diagnostic in found.diagnostics)
+    verdict.violations += [f"error while checking: {problem}" for problem in found.errors]
+    offered = [diagnostic for diagnostic in found.diagnostics if diagnostic.fix]
+    verdict.fixes.update(_kind(diagnostic) for diagnostic in offered)
+    if not offered:
+        return
+    fixed = fixer(source, _remembering(source, found))
+    verdict.applied.update(map(_kind, fixed.applied))
+    verdict.refused.update((diagnostic.code, reason) for diagnostic, reason in fixed.refused)
+    if fixed.text != source.text:
+        verdict.after = fixed.text
+        verdict.violations += [f"all fixes: {wrong}" for wrong in _wrongs(source.text, fixed.text)]
+        again = fixer(replace(source, text=fixed.text), every_rule)
+        if again.text != fixed.text or again.applied:
+            codes = sorted({diagnostic.code for diagnostic in again.applied}) or ["nothing that it names"]
+            verdict.violations.append(f"all fixes: a second run still does {', '.join(codes)}")
+    if len(offered) > 1:
+        _judge_alone(source, found, offered, verdict, fixer, deadline)
+
+
+def _judge_alone(
+    source: Source,
+    found: FileResult,
+    offered: Sequence[Diagnostic],
+    verdict: Verdict,
+    fixer: Fixer,
+    deadline: float,
+) -> None:
+    for index, diagnostic in enumerate(offered):
+        if time.monotonic() > deadline:
+            verdict.not_alone += len(offered) - index
+            return
+        verdict.alone += 1
+        only = replace(found, diagnostics=tuple(map(lambda d, one=diagnostic: _only(d, one), found.diagnostics)))
+        fixed = fixer(source, _offering(source, only))
+        wrongs = _wrongs(source.text, fixed.text) if fixed.text != source.text else []
+        place = f"{diagnostic.code} at {diagnostic.start.row}:{diagnostic.start.column} alone"
+        verdict.violations += [f"{place}: {wrong}" for wrong in wrongs]
+
+
+def _kind(diagnostic: Diagnostic) -> tuple[str, str]:
+    return diagnostic.code, diagnostic.fix.safety.value if diagnostic.fix else ""
+
+
+def _only(diagnostic: Diagnostic, one: Diagnostic) -> Diagnostic:
+    return diagnostic if diagnostic is one else replace(diagnostic, fix=None)
+
+
+def _remembering(source: Source, found: FileResult) -> Check:
+    """Return the check of all rules, which knows what it found in this source."""
+    return lambda some: found if some.text == source.text else every_rule(some)
+
+
+def _offering(source: Source, only: FileResult) -> Check:
+    """Return a check that offers the fixes of one result, and none once the text is another."""
+
+    def check(some: Source) -> FileResult:
+        if some.text == source.text:
+            return only
+        result = every_rule(some)
+        return replace(result, diagnostics=tuple(replace(d, fix=None) for d in result.diagnostics))
+
+    return check
+
+
+def _wrongs(old: str, new: str) -> Iterator[str]:
+    """Yield what the edited text has lost."""
+    if parsed(old) is None:
+        return
+    if parsed(new) is None:
+        yield "the result does not parse"
+        return
+    changed = difference(old, new)
+    if changed:
+        yield f"code outside the edits means something else: {changed}"
+    for message in sorted((pyflakes(new) - pyflakes(old)).elements()):
+        yield f"pyflakes says {message!r}"
+
+
+def pyflakes(text: str) -> Counter[str]:
+    """Return what pyflakes says of a text that parses, without places."""
+    tree = parsed(text)
+    if tree is None:
+        return Counter({"does not parse": 1})
+    return Counter(map(_sentence, checker.Checker(tree, "<file>").messages))
+
+
+def _sentence(message: Message) -> str:
+    """Return a message with the lines that it names left out."""
+    named = message.message_args
+    given = named if isinstance(named, tuple) else (named,)
+    return str(message.message % tuple(0 if isinstance(arg, int) else arg for arg in given))
