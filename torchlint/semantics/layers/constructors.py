@@ -13,6 +13,8 @@ from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.syntax.calls import is_none, literal
 
 _PARTIAL = "functools.partial"
+_REACH = 200
+"""How many expressions one question may lead through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +35,13 @@ UNKNOWN = Constructor(None)
 
 
 class Constructors:
-    """Answers are remembered; a cycle adds nothing."""
+    """Answers are remembered. Within one question, an expression that is come to again adds nothing."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._known: dict[cst.CSTNode, frozenset[Constructor]] = {}
-        self._pending: set[cst.CSTNode] = set()
+        self._seen: set[cst.CSTNode] = set()
         self._keywords: dict[str, list[cst.BaseExpression]] | None = None
 
     def of(self, expression: cst.CSTNode) -> frozenset[Constructor]:
@@ -47,12 +49,15 @@ class Constructors:
         known = self._known.get(expression)
         if known is not None:
             return known
-        if expression in self._pending or len(self._pending) > 60:
+        if expression in self._seen:
             return frozenset()
-        self._pending.add(expression)
+        if len(self._seen) > _REACH:
+            return frozenset((UNKNOWN,))
+        outermost = not self._seen
+        self._seen.add(expression)
         found = frozenset(self._find(expression))
-        self._pending.discard(expression)
-        if not self._pending:
+        if outermost:
+            self._seen.clear()
             self._known[expression] = found
         return found
 
@@ -139,14 +144,13 @@ class Constructors:
             yield UNKNOWN
             return
         found: set[Constructor] = set(self.of(param.default)) if param.default is not None else set()
-        for call in self._evaluator.callers(function):
-            argument = argument_for(function, param, call, self._evaluator)
-            if argument is not None:
-                found |= self.of(argument)
-        if not found:
-            for argument in self._passed_by_name(binding.name):
-                found |= self.of(argument)
-        if not found and param.default is None:
+        calls = self._evaluator.callers(function)
+        passed = [a for call in calls if (a := argument_for(function, param, call, self._evaluator)) is not None]
+        if not passed and not found:
+            passed = self._passed_by_name(binding.name)
+        for argument in passed:
+            found |= self.of(argument)
+        if not passed and param.default is None:
             found.add(UNKNOWN)
         yield from found
 
