@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.semantics.differentiated import Differentiated
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.walk import children
 
@@ -17,6 +20,7 @@ class Backward:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._upstream = Differentiated(evaluator)
         self._calls: list[cst.Call] | None = None
 
     def passes(self, root: cst.CSTNode | None = None) -> list[cst.Call]:
@@ -28,8 +32,14 @@ class Backward:
         return [call for call in self._calls if any(ancestor is root for ancestor in self._tree.ancestors(call))]
 
     def _is_pass(self, call: cst.Call) -> bool:
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("backward", "manual_backward"):
-            return True
+        name = identifier(call.func)
+        if isinstance(call.func, cst.Attribute):
+            if name in ("backward", "manual_backward"):
+                return True
+            if name not in ("grad", "backward") and not name.endswith("scaler"):
+                return False
+        if name.endswith("scaler"):  # `loss_scaler(loss, optimizer)` of apex and timm
+            return bool(call.args) and self._evaluator.value(call.func).kind is Kind.SCALER
         return self._evaluator.names.qualified(call.func) in _GRADIENT_FUNCTIONS
 
     def reaches(self, variable: cst.BaseExpression, root: cst.CSTNode) -> bool:
@@ -45,14 +55,36 @@ class Backward:
                 break
         return any(self._mentions(call, reached) for call in self.passes(root))
 
-    def mentions(self, call: cst.Call, value: cst.BaseExpression) -> bool:
-        """Return whether a backward pass starts from a variable that is part of ``value``."""
-        names = {
-            identifier(node) for node in self._tree.descendants(value) if isinstance(node, (cst.Name, cst.Attribute))
-        }
-        receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
-        sources = [*([receiver] if receiver is not None else []), *(argument.value for argument in call.args)]
-        return any(self._mentions(source, names) for source in sources)
+    def differentiates(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether a value below ``root`` is part of what a backward pass there differentiates."""
+        return self._upstream.includes(value, root, self.passes(root)) or self._is_result_of_step(value)
+
+    def _is_result_of_step(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is what a function of the file returns after it has differentiated just that."""
+        call: cst.BaseExpression = value
+        path: tuple[int, ...] = ()
+        if isinstance(value, cst.Name):
+            definitions = self._evaluator.flow.definitions(value)
+            if (
+                len(definitions) != 1
+                or definitions[0].kind is not BindingKind.ASSIGNMENT
+                or definitions[0].value is None
+            ):
+                return False
+            call, path = definitions[0].value, definitions[0].path
+        if not isinstance(call, cst.Call):
+            return False
+        function = self._evaluator.definitions.definition(call.func)
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        passes = self.passes(function)
+        returned = [_part(r.value, path) for r in self._tree.nodes(cst.Return) if self._belongs(r, function)]
+        return bool(passes and returned) and all(
+            part is not None and self._upstream.includes(part, function, passes) for part in returned
+        )
+
+    def _belongs(self, node: cst.CSTNode, function: cst.FunctionDef) -> bool:
+        return self._evaluator.definitions.enclosing_function(node) is function
 
     def _assignments(self, root: cst.CSTNode) -> list[tuple[set[str], cst.CSTNode]]:
         found: list[tuple[set[str], cst.CSTNode]] = []
@@ -63,6 +95,8 @@ class Backward:
                 found.append((self._names(node.target), node.value))
             elif isinstance(node, cst.For):
                 found.append((self._names(node.target), node.iter))
+            elif isinstance(node, cst.WithItem) and node.asname is not None:
+                found.append((self._names(node.asname.name), node.item))
             elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
                 if node.func.attr.value in ("append", "extend", "add"):
                     found += (({identifier(node.func.value)}, argument.value) for argument in node.args)
@@ -85,3 +119,12 @@ class Backward:
                 return True
             stack += children(current)
         return False
+
+
+def _part(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:
+    """Return the element at a path of indices of a tuple that is written out."""
+    for index in path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
+            return None
+        value = value.elements[index].value
+    return value

@@ -54,7 +54,7 @@ class Inference:
         function = self._evaluator.definitions.enclosing_function(call)
         if function is not None and self._is_part_of_forward(function):
             return None
-        if not self._routine_evaluates(function):
+        if not self.routine_evaluates(function):
             return None
         weak = module.evidence < Evidence.INFERRED and function is not None
         if weak and not self._is_set_to_evaluate(call.func, function):
@@ -103,7 +103,8 @@ class Inference:
         outside = [f for f in within if f is None or self._evaluator.definitions.owner(f) is not owner]
         return not _EVALUATES.match(function.name.value) or not outside
 
-    def _routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
+    def routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
+        """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""
         key = id(function)
         if key not in self._evaluates:
             self._evaluates[key] = self._decide(function)

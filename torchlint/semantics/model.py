@@ -22,6 +22,7 @@ from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import Flow
+from torchlint.semantics.growth import Growths
 from torchlint.semantics.guards import Guard, Guards
 from torchlint.semantics.heat import Heat, Hotness, Role
 from torchlint.semantics.host_reads import HostReads, ScalarRead
@@ -82,8 +83,9 @@ class Model:
         self.arrays = Arrays(self.evaluator)
         self.datasets = Datasets(self.evaluator, self.moves)
         self.creations = Creations(self.evaluator, self.moves)
-        self.retentions = Retentions(self.evaluator, self.hotness, self.backward)
+        self.growths = Growths(self.evaluator)
         self.inference = Inference(self.evaluator, self.backward)
+        self.retentions = Retentions(self.evaluator, self.hotness, self.backward, self.inference)
         self.conditions = Conditions(self.evaluator)
         self.accumulations = Accumulations(self.evaluator)
         self._reads: dict[int, int] = {}

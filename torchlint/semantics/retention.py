@@ -1,4 +1,4 @@
-"""Values that outlive the step which computed them: sums, lists, and tensors that grow."""
+"""Values that outlive the step which computed them: sums and lists over steps."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from torchlint.semantics.backward import Backward
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
-from torchlint.semantics.heat import Hotness, Role
+from torchlint.semantics.heat import Heat, Hotness, Role
+from torchlint.semantics.inference import Inference
 from torchlint.semantics.scopes import BindingKind
-from torchlint.semantics.values import Graph, Kind
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.semantics.values import Graph, Kind, Origin
+from torchlint.syntax.calls import method_call
 
-_FEW = 8
+_NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """A value with a graph that a loop over steps adds to a variable from outside its body."""
+    """A value with a graph that each step adds to a variable from outside of it."""
 
     variable: cst.BaseExpression
     value: cst.BaseExpression
@@ -28,127 +29,222 @@ class Retention:
     is_backpropagated: bool
     """Whether the variable flows into a backward pass."""
 
+    is_remade: bool
+    """Whether each step starts the variable anew."""
+
     step_is_complete: bool
-    """Whether each pass of the loop is a whole step, so that nobody can want the graph of an earlier one."""
+    """Whether each pass is a whole step, so that nobody can want the graph of an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
-    """A tensor that is concatenated with itself in every pass of a loop."""
-
+class _Kept:
     variable: cst.BaseExpression
-    loop: cst.For | cst.While
-    few_passes: bool
+    values: tuple[cst.BaseExpression, ...]
+    is_stored: bool
+    """Whether the object itself is kept, rather than a sum that is computed from it."""
 
 
 class Retentions:
     """Finds what loops keep."""
 
-    def __init__(self, evaluator: Evaluator, hotness: Hotness, backward: Backward) -> None:
+    def __init__(self, evaluator: Evaluator, hotness: Hotness, backward: Backward, inference: Inference) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._hotness = hotness
         self._backward = backward
+        self._inference = inference
 
     def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """Return what ``total += value``, ``total = total + value`` or ``items.append(value)`` keeps with its graph."""
-        pair = self._kept(node)
-        if pair is None:
+        kept = self._kept(node)
+        if kept is None or all(self._is_number(value) for value in kept.values):
             return None
-        variable, kept = pair
-        heat = self._hotness.heat(node, through_flags=True)
-        if heat is None or not isinstance(heat.root, LOOPS):
+        heat = self._place(node, kept.variable)
+        if heat is None or (self._evaluator.gradients.disabled(node) and not self._keeps_object(kept)):
             return None
-        value = self._evaluator.value(kept)
-        if not value.is_tensor or value.graph is not Graph.ATTACHED or value.evidence < Evidence.INFERRED:
+        if self._evaluator.value(kept.variable).kind in _NO_SUMS:
             return None
-        if self._evaluator.gradients.disabled(node) or self._is_remade(variable, heat.root):
+        for value in kept.values:
+            found = self._with_graph(value, node, heat)
+            if found is not None:
+                frame = self._frame(node, kept.variable)
+                reaches = self._backward.reaches(kept.variable, frame)
+                evidence, complete = found
+                return Retention(
+                    kept.variable, value, evidence, reaches, self._is_remade(kept.variable, node, heat.root), complete
+                )
+        return None
+
+    # What is kept
+
+    def _kept(self, node: cst.AugAssign | cst.Assign | cst.Call) -> _Kept | None:
+        if isinstance(node, cst.AugAssign):
+            if not isinstance(node.operator, cst.AddAssign):
+                return None
+            items = _items(node.value)
+            return _Kept(node.target, items or (node.value,), bool(items))
+        if isinstance(node, cst.Call):
+            return _appended(node)
+        return _summed(node)
+
+    def _is_number(self, value: cst.BaseExpression) -> bool:
+        if isinstance(value, (cst.BaseNumber, cst.BaseString, cst.Comparison)):
+            return True
+        return method_call(value, "item", "detach", "tolist", "size", "numpy") is not None
+
+    @staticmethod
+    def _keeps_object(kept: _Kept) -> bool:
+        """Whether a tensor that exists already is stored: no context takes its graph away."""
+        return kept.is_stored and all(isinstance(v, (cst.Name, cst.Attribute, cst.Subscript)) for v in kept.values)
+
+    # Where
+
+    def _place(self, node: cst.CSTNode, variable: cst.BaseExpression) -> Heat | None:
+        """The loop over steps around a node, or the function that is one step, where the variable outlives it."""
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, LOOPS) and child is ancestor.body:
+                found = self._hotness.loop(ancestor)
+                if found is not None:
+                    return found
+            elif isinstance(ancestor, cst.FunctionDef):
+                if not self._is_attribute_of_self(variable):
+                    return None
+                found = self._hotness.function(ancestor)
+                return found if found is not None and found.root is ancestor and found.role is Role.STEP else None
+            elif isinstance(ancestor, (cst.ClassDef, cst.Lambda)):
+                return None
+            child = ancestor
+        return None
+
+    def _is_attribute_of_self(self, variable: cst.BaseExpression) -> bool:
+        base, is_attribute = variable, False
+        while isinstance(base, (cst.Attribute, cst.Subscript)):
+            is_attribute = is_attribute or isinstance(base, cst.Attribute)
+            base = base.value
+        return is_attribute and isinstance(base, cst.Name) and self._evaluator.definitions.receiver(base) is not None
+
+    def _frame(self, node: cst.CSTNode, variable: cst.BaseExpression) -> cst.CSTNode:
+        """Where to look for uses of a variable: its function; for attributes the class."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is None:
+            return self._tree.module
+        owner = self._evaluator.definitions.owner(function)
+        return owner if owner is not None and self._is_attribute_of_self(variable) else function
+
+    # Whether it carries a graph
+
+    def _with_graph(self, value: cst.BaseExpression, node: cst.CSTNode, heat: Heat) -> tuple[Evidence, bool] | None:
+        """How certain it is that a value carries a graph, and whether the step around it is complete."""
+        if self._is_mapping(value):
+            return None
+        if self._backward.differentiates(value, heat.root):
+            return Evidence.INFERRED, True
+        found = self._evaluator.value(value)
+        if not found.is_tensor or found.graph is not Graph.ATTACHED or heat.role is not Role.EVALUATION_LOOP:
             return None
         function = self._evaluator.definitions.enclosing_function(node)
         frame: cst.CSTNode = function if function is not None else self._tree.module
-        if self._evaluator.value(variable).kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE):
+        evaluates = self._inference.routine_evaluates(function)
+        if found.evidence < Evidence.INFERRED and not (evaluates and found.origin in (Origin.LOSS, Origin.OUTPUT)):
             return None
-        passes = self._backward.passes(heat.root)
-        evaluates = heat.role is Role.EVALUATION_LOOP and not self._backward.passes(frame)
-        complete = evaluates or any(self._backward.mentions(call, kept) for call in passes)
-        return Retention(variable, kept, value.evidence, self._backward.reaches(variable, frame), complete)
+        return found.evidence, not self._backward.passes(frame)
 
-    def _kept(
-        self, node: cst.AugAssign | cst.Assign | cst.Call
-    ) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
-        if isinstance(node, cst.AugAssign):
-            return (node.target, node.value) if isinstance(node.operator, cst.AddAssign) else None
-        if isinstance(node, cst.Call):
-            append = method_call(node, "append")
-            plain = append is not None and len(node.args) == 1 and not node.args[0].star
-            return (append.value, node.args[0].value) if append is not None and plain else None
-        if len(node.targets) != 1 or not isinstance(node.value, cst.BinaryOperation):
-            return None
-        target, total = node.targets[0].target, node.value
-        if isinstance(total.operator, cst.Add) and target.deep_equals(total.left):
-            return target, total.right
-        return None
+    def _is_mapping(self, value: cst.BaseExpression) -> bool:
+        """Whether a variable holds losses by name."""
+        return bool(self._evaluator.usage.attributes(value) & {"values", "items", "keys", "update", "append"})
 
-    def _is_remade(self, variable: cst.BaseExpression, loop: cst.CSTNode) -> bool:
-        """Whether the variable is bound anew inside the loop, so that nothing of an earlier pass is left."""
-        root: cst.BaseExpression = variable
-        while isinstance(root, (cst.Subscript, cst.Attribute)):
-            root = root.value
-        if not isinstance(root, cst.Name):
+    # Whether it outlives the step
+
+    def _is_remade(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
+        """Whether every step binds or clears the variable, so that nothing of an earlier step is left."""
+        inside = {id(block) for block, _ in self._evaluator.flow.blocks(node)}
+        if isinstance(variable, cst.Name) and not self._evaluator.scopes.bindings(variable):
             return True
-        bindings = [b for b in self._evaluator.scopes.bindings(root) if b.kind is not BindingKind.AUGMENTED]
-        if isinstance(variable, cst.Name):
-            bindings = [b for b in bindings if not self._adds_to_itself(b.node)]
-        inside = [b for b in bindings if any(ancestor is loop for ancestor in self._tree.ancestors(b.node))]
-        return bool(inside) or not bindings
-
-    def _adds_to_itself(self, name: cst.CSTNode) -> bool:
-        statement = self._tree.enclosing(name, cst.Assign)
-        return statement is not None and self._kept(statement) is not None
-
-    def growth(self, call: cst.Call) -> Growth | None:
-        """Return the growth that ``x = torch.cat([x, y])`` in a loop is, None if x starts afresh in each pass."""
-        statement = self._tree.parent(call)
-        if not isinstance(statement, cst.Assign) or not call.args:
-            return None
-        target = statement.targets[0].target
-        parts = call.args[0].value
-        if not isinstance(parts, (cst.Tuple, cst.List)) or not isinstance(target, (cst.Name, cst.Attribute)):
-            return None
-        own = next((e.value for e in parts.elements if e.value.deep_equals(target)), None)
-        loop = self._loop(call)
-        if own is None or loop is None or len(parts.elements) < 2:
-            return None
-        if isinstance(own, cst.Name):
-            carried = any(b.value is call for b in self._evaluator.flow.definitions(own))
-        else:
-            carried = not self._is_reset(own, statement, loop)
-        return Growth(target, loop, self._is_short(loop)) if carried else None
-
-    def _loop(self, node: cst.CSTNode) -> cst.For | cst.While | None:
-        for ancestor in self._tree.ancestors(node):
-            if isinstance(ancestor, cst.FunctionDef):
-                return None
-            if isinstance(ancestor, (cst.For, cst.While)):
-                return ancestor
-        return None
-
-    def _is_reset(self, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
         return any(
-            isinstance(node, cst.Assign) and node is not statement and node.targets[0].target.deep_equals(own)
-            for node in self._tree.descendants(loop.body)
+            self._is_within(reset, place) and self._always_runs(reset, inside)
+            for reset in self._resets(variable)
+            if reset is not node
         )
 
-    def _is_short(self, loop: cst.For | cst.While) -> bool:
-        """Whether a loop runs over layers or a small constant number of times."""
-        if not isinstance(loop, cst.For):
-            return False
-        step = self._evaluator.iterated(loop)
-        if step.kind is Kind.MODULE or any(e.kind is Kind.MODULE for e in step.elements or ()):
-            return True
-        if isinstance(loop.iter, (cst.Tuple, cst.List)):
-            return len(loop.iter.elements) <= _FEW
-        if isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "range":
-            bounds = [literal(a.value) for a in loop.iter.args]
-            return bool(bounds) and all(isinstance(b, int) and b <= _FEW for b in bounds)
+    def _resets(self, variable: cst.BaseExpression) -> list[cst.CSTNode]:
+        """The places that make a variable, or what holds it, anew."""
+        found: list[cst.CSTNode] = []
+        held: cst.BaseExpression = variable
+        while isinstance(held, (cst.Attribute, cst.Subscript)):
+            found += [
+                target
+                for target in self._tree.nodes(cst.AssignTarget)
+                if target.target.deep_equals(held) and not self._adds_to_itself(target)
+            ]
+            held = held.value
+        if isinstance(held, cst.Name):
+            bindings = self._evaluator.scopes.bindings(held)
+            found += [
+                b.node for b in bindings if b.kind is not BindingKind.AUGMENTED and not self._adds_to_itself(b.node)
+            ]
+        clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, "clear") is not None)
+        found += [c for c in clears if isinstance(c.func, cst.Attribute) and c.func.value.deep_equals(variable)]
+        return found
+
+    def _adds_to_itself(self, target: cst.CSTNode) -> bool:
+        statement = self._evaluator.flow.statement(target)
+        return isinstance(statement, cst.Assign) and _summed(statement) is not None
+
+    def _always_runs(self, reset: cst.CSTNode, inside: set[int]) -> bool:
+        """Whether a statement stands in a block around the step, or in a ``with`` of one."""
+        statement = self._evaluator.flow.statement(reset)
+        if isinstance(statement, (cst.For, cst.With)):
+            return id(statement.body) in inside
+        for block, _ in self._evaluator.flow.blocks(statement):
+            if id(block) in inside:
+                return True
+            if not isinstance(self._tree.parent(block), cst.With):
+                return False
         return False
+
+    def _is_within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
+        return any(a is ancestor for a in self._tree.ancestors(node))
+
+
+def _items(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    """The elements of a list, tuple or dictionary that is written out."""
+    if isinstance(value, cst.Dict):
+        return tuple(e.value for e in value.elements if isinstance(e, cst.DictElement))
+    if isinstance(value, (cst.List, cst.Tuple)):
+        return tuple(e.value for e in value.elements if isinstance(e, cst.Element))
+    return ()
+
+
+def _appended(call: cst.Call) -> _Kept | None:
+    method = method_call(call, "append", "appendleft", "extend")
+    if method is None or len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
+        return None
+    given = call.args[0].value
+    items = _items(given)
+    if method.attr.value == "extend" and not items:
+        return None
+    return _Kept(method.value, items or (given,), True)
+
+
+def _summed(statement: cst.Assign) -> _Kept | None:
+    """``x = x + value``, ``x = 0.9 * x + 0.1 * value``."""
+    if len(statement.targets) != 1 or not isinstance(statement.value, cst.BinaryOperation):
+        return None
+    target = statement.targets[0].target
+    terms = _terms(statement.value)
+    rest = tuple(term for term in terms if not _scales(term, target))
+    return _Kept(target, rest, False) if rest and len(rest) < len(terms) else None
+
+
+def _terms(expression: cst.BaseExpression) -> list[cst.BaseExpression]:
+    if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, (cst.Add, cst.Subtract)):
+        return [*_terms(expression.left), *_terms(expression.right)]
+    return [expression]
+
+
+def _scales(term: cst.BaseExpression, target: cst.BaseExpression) -> bool:
+    """Whether a term is a multiple of the target."""
+    if isinstance(term, cst.BinaryOperation) and isinstance(term.operator, (cst.Multiply, cst.Divide)):
+        return _scales(term.left, target) or (isinstance(term.operator, cst.Multiply) and _scales(term.right, target))
+    return term.deep_equals(target)

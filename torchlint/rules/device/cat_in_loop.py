@@ -1,18 +1,24 @@
-"""A tensor grows by concatenation in a loop.
+"""A tensor or array grows by concatenation in a loop.
 
 ## Why it costs
 
-`x = torch.cat([x, y])` allocates a new tensor and copies everything that was collected so far: n passes copy n²/2 elements, and
-each pass needs a larger block of memory, which fragments the cache.
+`x = torch.cat([x, y])` allocates a new tensor and copies everything that was collected so far: n passes copy about n²/2 parts,
+and each pass asks the allocator for a larger block. `np.append` and `np.concatenate` do the same on the host.
 
 ## What to write instead
 
-Append to a list and call `torch.cat` once after the loop; where the final size is known, allocate it once and write into slices
-(a static cache for decoding). There is no automatic fix where the loop reads the tensor.
+Append to a list and call `torch.cat` once after the loop. Where the loop needs the tensor in each pass (decoding token by
+token) allocate the final size once and write into slices of it, as a static cache does.
+
+The fix collects in a list that starts with the first value. It is offered where nothing else in the loop uses the tensor, and
+nothing changes the parts after they were collected. It is unsafe in that the parts stay alive until the loop is over, and that
+a loop without any pass gives a copy of the first value.
 
 ## When to ignore it
 
-The loop runs a few times only.
+The loop runs a few times only, or it needs the whole tensor in each pass and the final size is not known.
+
+Holds for all supported versions of torch; read in the documentation of `torch.cat` of torch 2.13.
 """
 
 from __future__ import annotations
@@ -21,11 +27,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.finding import Finding
+from torchlint.edits.operations import InsertAfter, InsertBefore, ReplaceStatement
+from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.growth import Growth
 from torchlint.semantics.model import Model
-
-_JOINS = frozenset(("torch.cat", "torch.concat", "torch.concatenate", "torch.hstack", "torch.vstack", "torch.stack"))
 
 rule = Rule(
     code="TL211",
@@ -34,7 +41,9 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="a tensor that grows by `x = torch.cat([x, ...])` in a loop",
-    triggers=Triggers.all_of(("cat", "concat", "concatenate", "hstack", "vstack", "stack")),
+    triggers=Triggers.all_of(
+        ("cat", "concat", "concatenate", "hstack", "vstack", "dstack", "row_stack", "column_stack", "stack", "append")
+    ),
     examples=(
         Example(
             bad="""
@@ -47,30 +56,65 @@ def features(model, loader):
             collected = torch.cat([collected, model(x)])
     return collected
 """,
+            good="""
+import torch
+
+def features(model, loader):
+    collected = torch.empty(0)
+    with torch.no_grad():
+        collected_parts = [collected]
+        for x in loader:
+            collected_parts.append(model(x))
+        collected = torch.cat(collected_parts)
+    return collected
+""",
         ),
     ),
-    references=("https://docs.pytorch.org/docs/stable/generated/torch.cat.html",),
+    references=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.cat.html",
+        "https://numpy.org/doc/stable/reference/generated/numpy.append.html",
+    ),
     documentation=__doc__,
     silences={
         "not-grown": "The result does not go back into the tensor that is concatenated.",
-        "rebuilt": "The tensor is made anew in each pass before it is concatenated.",
+        "rebuilt": "Each pass makes the tensor anew, so that it does not grow from pass to pass.",
         "few-passes": "The loop runs over the layers of a module, or a small constant number of times.",
         "window": "A slice of the tensor is kept: its size does not grow.",
     },
+    fixes=(Safety.UNSAFE,),
 )
 
 
 @rule.check(cst.Call)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a concatenation that feeds itself."""
-    if model.callee(call) not in _JOINS:
-        return
-    growth = model.retentions.growth(call)
-    if growth is None or rule.silent("few-passes", growth.few_passes):
+    growth = model.growths.find(call)
+    if growth is None or rule.silent("rebuilt", growth.rebuilt) or rule.silent("few-passes", growth.few_passes):
         return
     name = model.code(growth.variable)
+    once = "`numpy.concatenate`" if growth.is_array else "`torch.cat`"
     yield Finding(
         call,
         f"`{name}` grows by concatenation in this loop: every pass copies all that was collected so far. Append to a list and "
-        f"concatenate once after the loop, or write into a tensor of the final size.",
+        f"call {once} once after the loop, or write into slices of one that has the final size.",
+        _fix(growth, name, model),
+    )
+
+
+def _fix(growth: Growth, name: str, model: Model) -> Fix | None:
+    found, parts = growth.collected, f"{name}_parts"
+    if found is None or any(other.value == parts for other in model.nodes(cst.Name)):
+        return None
+    codes = [model.code(part) for part in found.parts]
+    collect = f"{parts}.append({codes[0]})" if len(codes) == 1 else f"{parts} += [{', '.join(codes)}]"
+    return Fix(
+        f"Collect in a list and call `{found.function}` once",
+        (
+            InsertBefore(growth.loop, (f"{parts} = [{name}]",)),
+            ReplaceStatement(found.statement, (collect,)),
+            InsertAfter(growth.loop, (f"{name} = {found.function}({parts}{found.options})",)),
+        ),
+        Safety.UNSAFE,
+        "the parts stay alive until the loop is over, and without any pass the result is a copy",
+        Evidence.INFERRED,
     )

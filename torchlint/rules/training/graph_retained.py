@@ -91,6 +91,8 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
         return
     if rule.silent("backpropagated", kept.is_backpropagated) or rule.silent("unclear", not kept.step_is_complete):
         return
+    if rule.silent("not-kept", kept.is_remade):
+        return
     name, value = model.code(kept.variable), model.code(kept.value)
     yield Finding(
         node,

@@ -1,0 +1,161 @@
+"""Which values the backward passes of a step start from, or come by on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.values import Graph, Origin
+from torchlint.syntax.calls import code, identifier, method_call
+from torchlint.syntax.walk import children
+
+_DETACHES = frozenset(("item", "detach", "tolist", "numpy", "data", "size", "shape", "float", "int"))
+_PASSES_ON = frozenset(
+    ("mean", "sum", "float", "double", "half", "cpu", "cuda", "to", "clone", "squeeze", "view", "reshape", "contiguous")
+)
+_SUMS = frozenset(("builtins.sum", "torch.sum", "torch.mean", "torch.stack", "torch.add", "torch.cat"))
+_DEPTH = 5
+_FOLLOWED = frozenset((BindingKind.ASSIGNMENT, BindingKind.AUGMENTED, BindingKind.CONTEXT))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """Bindings and expressions whose gradients are computed.
+
+    The value is whether it is the loss itself: then it has a graph, whatever else is known about it.
+    """
+
+    bindings: dict[int, bool] = field(default_factory=dict)
+    expressions: dict[str, bool] = field(default_factory=dict)
+
+
+class Differentiated:
+    """Follows backward passes upstream."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._known: dict[int, _Sources] = {}
+
+    def includes(self, value: cst.BaseExpression, root: cst.CSTNode, passes: list[cst.Call]) -> bool:
+        """Return whether a value below ``root`` is part of what one of the passes there differentiates."""
+        if id(root) not in self._known:
+            self._known[id(root)] = sources = _Sources()
+            for call in passes:
+                for start in _starts(call):
+                    self._follow(start, True, sources, 0)
+        return any(self._is_source(leaf, self._known[id(root)], root) for leaf, _ in self._leaves(value, True))
+
+    def _is_source(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
+        if isinstance(leaf, cst.Name):
+            definitions = self._evaluator.flow.definitions(leaf)
+            found = [sources.bindings.get(id(b.node)) for b in definitions]
+            if not found or None in found:
+                return False
+            is_loss = all(found)
+        else:
+            text = code(leaf)
+            if text not in sources.expressions or self._is_detached_below(leaf, root):
+                return False
+            is_loss = sources.expressions[text]
+        value = self._evaluator.value(leaf)
+        if value.graph is Graph.DETACHED or (value.known and not value.is_tensor):
+            return False
+        return is_loss or (value.is_tensor and (value.graph is Graph.ATTACHED or value.origin is Origin.LOSS))
+
+    def _is_detached_below(self, leaf: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        return any(
+            isinstance(node, cst.Assign)
+            and any(t.target.deep_equals(leaf) for t in node.targets)
+            and _is_detaching(node.value)
+            for node in self._tree.descendants(root)
+        )
+
+    def _follow(self, expression: cst.BaseExpression, is_loss: bool, sources: _Sources, depth: int) -> None:
+        """Enter what an expression is computed from."""
+        for leaf, same in self._leaves(expression, is_loss):
+            if not isinstance(leaf, cst.Name):
+                text = code(leaf)
+                sources.expressions[text] = sources.expressions.get(text, False) or same
+                continue
+            for binding in self._evaluator.flow.definitions(leaf):
+                key = id(binding.node)
+                if sources.bindings.get(key, False) or (key in sources.bindings and not same):
+                    continue
+                sources.bindings[key] = same
+                if depth >= _DEPTH or binding.value is None or binding.kind not in _FOLLOWED:
+                    continue
+                self._follow(binding.value, same and not binding.path, sources, depth + 1)
+                if binding.kind is BindingKind.AUGMENTED and isinstance(binding.node, cst.Name):
+                    self._follow(binding.node, False, sources, depth + 1)
+
+    def _leaves(self, expression: cst.BaseExpression, is_loss: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """Yield the variables that an expression is computed from, and whether each is the whole of it but for scale."""
+        if isinstance(expression, cst.Name):
+            yield expression, is_loss
+        elif isinstance(expression, (cst.Attribute, cst.Subscript)):
+            if not _is_detaching(expression):
+                yield expression, is_loss
+        elif isinstance(expression, cst.BinaryOperation):
+            yield from self._operands(expression, is_loss)
+        elif isinstance(expression, cst.UnaryOperation):
+            yield from self._leaves(expression.expression, is_loss)
+        elif isinstance(expression, cst.IfExp):
+            yield from self._leaves(expression.body, is_loss)
+            yield from self._leaves(expression.orelse, is_loss)
+        elif isinstance(expression, cst.Call):
+            yield from self._of_call(expression, is_loss)
+        elif isinstance(expression, (cst.List, cst.Tuple)):
+            for element in expression.elements:
+                yield from self._leaves(element.value, False)
+        elif isinstance(expression, (cst.GeneratorExp, cst.ListComp)):
+            yield from self._leaves(expression.for_in.iter, False)
+
+    def _operands(self, operation: cst.BinaryOperation, is_loss: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        whole = is_loss and isinstance(operation.operator, cst.Divide)
+        yield from self._leaves(operation.left, whole)
+        if isinstance(operation.operator, (cst.Add, cst.Subtract, cst.Multiply)):
+            yield from self._leaves(operation.right, False)
+
+    def _of_call(self, call: cst.Call, is_loss: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        method = method_call(call)
+        if method is not None and method.attr.value in _DETACHES:
+            return
+        if method is not None and method.attr.value in _PASSES_ON:
+            yield from self._leaves(method.value, is_loss)
+            return
+        if method is not None and method.attr.value in ("values", "items"):
+            yield from self._leaves(method.value, False)
+            return
+        scales = method is not None and method.attr.value in ("scale", "scale_loss")
+        if self._evaluator.names.qualified(call.func) in ("builtins.float", "builtins.int"):
+            return
+        for argument in call.args:
+            yield from self._leaves(argument.value, is_loss and scales and argument is call.args[0])
+
+
+def _starts(call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """Yield what a backward pass starts from: ``loss.backward()``, ``accelerator.backward(loss)``, ``grad(loss, x)``."""
+    method = method_call(call, "backward")
+    if call.args and call.args[0].keyword is None and not call.args[0].star:
+        yield call.args[0].value
+    for argument in call.args:
+        if argument.keyword is not None and argument.keyword.value in ("loss", "tensors", "outputs"):
+            yield argument.value
+    if method is not None:
+        yield method.value
+
+
+def _is_detaching(expression: cst.CSTNode) -> bool:
+    stack: list[cst.CSTNode] = [expression]
+    while stack:
+        node = stack.pop()
+        name = identifier(node) if isinstance(node, (cst.Attribute, cst.Name)) else ""
+        if name in _DETACHES:
+            return True
+        stack += children(node)
+    return False

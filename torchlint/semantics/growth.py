@@ -1,0 +1,241 @@
+"""Tensors that grow by concatenation in a loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.flow import LOOPS
+from torchlint.semantics.scopes import FUNCTIONS
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import code, identifier, literal
+
+_FEW = 8
+_CATENATES = frozenset(("torch.cat", "torch.concat", "torch.concatenate"))
+_JOINS = _CATENATES | {
+    "torch.hstack",
+    "torch.vstack",
+    "torch.dstack",
+    "torch.row_stack",
+    "torch.column_stack",
+    "torch.stack",
+    "numpy.concatenate",
+    "numpy.hstack",
+    "numpy.vstack",
+    "numpy.dstack",
+    "numpy.row_stack",
+    "numpy.column_stack",
+}
+_APPEND = "numpy.append"
+_SPIES = frozenset(("locals", "vars", "eval", "exec"))
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A tensor or array that is concatenated with itself in every pass of a loop."""
+
+    variable: cst.BaseExpression
+    loop: cst.For | cst.While
+    is_array: bool
+    """Whether NumPy concatenates it."""
+
+    few_passes: bool
+    """Whether the loop runs over layers, or a small constant number of times."""
+
+    rebuilt: bool
+    """Whether each pass starts afresh, or cuts the tensor down again."""
+
+    collected: Collected | None
+    """How a list can take its place, None where the loop needs the tensor itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The parts of ``x = torch.cat([x, a, b], dim)`` for a loop that does not read ``x``."""
+
+    statement: cst.Assign
+    parts: tuple[cst.BaseExpression, ...]
+    function: str
+    options: str
+    """The arguments after the tensors, as code."""
+
+
+class Growths:
+    """Finds them."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+
+    def find(self, call: cst.Call) -> Growth | None:
+        """Return the growth that ``x = torch.cat([x, y])`` in a loop is, None if the result does not go back into x."""
+        statement = self._statement(call)
+        if statement is None or len(statement.targets) != 1:
+            return None
+        target = statement.targets[0].target
+        own = self._own(call, target)
+        if own is None:
+            return None
+        name = self._evaluator.names.qualified(call.func)
+        loop = self._loop(call)
+        if loop is None or (name not in _JOINS and name != _APPEND):
+            return None
+        is_array = name.startswith("numpy.")
+        rebuilt = not self._is_carried(own, statement, loop)
+        few = self._is_short(loop, target)
+        replaceable = name in _CATENATES and statement.value is call
+        collected = self._collected(call, own, statement, loop) if replaceable else None
+        return Growth(target, loop, is_array, few, rebuilt, collected)
+
+    def _statement(self, call: cst.Call) -> cst.Assign | None:
+        """The assignment that stores a call, through ``.method()`` chains and the branches of a conditional."""
+        node: cst.CSTNode = call
+        parent = self._tree.parent(node)
+        while parent is not None and not isinstance(parent, cst.Assign):
+            through = (
+                (isinstance(parent, cst.IfExp) and node is not parent.test)
+                or (isinstance(parent, cst.Attribute) and isinstance(self._tree.parent(parent), cst.Call))
+                or (isinstance(parent, cst.Call) and node is parent.func)
+            )
+            if not through:
+                return None
+            node, parent = parent, self._tree.parent(parent)
+        return parent if isinstance(parent, cst.Assign) and node is parent.value else None
+
+    @staticmethod
+    def _own(call: cst.Call, target: cst.BaseExpression) -> cst.BaseExpression | None:
+        """The place of the target among the tensors that a call joins."""
+        if not call.args or call.args[0].star:
+            return None
+        parts = call.args[0].value
+        if isinstance(parts, (cst.Tuple, cst.List)):
+            if len(parts.elements) < 2:
+                return None
+            return next((e.value for e in parts.elements if e.value.deep_equals(target)), None)
+        two = len(call.args) >= 2 and parts.deep_equals(target)
+        return parts if two and identifier(call.func) == "append" else None
+
+    def _loop(self, node: cst.CSTNode) -> cst.For | cst.While | None:
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, FUNCTIONS):
+                return None
+            if isinstance(ancestor, LOOPS) and child is ancestor.body:
+                return ancestor
+            child = ancestor
+        return None
+
+    def _is_carried(self, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
+        """Whether the value of one pass goes into the concatenation of the next."""
+        if isinstance(own, cst.Name):
+            return any(
+                self._evaluator.flow.statement(b.node) is statement for b in self._evaluator.flow.definitions(own)
+            )
+        return not any(
+            other is not statement and not self._is_start(other, statement)
+            for other in (node for node in self._tree.descendants(loop.body) if isinstance(node, cst.Assign))
+            if any(t.target.deep_equals(own) for t in other.targets)
+        )
+
+    def _is_start(self, other: cst.Assign, statement: cst.Assign) -> bool:
+        """Whether an assignment is the other branch of the concatenation: ``if x is None: x = y``."""
+        return self._evaluator.flow.exclusive(other, statement)
+
+    def _is_short(self, loop: cst.For | cst.While, target: cst.BaseExpression) -> bool:
+        if not isinstance(loop, cst.For):
+            return False
+        step = self._evaluator.iterated(loop)
+        if step.kind is Kind.MODULE or any(e.kind is Kind.MODULE for e in step.elements or ()):
+            return True
+        if isinstance(loop.iter, (cst.Tuple, cst.List)):
+            return len(loop.iter.elements) <= _FEW
+        if isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "range":
+            bounds = [literal(a.value) for a in loop.iter.args]
+            if bounds and all(isinstance(b, int) and b <= _FEW for b in bounds):
+                return True
+        return self._feeds_layers(loop, target)
+
+    def _feeds_layers(self, loop: cst.For, target: cst.BaseExpression) -> bool:
+        """Whether the loop runs through the layers of a module, which read the tensor: dense blocks, skip connections."""
+        function = self._evaluator.definitions.enclosing_function(loop)
+        owner = self._evaluator.definitions.owner(function) if function is not None else None
+        if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
+            return False
+        steps = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
+        for call in (n for n in self._tree.descendants(loop.body) if isinstance(n, cst.Call)):
+            layer = isinstance(call.func, cst.Subscript) or (
+                isinstance(call.func, cst.Name) and call.func.value in steps
+            )
+            if layer or (isinstance(call.func, cst.Call) and identifier(call.func.func) == "getattr"):
+                return True
+        return False
+
+    def _collected(
+        self, call: cst.Call, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While
+    ) -> Collected | None:
+        parts = call.args[0].value
+        if not isinstance(parts, (cst.Tuple, cst.List)) or not isinstance(own, cst.Name) or loop.orelse is not None:
+            return None
+        rest = tuple(e.value for e in parts.elements[1:])
+        options = call.args[1:]
+        plain = all(not a.star and (literal(a.value) is not None) for a in options)
+        named = all(a.keyword is None or a.keyword.value in ("dim", "axis") for a in options)
+        first = parts.elements[0].value is own and all(isinstance(e, cst.Element) for e in parts.elements)
+        if not (first and plain and named) or not self._is_private(own, statement, loop):
+            return None
+        if any(self._changes(part, loop) for part in rest):
+            return None
+        text = "".join(f", {code(a.with_changes(comma=cst.MaybeSentinel.DEFAULT))}" for a in options)
+        return Collected(statement, rest, code(call.func), text)
+
+    def _is_private(self, own: cst.Name, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
+        """Whether nobody but the concatenation uses the variable until the loop is over, and it has a value before."""
+        scopes, flow = self._evaluator.scopes, self._evaluator.flow
+        here = scopes.scope(own)
+        if own.value in here.delegated or scopes.deciding(own.value, here) is not here:
+            return False
+        target = statement.targets[0].target
+        uses = [n for n in self._tree.nodes(cst.Name) if n.value == own.value and n is not own and n is not target]
+        uses = [n for n in uses if scopes.deciding(own.value, scopes.scope(n)) is here]
+        if any(self._within(n, loop) or scopes.scope(n) is not here for n in uses):
+            return False
+        if any(isinstance(a, (cst.Try, cst.TryStar)) for a in self._tree.ancestors(loop)):
+            return False
+        if any(n.value in _SPIES for n in self._tree.nodes(cst.Name)):
+            return False
+        starts = [b for b in flow.definitions(own) if flow.statement(b.node) is not statement]
+        inside = {id(block) for block, _ in flow.blocks(loop)}
+        return bool(starts) and any(
+            id(block) in inside for b in starts for block, _ in flow.blocks(flow.statement(b.node))[:1]
+        )
+
+    def _changes(self, part: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+        """Whether the loop may write into a part after it was collected: only fresh values of each pass are certain."""
+        names = {n.value for n in self._tree.descendants(part) if isinstance(n, cst.Name)}
+        for node in self._tree.descendants(loop.body):
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+                method = node.func.attr.value
+                if method.endswith("_") and not method.endswith("__") and _root(node.func.value) in names:
+                    return True
+            if isinstance(node, cst.AugAssign) and _root(node.target) in names:
+                return True
+            if isinstance(node, cst.AssignTarget) and not isinstance(node.target, cst.Name):
+                if _root(node.target) in names:
+                    return True
+            if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "out":
+                return True
+        if isinstance(part, cst.Name):  # a buffer from outside the loop could be filled again and again
+            return not all(self._within(b.node, loop) for b in self._evaluator.flow.definitions(part))
+        return False
+
+    def _within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
+        return any(a is ancestor for a in self._tree.ancestors(node))
+
+
+def _root(expression: cst.BaseExpression) -> str:
+    """The name at the bottom of ``x``, ``x.a[0]``, ``x.f()``; "" if there is none."""
+    while isinstance(expression, (cst.Attribute, cst.Subscript, cst.Call)):
+        expression = expression.func if isinstance(expression, cst.Call) else expression.value
+    return expression.value if isinstance(expression, cst.Name) else ""
