@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from torchlint.harness.bench import Bench, digest, select
 from torchlint.harness.case import Case, cases, control
 from torchlint.harness.document import CaseDocument, case_document, document, resumable, write
 from torchlint.harness.errors import HarnessError
+from torchlint.harness.guardian import guarded_folder
 from torchlint.harness.intervals import LEAST_ROUNDS
 from torchlint.harness.measure import Plan
 from torchlint.harness.program import BY_HAND, FixedProgram, Fixer, fixed_program, torchlint_fixer
@@ -112,9 +112,9 @@ def _run(choice: Options, console: Console, fixer: Fixer) -> int:
     if not (choice.codes or choice.everything or choice.comparisons):
         raise click.UsageError("say which cases: codes or names, or --all")
     plan = Plan(rounds=choice.rounds, budget=choice.budget)
-    with tempfile.TemporaryDirectory(prefix="torchlint-bench-") as folder, _progress(console) as progress:
+    with guarded_folder("torchlint-bench-") as guarded, _progress(console) as progress:
         threads = _spare_threads() if choice.threads is None else choice.threads
-        bench = Bench.prepare(choice.device, threads, plan, Path(folder))
+        bench = Bench.prepare(choice.device, threads, plan, guarded.folder)
         if choice.comparisons:
             return _check_itself(bench, choice, progress)
         run = _Run(bench, choice, fixer, progress)

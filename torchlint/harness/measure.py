@@ -23,7 +23,7 @@ class Plan:
     """How much to measure."""
 
     rounds: int = 8
-    budget: float = 45.0
+    budget: float = 30.0
     """Seconds for a case, all rounds together; a step that is longer than its share is still run once a round."""
 
     block: float = 0.06
@@ -38,7 +38,7 @@ class Plan:
     @property
     def timeout(self) -> float:
         """Seconds after which a program that does not answer is given up."""
-        return max(60.0, self.budget * _HARD_LIMIT)
+        return max(180.0, self.budget * _HARD_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ from torchlint.harness.outputs import Leaf
 from torchlint.harness.worker import PROGRAM, serve
 
 _LOG_TAIL = 2000
+_GOODBYE = 3.0
+"""Seconds that a process may take to end by itself; what it was told to end in the middle of a step does not."""
+
 _START = 300.0
 """Seconds that the first import of torch may take on a slow disk."""
 
@@ -95,7 +98,7 @@ class Worker:
         """End the process and everything in its process group."""
         with contextlib.suppress(OSError):
             self._connection.close()
-        self._process.join(0.5)
+        self._process.join(_GOODBYE)
         _kill_group(self._process.pid)
         if self._process.is_alive():
             self._process.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib.util
+import multiprocessing
 import os
 import random
 import sys
@@ -48,7 +49,8 @@ class _Session:
 
     def warm(self, seconds: float, least: int) -> float:
         """Run steps for so long, and so many unless they are slow; return the seconds of the quickest one."""
-        began, times = time.perf_counter(), [self.watch(self.step, 1).host]
+        began = time.perf_counter()
+        times: list[float] = [self.watch(self.step, 1).host]
         while (spent := time.perf_counter() - began) < seconds or (len(times) < least and spent < 3 * seconds):
             times.append(self.watch(self.step, 1).host)
         gc.collect()
@@ -72,6 +74,7 @@ def serve(connection: Connection, log: str, threads: int) -> None:
     """Answer requests until the other end hangs up; what the program prints goes to the log."""
     _detach(log)
     _limit_threads(threads)
+    _start_processes_as_usual()
     session: _Session | None = None
     while True:
         try:
@@ -136,6 +139,11 @@ def _seed_numpy() -> None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(_SEED)
+
+
+def _start_processes_as_usual() -> None:
+    """Let the program's own processes (loader workers) start as in any program, not as this process was started."""
+    multiprocessing.set_start_method(multiprocessing.get_all_start_methods()[0], force=True)
 
 
 def _detach(log: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import multiprocessing
 import os
 import time
 from pathlib import Path
@@ -93,3 +95,11 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
     except OSError:
         return False
+
+
+def test_a_program_starts_its_own_processes_as_any_program_does(tmp_path: Path, launcher: Launcher) -> None:
+    text = "import multiprocessing\n\n\ndef setup(device): ...\n\n\ndef step(state):\n    return multiprocessing.get_start_method()\n"
+    wanted = multiprocessing.get_all_start_methods()[0]
+    with Program(tmp_path, launcher, text, "cpu", 60) as program:
+        [[leaf]] = program.outputs(1)
+    assert leaf.digest == hashlib.sha256(repr(wanted).encode()).hexdigest()
