@@ -13,6 +13,8 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.moves import Move
 from torchlint.semantics.tables.torch_api import DTYPE_OF_CONSTRUCTOR, LEGACY_CONSTRUCTORS, RESHAPING_METHODS
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import identifier
 
 # Factories whose values are the same whether they are made with a dtype or cast to it.
 _CAST_FREE = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye", "torch.rand", "torch.randn"))
@@ -33,6 +35,8 @@ def place(found: Creation, model: Model) -> Placement | None:
     move = found.move
     if move is None or not move.device or not move.droppable or _is_rebound(found, model):
         return None
+    if not all(_is_dtype(cast, model) for cast in found.casts):
+        return None  # a tensor type would put the tensor back on the CPU
     if found.statement is not None and isinstance(found.statement.value, cst.Tuple):
         return None  # several tensors move together: what is left would be `h, c = h, c`
     name = model.callee(found.factory)
@@ -70,6 +74,10 @@ def modernise(call: cst.Call, model: Model) -> Placement | None:
     # `torch.Tensor` has the default dtype, which another file can change.
     exact = kind.exact and name != "torch.Tensor"
     return Placement(edits, kind.evidence, exact)
+
+
+def _is_dtype(cast: cst.BaseExpression, model: Model) -> bool:
+    return model.value(cast).kind is Kind.DTYPE or identifier(cast).endswith("dtype")
 
 
 def _casts_to_own(move: Move, added: tuple[Edit, ...]) -> bool:

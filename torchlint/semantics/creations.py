@@ -19,7 +19,7 @@ from torchlint.semantics.tables.torch_api import (
     TENSOR_ATTRIBUTES,
 )
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import code
+from torchlint.syntax.calls import code, identifier
 
 _VARIABLE = "torch.autograd.Variable"
 _KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_"}
@@ -52,6 +52,17 @@ class Creation:
         """The names of the methods that are called in between."""
         calls = (step.func for step in self.steps if isinstance(step, cst.Call))
         return frozenset(func.attr.value for func in calls if isinstance(func, cst.Attribute))
+
+    @property
+    def casts(self) -> tuple[cst.BaseExpression, ...]:
+        """The types that the tensor is cast to in between."""
+        calls = [step for step in self.steps if isinstance(step, cst.Call) and isinstance(step.func, cst.Attribute)]
+        return tuple(
+            argument.value
+            for call in calls
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("to", "type")
+            for argument in call.args
+        )
 
     @property
     def takes_part(self) -> bool:
@@ -120,7 +131,9 @@ class Creations:
         if name not in ("to", "type") or len(call.args) != 1 or call.args[0].star:
             return False
         argument = call.args[0].value
-        return self._evaluator.value(argument).kind is Kind.DTYPE or self._moves.tensor_type(argument) is not None
+        if name == "type" or self._evaluator.value(argument).kind is Kind.DTYPE:
+            return True
+        return identifier(argument).endswith("dtype") or self._moves.tensor_type(argument) is not None
 
     def _after_argument(self, argument: cst.Arg) -> cst.Call | None:
         call = self._tree.parent(argument)

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import named_device
+from torchlint.semantics.evaluate.hints import named
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import (
@@ -18,12 +19,12 @@ from torchlint.semantics.tables.torch_api import (
     LEGACY_CONSTRUCTORS,
 )
 from torchlint.semantics.values import Device, Kind, Value
-from torchlint.syntax.calls import bind, code, is_none, literal
+from torchlint.syntax.calls import bind, code, identifier, is_none, literal
 
 _TO = ("device", "dtype", "non_blocking", "copy")
 _CUDA = ("device", "non_blocking", "memory_format")
 _HARMLESS = frozenset(("device", "dtype", "non_blocking", "copy"))
-_PLAIN_CALLS = frozenset(("torch.device", "torch.cuda.current_device"))
+_PLAIN_CALLS = frozenset(("torch.device", "torch.cuda.current_device", "torch.cuda.is_available"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,16 +240,18 @@ class Moves:
             return named_device(value)
         if value.kind is Kind.NUMBER and not isinstance(value.literal, (bool, float)):
             return Device.ACCELERATOR
-        return Device.EITHER if self._is_attribute_device(expression) else None
+        return Device.EITHER if self._is_attribute_device(expression) or _is_called_device(expression) else None
 
     def certainty(self, expression: cst.BaseExpression, value: Value) -> Evidence:
         """Return how certain it is that an expression in the place of a device is one."""
         if self._is_attribute_device(expression) or code(expression) in self._known_devices():
             return max(value.evidence, Evidence.INFERRED) if value.known else Evidence.INFERRED
-        return value.evidence
+        return value.evidence if value.known else Evidence.NAMED
 
     def _is_attribute_device(self, expression: cst.BaseExpression) -> bool:
-        """``x.device``: what a tensor, a module and most trainers call the place where they live."""
+        """``x.device``, ``x["device"]``: what a tensor, a module and most settings call the place where they live."""
+        if isinstance(expression, cst.Subscript) and isinstance(expression.slice[0].slice, cst.Index):
+            return literal(expression.slice[0].slice.value) == "device"
         return isinstance(expression, cst.Attribute) and expression.attr.value == "device"
 
     def _known_devices(self) -> frozenset[str]:
@@ -301,10 +304,23 @@ def is_plain(expression: cst.CSTNode, evaluator: Evaluator) -> bool:
         return True
     if isinstance(expression, cst.Attribute):
         return is_plain(expression.value, evaluator)
-    if isinstance(expression, cst.Call):
-        known = evaluator.names.qualified(expression.func) in _PLAIN_CALLS
-        return known and all(is_plain(argument.value, evaluator) for argument in expression.args)
-    return False
+    parts: list[cst.BaseExpression] = []
+    if isinstance(expression, cst.Call) and evaluator.names.qualified(expression.func) in _PLAIN_CALLS:
+        parts = [argument.value for argument in expression.args]
+    elif isinstance(expression, cst.IfExp):
+        parts = [expression.test, expression.body, expression.orelse]
+    elif isinstance(expression, cst.FormattedString):
+        parts = [part.expression for part in expression.parts if isinstance(part, cst.FormattedStringExpression)]
+    else:
+        return False
+    return all(is_plain(part, evaluator) for part in parts)
+
+
+def _is_called_device(expression: cst.BaseExpression) -> bool:
+    """Return whether a name says that an element or a result is a device: ``gpus[0]``, ``get_device()``."""
+    if isinstance(expression, cst.Subscript):
+        return named(identifier(expression)).kind is Kind.DEVICE
+    return isinstance(expression, cst.Call) and named(identifier(expression.func)).kind is Kind.DEVICE
 
 
 def _either(first: TensorType | None, second: TensorType | None) -> TensorType | None:

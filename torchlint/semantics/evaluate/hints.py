@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 _LOADER = re.compile(
     r"(^|_)(data_?)?loaders?$|(^|_)(train|val|valid|test|eval|dev)_?(data_?)?(loader|dl|dataloader)$", re.IGNORECASE
 )
-_DEVICE = re.compile(
-    r"^(device|dev|gpu|cuda|local_rank|gpu_id|gpu_ids|torch_device|_device|rank)$|(^|_)device$", re.IGNORECASE
-)
+_DEVICE = re.compile(r"^(devices?|dev|gpus?|cuda|local_rank|gpu_ids?|device_ids?|rank)$|(^|_)device$", re.IGNORECASE)
 _DATASET = re.compile(r"(^|_)(dataset|data_?set)$", re.IGNORECASE)
 _LOSS = re.compile(
     r"^(total_|train_|val_|valid_|test_|batch_)?loss$|(^|_)loss(_[a-z0-9]+)?$|^loss[A-Z_]?\w{0,4}$|^err[DG](_\w+)?$"
