@@ -98,7 +98,7 @@ def _runs(pid: int) -> bool:
 
 
 def test_a_program_starts_its_own_processes_as_any_program_does(tmp_path: Path, launcher: Launcher) -> None:
-    text = "import multiprocessing\n\n\ndef setup(device): ...\n\n\ndef step(state):\n    return multiprocessing.get_start_method()\n"
+    text = "import multiprocessing\ndef setup(d): ...\ndef step(state): return multiprocessing.get_start_method()\n"
     wanted = multiprocessing.get_all_start_methods()[0]
     with Program(tmp_path, launcher, text, "cpu", 60) as program:
         [[leaf]] = program.outputs(1)
