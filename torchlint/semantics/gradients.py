@@ -34,6 +34,7 @@ class Gradients:
         self._evaluator = evaluator
         self._functions: dict[int, bool] = {}
         self._globally: bool | None = None
+        self._setters: frozenset[int] | None = None
 
     def forget(self) -> None:
         """Drop what was decided while the call graph was incomplete."""
@@ -47,10 +48,38 @@ class Gradients:
                 decision = self._context(ancestor)
                 if decision is not None:
                     return decision
+            if self._mode_setters() and isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
+                decision = self._set_before(ancestor, child)
+                if decision is not None:
+                    return decision
             if isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
                 return self.function_disabled(ancestor)
             child = ancestor
         return self._whole_file()
+
+    def _set_before(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> bool | None:
+        """What the last ``torch.set_grad_enabled(...)`` before a statement of a block does."""
+        decision: bool | None = None
+        for line in block.body:
+            if line is child:
+                break
+            if isinstance(line, cst.SimpleStatementLine):
+                for statement in line.body:
+                    if isinstance(statement, cst.Expr) and id(statement.value) in self._mode_setters():
+                        decision = self.switches_off(statement.value)
+        return decision
+
+    def _mode_setters(self) -> frozenset[int]:
+        """The calls that set the mode for all that follows."""
+        if self._setters is None:
+            self._setters = frozenset(
+                id(call)
+                for call in self._tree.nodes(cst.Call)
+                if identifier(call.func).endswith("set_grad_enabled")
+                and isinstance(self._tree.parent(call), cst.Expr)
+                and self._names.qualified(call.func) in ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
+            )
+        return self._setters
 
     def _context(self, statement: cst.With) -> bool | None:
         for item in statement.items:
@@ -71,7 +100,7 @@ class Gradients:
             return None if mode is False else True
         if name == "torch.enable_grad":
             return False
-        if name == "torch.set_grad_enabled" and call is not None:
+        if name in ("torch.set_grad_enabled", "torch._C._set_grad_enabled") and call is not None:
             mode = literal(bind(call.args, ("mode",)).get("mode"))
             return None if mode is None else not mode
         return None

@@ -130,14 +130,27 @@ class Growths:
     def _is_carried(self, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
         """Whether the value of one pass goes into the concatenation of the next."""
         if isinstance(own, cst.Name):
-            return any(
-                self._evaluator.flow.statement(b.node) is statement for b in self._evaluator.flow.definitions(own)
-            )
+            return self._comes_back(own, statement, loop)
         return not any(
             other is not statement and not self._is_start(other, statement)
             for other in (node for node in self._tree.descendants(loop.body) if isinstance(node, cst.Assign))
             if any(t.target.deep_equals(own) for t in other.targets)
         )
+
+    def _comes_back(self, own: cst.Name, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
+        """Whether a variable can hold the result of a statement, through other concatenations of the loop."""
+        waiting, seen = [own], {id(own)}
+        while waiting:
+            for binding in self._evaluator.flow.definitions(waiting.pop()):
+                other = self._evaluator.flow.statement(binding.node)
+                if other is statement:
+                    return True
+                if isinstance(other, cst.Assign) and self._within(other, loop):
+                    joined = [self._own(n, own) for n in self._tree.descendants(other.value) if isinstance(n, cst.Call)]
+                    fresh = [n for n in joined if isinstance(n, cst.Name) and id(n) not in seen]
+                    waiting += fresh
+                    seen.update(id(n) for n in fresh)
+        return False
 
     def _is_start(self, other: cst.Assign, statement: cst.Assign) -> bool:
         """Whether an assignment is the other branch of the concatenation: ``if x is None: x = y``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -18,6 +19,19 @@ _EVALUATES = re.compile(
     r"^_?(eval|evaluate|evaluation|validate|validation|val|valid|test|infer|inference|predict|prediction|greedy_decode|"
     r"beam_search|run_eval|run_test|do_eval|get_predictions)"
     r"(_(epoch|loop|step|model|network|net|one_epoch|fn|func|batch|set|dataset|data|loader|accuracy|loss|all|single_image))?$"
+)
+_WITH_PARAMETERS = (
+    *(
+        "Sequential",
+        "ModuleList",
+        "Transformer",
+        "DataParallel",
+        "DistributedDataParallel",
+        "Module",
+        "Linear",
+        "Bilinear",
+    ),
+    *("Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention"),
 )
 _ENTRY_POINTS = frozenset(("encode", "decode", "sample", "generate", "predict", "forward_features", "forward"))
 
@@ -45,16 +59,18 @@ class Inference:
         self._tree = evaluator.tree
         self._backward = backward
         self._evaluates: dict[int, bool] = {}
+        self._modes: dict[int, list[cst.Call]] | None = None
+        self._frozen: frozenset[tuple[int, str]] | None = None
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
-        module = self._called_model(call)
-        if module is None:
+        if not isinstance(call.func, (cst.Name, cst.Attribute)):
             return None
         function = self._evaluator.definitions.enclosing_function(call)
-        if function is not None and self._is_part_of_forward(function):
+        if not self.routine_evaluates(function) or (function is not None and self._is_part_of_forward(function)):
             return None
-        if not self.routine_evaluates(function):
+        module = self._called_model(call.func)
+        if module is None:
             return None
         weak = module.evidence < Evidence.INFERRED and function is not None
         if weak and not self._is_set_to_evaluate(call.func, function):
@@ -65,23 +81,21 @@ class Inference:
             function,
             min(module.evidence, Evidence.INFERRED),
             trains,
-            self._is_frozen(call.func),
+            self._key(call.func) in self._frozen_modules(),
             function is not None and self._is_generator(function),
             function is None or self._returns_host_values(function),
         )
 
-    def _called_model(self, call: cst.Call) -> Value | None:
-        if not isinstance(call.func, (cst.Name, cst.Attribute)):
+    def _called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
+        if self._evaluator.names.qualified(function) is not None:
             return None
-        if self._evaluator.names.qualified(call.func) is not None:
-            return None
-        value = self._evaluator.value(call.func)
+        value = self._evaluator.value(function)
         if (
             value.kind is not Kind.MODULE
-            and isinstance(call.func, cst.Attribute)
-            and call.func.attr.value in _ENTRY_POINTS
+            and isinstance(function, cst.Attribute)
+            and function.attr.value in _ENTRY_POINTS
         ):
-            value = self._evaluator.value(call.func.value)
+            value = self._evaluator.value(function.value)
             if value.evidence < Evidence.INFERRED:
                 return None
         if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
@@ -92,7 +106,7 @@ class Inference:
 
     @staticmethod
     def _has_parameters(name: str) -> bool:
-        return name.rpartition(".")[2] in ("Sequential", "ModuleList", "Transformer", "DataParallel", "Module")
+        return name.rpartition(".")[2].startswith(_WITH_PARAMETERS)
 
     def _is_part_of_forward(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
@@ -115,37 +129,41 @@ class Inference:
             return self._script_only_infers()
         modes = [
             call.func.attr.value
-            for call in self._tree.nodes(cst.Call)
-            if isinstance(call.func, cst.Attribute)
-            and call.func.attr.value in ("eval", "train")
-            and self._evaluator.definitions.enclosing_function(call) is function
-            and self._evaluator.value(call.func.value).kind is Kind.MODULE
+            for call in self._mode_calls().get(id(function), ())
+            if isinstance(call.func, cst.Attribute) and self._evaluator.value(call.func.value).kind is Kind.MODULE
         ]
         if modes[:1] == ["eval"]:
             return True
         named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
         return named and "train" not in modes[:1] and bool(self._evaluator.callers(function) or "eval" in modes)
 
+    def _mode_calls(self) -> dict[int, list[cst.Call]]:
+        """The calls of ``eval()`` and ``train()`` by the function that they stand in."""
+        if self._modes is None:
+            self._modes = {}
+            for call in self._tree.nodes(cst.Call):
+                if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("eval", "train"):
+                    function = self._evaluator.definitions.enclosing_function(call)
+                    self._modes.setdefault(id(function), []).append(call)
+        return self._modes
+
     def _is_set_to_evaluate(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Whether ``eval()`` is called on this very variable in the routine."""
-        return any(
-            method is not None
-            and method.value.deep_equals(module)
-            and self._evaluator.definitions.enclosing_function(call) is function
-            for call in self._tree.nodes(cst.Call)
-            for method in (method_call(call, "eval"),)
-        )
+        evals = (method_call(call, "eval") for call in self._mode_calls().get(id(function), ()))
+        return any(method is not None and method.value.deep_equals(module) for method in evals)
 
     def _script_only_infers(self) -> bool:
         """Whether a file without training loads weights and runs the model at its top level."""
         if self._backward.passes():
             return False
-        loads = any(
-            self._evaluator.names.qualified(call.func) == "torch.load"
-            or method_call(call, "load_state_dict") is not None
+        return any(
+            identifier(call.func) in ("load", "load_state_dict", "from_pretrained")
+            and (
+                self._evaluator.names.qualified(call.func) == "torch.load"
+                or method_call(call, "load_state_dict") is not None
+            )
             for call in self._tree.nodes(cst.Call)
         )
-        return loads
 
     def _feeds_a_backward(self, function: cst.FunctionDef | None) -> bool:
         """Whether a caller backpropagates what the function returns."""
@@ -160,15 +178,48 @@ class Inference:
                 return True
         return False
 
-    def _is_frozen(self, module: cst.BaseExpression) -> bool:
-        """Whether the file switches the gradients of all parameters of this module off."""
-        name = identifier(module)
+    def _key(self, module: cst.BaseExpression) -> tuple[int, str]:
+        """A local variable with its scope; an attribute by its name."""
+        if not isinstance(module, cst.Name):
+            return 0, identifier(module)
+        scopes = self._evaluator.scopes
+        return id(scopes.deciding(module.value, scopes.scope(module))), module.value
+
+    def _frozen_modules(self) -> frozenset[tuple[int, str]]:
+        """The modules all of whose parameters the file excludes from gradients."""
+        if self._frozen is None:
+            self._frozen = frozenset(self._key(module) for module in self._find_frozen())
+        return self._frozen
+
+    def _find_frozen(self) -> Iterator[cst.BaseExpression]:
         for call in self._tree.nodes(cst.Call):
-            off = method_call(call, "requires_grad_")
-            if off is not None and call.args and literal(call.args[0].value) is False:
-                if identifier(off.value) in (name, "parameter", "param", "p"):
-                    return True
-        return False
+            name = identifier(call.func)
+            if name == "requires_grad_" and call.args and literal(call.args[0].value) is False:
+                assert isinstance(call.func, cst.Attribute)
+                yield from self._frozen_by(call.func.value)
+            elif "freeze" in name or name in ("set_requires_grad", "toggle_grad", "requires_grad"):
+                yield from (argument.value for argument in call.args)
+                if isinstance(call.func, cst.Attribute):
+                    yield call.func.value
+        for target in self._tree.nodes(cst.AssignTarget):
+            if isinstance(target.target, cst.Attribute) and target.target.attr.value == "requires_grad":
+                statement = self._tree.parent(target)
+                if isinstance(statement, cst.Assign) and literal(statement.value) is False:
+                    yield from self._frozen_by(target.target.value)
+
+    def _frozen_by(self, frozen: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The module itself, or that over whose parameters a loop runs."""
+        while isinstance(frozen, cst.Call) and isinstance(
+            frozen.func, cst.Attribute
+        ):  # net.eval().requires_grad_(False)
+            frozen = frozen.func.value
+        yield frozen
+        loop = self._tree.enclosing(frozen, cst.For)
+        if loop is not None and isinstance(frozen, cst.Name):
+            if identifier(frozen) in {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}:
+                owner = method_call(loop.iter, "parameters", "named_parameters")
+                if owner is not None:
+                    yield owner.value
 
     def _is_generator(self, function: cst.FunctionDef) -> bool:
         if function.asynchronous is not None:
