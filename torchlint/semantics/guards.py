@@ -81,7 +81,8 @@ class Guards:
         if isinstance(ancestor, cst.MatchCase) and isinstance(ancestor.pattern, (cst.MatchValue, cst.MatchOr)):
             match = self._tree.parent(ancestor)
             return Guard.PERIODIC if isinstance(match, cst.Match) and self._is_remainder(match.subject) else None
-        return Guard.PERIODIC if isinstance(ancestor, cst.ExceptHandler) else None
+        fails = isinstance(ancestor, (cst.ExceptHandler, cst.Raise))
+        return Guard.PERIODIC if fails or (isinstance(ancestor, cst.Assert) and child is ancestor.msg) else None
 
     def _earlier_exit(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> Guard | None:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""

@@ -10,11 +10,12 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Device, Kind, Origin, Value, tensor
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
 _COPIES = ("cpu", "numpy", "tolist")
+_SHOWING = frozenset(("builtins.print", "builtins.str", "builtins.repr"))
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _MAX_DEPTH = 4
 
@@ -101,24 +102,66 @@ class HostReads:
         return call.args[0].value if self._qualified(call) in _CONVERSIONS else None
 
     def copied(self, call: cst.Call) -> cst.BaseExpression | None:
-        """Return the tensor that ``x.cpu()``, ``x.numpy()``, ``x.tolist()`` or ``print(x)`` brings to the host.
+        """Return the tensor that ``x.cpu()``, ``x.numpy()``, ``x.tolist()``, ``print(x)`` or ``str(x)`` brings to the host.
 
         Of a chain such as ``x.detach().cpu().numpy()`` only the last call counts.
         """
-        if self._evaluator.names.qualified(call.func) == "builtins.print":
-            values = [a.value for a in call.args if a.keyword is None and not a.star]
-            return next((v for v in values if self._evaluator.value(v).is_tensor), None)
-        method = method_call(call, *_COPIES)
+        if self._qualified(call) in _SHOWING or self._formats(call):
+            return self._first_tensor([a.value for a in call.args if not a.star])
+        method = self._copy(call)
         if method is None or self._is_copied_further(call):
             return None
         source = method.value
-        while (inner := method_call(source, *_COPIES, *_PASSED_THROUGH)) is not None:
+        while (inner := self._copy(source) or method_call(source, *_PASSED_THROUGH)) is not None:
             source = inner.value
         return source
 
+    def _copy(self, node: cst.CSTNode | None) -> cst.Attribute | None:
+        """The ``x.cpu``, ``x.numpy``, ``x.tolist`` or ``x.to`` of a call that copies to the host."""
+        method = method_call(node, *_COPIES, "to")
+        if method is None or not isinstance(node, cst.Call) or method.attr.value != "to":
+            return method
+        where = node.args[0].value if node.args else None
+        literals = (literal(where), self._evaluator.value(where).literal) if where is not None else ()
+        return method if "cpu" in literals else None
+
+    def formatted(self, node: cst.FormattedStringExpression | cst.BinaryOperation) -> cst.BaseExpression | None:
+        """Return the tensor whose value ``f"{x}"`` or ``"%s" % x`` writes out."""
+        if isinstance(node, cst.FormattedStringExpression):
+            return self._first_tensor([node.expression])
+        if not isinstance(node.operator, cst.Modulo) or not isinstance(node.left, cst.BaseString):
+            return None
+        right = node.right
+        given = [element.value for element in right.elements] if isinstance(right, cst.Tuple) else [right]
+        return self._first_tensor(given)
+
+    def _formats(self, call: cst.Call) -> bool:
+        method = method_call(call, "format")
+        return method is not None and self._evaluator.value(method.value).kind is Kind.STRING
+
+    def _first_tensor(self, expressions: list[cst.BaseExpression]) -> cst.BaseExpression | None:
+        return next((e for e in expressions if self._evaluator.value(e).is_tensor), None)
+
+    def late_detach(self, call: cst.Call) -> tuple[cst.Attribute, cst.Attribute] | None:
+        """Return the two methods of ``x.cpu().detach()`` in the chain of calls that ends in a copy, the last first."""
+        tree = self._evaluator.tree
+        around = tree.parent(tree.parent(call) or call)
+        node: cst.CSTNode | None = around if method_call(around, "detach") is not None else call
+        while (method := method_call(node, *_COPIES, *_PASSED_THROUGH)) is not None:
+            inner = method_call(method.value, "cpu")
+            bare = (
+                isinstance(node, cst.Call)
+                and isinstance(method.value, cst.Call)
+                and not (node.args or method.value.args)
+            )
+            if method.attr.value == "detach" and inner is not None and bare:
+                return method, inner
+            node = method.value
+        return None
+
     def _is_copied_further(self, call: cst.Call) -> bool:
         outer = self._chain_end(call)
-        return method_call(outer, *_COPIES) is not None
+        return self._copy(outer) is not None
 
     def _chain_end(self, call: cst.Call) -> cst.CSTNode:
         """The next call of a copying method on the result of a call, or the call itself."""
@@ -129,10 +172,10 @@ class HostReads:
             tree.parent(tree.parent(node) or node), cst.Call
         ):
             outer = tree.parent(tree.parent(node) or node)
-            if outer is None or method_call(outer, *_COPIES, *_PASSED_THROUGH, "item") is None:
+            if outer is None or not (self._copy(outer) or method_call(outer, *_PASSED_THROUGH, "item")):
                 break
             node = outer
-            if method_call(outer, *_COPIES, "item") is not None:
+            if self._copy(outer) or method_call(outer, "item"):
                 found = outer
         return found
 

@@ -2,17 +2,19 @@
 
 ## Why it costs
 
-`.cpu()`, `.numpy()`, `.tolist()` and printing a tensor wait until everything queued before has run and then copy: the GPU idles
-until Python has queued new work.
+`.cpu()`, `.numpy()`, `.tolist()`, and a tensor in `print`, `str`, an f-string or a `%` format wait until everything
+queued before has run and then copy: the GPU idles until Python has queued new work.
 
 ## What to write instead
 
-Keep metrics on the device and copy them once, after the loop or every few steps. Where results must be collected, collect
-the detached tensors and move them together. Write `.detach().cpu()`, not `.cpu().detach()`: the latter copies with the graph.
+Keep metrics on the device and copy them once, after the loop or every few steps. Where results must be collected,
+collect the detached tensors and move them together. Write `.detach().cpu()`, not `.cpu().detach()`: the latter records
+the copy in the graph first.
 
 ## When to ignore it
 
-The host needs the values in every step: the actions of an agent, results that are written out, metrics of another library.
+The host needs the values in every step: the actions of an agent, results that are written out, metrics of another
+library.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.finding import Finding
+from torchlint.edits.operations import Replace
+from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Role
@@ -37,8 +40,8 @@ rule = Rule(
     family=Family.DEVICE,
     since="0.1.0",
     default=Default.PREVIEW,
-    summary="`.cpu()`, `.numpy()`, `.tolist()` or `print(tensor)` on every training step",
-    triggers=Triggers.all_of(("cpu", "numpy", "tolist", "print")),
+    summary="`.cpu()`, `.numpy()`, `.tolist()`, `print(tensor)` or a tensor in an f-string on every training step",
+    triggers=Triggers.all_of("torch"),
     examples=(
         Example(
             bad="""
@@ -60,13 +63,13 @@ def train(model, loader, optimizer, history):
     silences={
         "not-hot": "The copy is not made on every training step; evaluation loops collect their results on the host.",
         "guarded": "A periodic test or a flag that is off by default stands around it.",
-        "on-cpu": "The tensor is known to live on the CPU.",
+        "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "no-tensor": "What is copied or printed is no tensor.",
-        "no-accelerator": "Nothing in the file computes on an accelerator.",
         "read-as-number": "The copy is read as one number: TL202 reports that synchronisation.",
         "decision": "The value goes to an environment, which runs on the host.",
         "needs-host": "The function that takes it needs it on the host: lengths for `pack_padded_sequence`.",
     },
+    fixes=(Safety.DISPLAY,),
 )
 
 
@@ -74,25 +77,53 @@ def train(model, loader, optimizer, history):
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a copy to the host in a training step; of a chain of them the last."""
     copied = model.host_reads.copied(call)
-    if copied is None:
-        return
-    value = model.value(copied)
-    if not value.is_tensor or value.evidence < Evidence.INFERRED:
-        return
-    if rule.silent("no-accelerator", model.accelerator is None):
-        return
-    if rule.silent("on-cpu", value.device is Device.CPU):
-        return
-    heat = model.heat(call)
-    if heat is None or heat.role not in _ROLES:
-        return
-    if rule.silent("read-as-number", model.host_reads.is_read_as_number(call)):
+    role = _role(call, copied, model)
+    if copied is None or role is None or rule.silent("read-as-number", model.host_reads.is_read_as_number(call)):
         return
     if rule.silent("decision", model.decides(call)) or rule.silent("needs-host", model.host_reads.needs_host(call)):
         return
     shown = model.code(call)
     yield Finding(
         call,
-        f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host on every pass of this {heat.role.value}: the host "
-        "waits for the GPU. Keep it on the device (`.detach()`), and copy once after the loop or every few steps.",
+        f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host on every pass of this {role}: "
+        "the host waits for the GPU. Keep it on the device (`.detach()`), and copy once after the loop or every few "
+        "steps.",
+        _fix(call, model),
     )
+
+
+def _fix(call: cst.Call, model: Model) -> Fix | None:
+    swapped = model.host_reads.late_detach(call)
+    if swapped is None:
+        return None
+    outer, inner = swapped
+    return Fix(
+        "Detach before the copy",
+        (Replace(outer.attr, inner.attr.value), Replace(inner.attr, "detach")),
+        Safety.DISPLAY,
+        "the copy itself stays where it is",
+    )
+
+
+@rule.check(cst.FormattedStringExpression, cst.BinaryOperation)
+def check_text(node: cst.FormattedStringExpression | cst.BinaryOperation, model: Model) -> Iterator[Finding]:
+    """Report a tensor whose value is written into a text in a training step."""
+    formatted = model.host_reads.formatted(node)
+    role = _role(node, formatted, model)
+    if formatted is not None and role is not None:
+        yield Finding(
+            formatted,
+            f"The value of the tensor `{model.code(formatted)}` is written into a text on every pass of this {role}: the "
+            "host waits for the GPU. Write it every few steps only.",
+        )
+
+
+def _role(node: cst.CSTNode, copied: cst.BaseExpression | None, model: Model) -> str | None:
+    """What makes a copy of a tensor on an accelerator run on every training step."""
+    value = model.value(copied) if copied is not None else None
+    if value is None or not value.is_tensor or value.evidence < Evidence.INFERRED:
+        return None
+    if rule.silent("on-cpu", value.device is Device.CPU or model.accelerator is None):
+        return None
+    heat = model.heat(node)
+    return heat.role.value if heat is not None and heat.role in _ROLES else None

@@ -27,7 +27,6 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.values import Device
 
 rule = Rule(
     code="TL204",
@@ -61,8 +60,7 @@ def train(model, loader, optimizer):
         "not-hot": "The test does not run on every step.",
         "guarded": "A periodic test or a flag that is off by default comes before it.",
         "no-tensor": "What is tested is no tensor: numbers, shapes, `None`, `isinstance`, `.item()` (TL202 reports that).",
-        "on-cpu": "The tensor is known to live on the CPU.",
-        "no-accelerator": "Nothing in the file computes on an accelerator.",
+        "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "uncertain": "That it is a tensor is only guessed from its name.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
     },
@@ -78,10 +76,8 @@ def check(node: cst.If | cst.IfExp | cst.While | cst.Assert, model: Model) -> It
             continue
         if rule.silent("uncertain", value.evidence < Evidence.INFERRED):
             continue
-        if rule.silent("on-cpu", value.device is Device.CPU):
-            continue
         heat = model.heat(operand)
-        if rule.silent("no-accelerator", not model.may_be_on_accelerator(value, heat)):
+        if rule.silent("on-cpu", not model.may_be_on_accelerator(value, heat)):
             continue
         if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
             continue

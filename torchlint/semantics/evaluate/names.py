@@ -48,6 +48,8 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
         qualified = evaluator.names.qualified(name)
         if qualified is not None:
             return of_qualified(qualified)
+    if found.is_tensor and found.evidence < Evidence.INFERRED and evaluator.usage.is_backpropagated(name):
+        found = replace(found, evidence=Evidence.INFERRED)
     if found.is_tensor and found.origin in (Origin.OUTPUT, Origin.UNKNOWN) and hints.names_loss(name.value):
         return replace(found, origin=Origin.LOSS)
     return found if found.known or found.kind is Kind.NONE else hints.variable(name, evaluator)

@@ -65,13 +65,13 @@ def _certainty(tensors: list[Value]) -> Evidence:
 
 def _binary(expression: cst.BinaryOperation, evaluator: Evaluator) -> Value:
     left, right = evaluator.value(expression.left), evaluator.value(expression.right)
+    if left.kind is Kind.STRING:
+        return STRING
     found = combined([left, right])
     if found.known or found.kind is Kind.PENDING:
         return found
     if Kind.NDARRAY in (left.kind, right.kind):
         return Value(Kind.NDARRAY, min(v.evidence for v in (left, right) if v.kind is Kind.NDARRAY))
-    if left.kind is Kind.STRING:
-        return STRING
     if left.kind is Kind.NUMBER and right.kind is Kind.NUMBER:
         return NUMBER.weakened(min(left.evidence, right.evidence))
     if left.kind is right.kind is Kind.SEQUENCE:
