@@ -39,6 +39,8 @@ def lines(account: Account) -> list[str]:
         return found + _blame(account)
     before, after = median_seconds(study.original), median_seconds(study.fixed)
     found.append(f"speedup   {study.speed}: {before:.2f} s before, {after:.2f} s after (medians of {study.speed.runs})")
+    if study.cpu is not None:
+        found.append(f"cpu time  {study.cpu}")
     if study.speed.slower:
         found.append("verdict   slower: the fixes cost time here")
     if study.worth:

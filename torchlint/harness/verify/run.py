@@ -25,6 +25,9 @@ class Outcome:
     """The exit status; None if the time was over."""
 
     seconds: float
+    cpu_seconds: float | None
+    """What the program and its processes computed, other programs aside; None where the system does not tell."""
+
     output: str
     """Standard output and error in the order in which they came."""
 
@@ -72,7 +75,7 @@ class Runner:
         log = self.guarded.folder / "output"
         arguments = [self.sandbox.inside(argument) for argument in self.command]
         with log.open("wb") as sink:
-            start = time.perf_counter()
+            start, computed = time.perf_counter(), _cpu_seconds()
             try:
                 process = subprocess.Popen(
                     arguments,
@@ -93,9 +96,21 @@ class Runner:
                 kill_group(process.pid)
                 process.wait()
                 self.guarded.ended(process.pid)
-        return Outcome(status, seconds, log.read_text(encoding="utf-8", errors="replace"))
+        after = _cpu_seconds()
+        cpu = after - computed if after is not None and computed is not None else None
+        return Outcome(status, seconds, cpu, log.read_text(encoding="utf-8", errors="replace"))
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int | None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(self.timeout)
         return None
+
+
+def _cpu_seconds() -> float | None:
+    """Return the processor time of all children that have ended."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

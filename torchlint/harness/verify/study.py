@@ -36,6 +36,9 @@ class Study:
     speed: Speed | None
     """None where the fixed program does not do the same."""
 
+    cpu: Speed | None = None
+    """The same for processor time, which other programs on the machine disturb less."""
+
     worth: tuple[Worth, ...] = ()
     blamed: tuple[Change, ...] = ()
 
@@ -133,7 +136,7 @@ class Investigation:
             if change is not None
         )
         speed = Speed.of(_seconds(original), _seconds(fixed))
-        return Study(comparison, tuple(original), tuple(fixed), speed, worth)
+        return Study(comparison, tuple(original), tuple(fixed), speed, _cpu_speed(original, fixed), worth)
 
     def _compare(self, original: Sequence[Outcome], fixed: Sequence[Outcome]) -> Comparison:
         if not self.metrics and len({outcome.words for outcome in original}) > 1:
@@ -145,6 +148,12 @@ class Investigation:
 
 def _seconds(outcomes: Sequence[Outcome]) -> list[float]:
     return [outcome.seconds for outcome in outcomes]
+
+
+def _cpu_speed(original: Sequence[Outcome], fixed: Sequence[Outcome]) -> Speed | None:
+    before, after = ([outcome.cpu_seconds for outcome in outcomes] for outcomes in (original, fixed))
+    pairs = [(a, b) for a, b in zip(before, after, strict=True) if a and b]
+    return Speed.of([a for a, _ in pairs], [b for _, b in pairs]) if len(pairs) == len(original) else None
 
 
 def median_seconds(outcomes: Sequence[Outcome]) -> float:
