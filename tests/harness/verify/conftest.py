@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "train.py").write_text(PROGRAM)
     (root / ".gitignore").write_text("data/\n*.ckpt\n")
     (root / "pyproject.toml").write_text("[tool.torchlint]\ntarget-torch = '2.4'\nexclude = ['torch']\n")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.chdir(root)
     monkeypatch.delenv("PYTHONPATH", raising=False)
     return root
