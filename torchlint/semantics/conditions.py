@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import identifier
 
-_CLOCKS = ("time.", "timeit.", "datetime.")
+_CLOCKS = ("time.", "timeit.", "datetime.", "cProfile.", "torch.profiler.", "torch.utils.benchmark.")
+_READS = frozenset(("elapsed_time", "record", "time", "perf_counter", "monotonic", "time_ns", "tic", "toc", "timeit"))
+_MEASURES = re.compile(
+    r"(^|_)(timer?s?|timing|timed|timeit|clock|stopwatch|bench\w*|profil\w*|prof|latency|throughput|speed|warm_?up|elapsed|"
+    r"measure\w*|fps)(_|$)|Timer|Profiler|Stopwatch|Benchmark|^profile$|^Event$"
+)
+_MAX_DEPTH = 3
 
 
 class Conditions:
@@ -17,6 +25,7 @@ class Conditions:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._measuring: dict[int, bool] = {}
 
     def operands(self, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """Yield the expressions whose truth a test asks for, through ``and``, ``or`` and ``not``."""
@@ -29,24 +38,39 @@ class Conditions:
             yield test
 
     def is_timed(self, node: cst.CSTNode) -> bool:
-        """Return whether a clock is read, or an event recorded, in a block around a node (its function at most)."""
-        for block, _ in self._evaluator.flow.blocks(node):
-            for line in getattr(block, "body", ()):
-                if not isinstance(line, cst.SimpleStatementLine):
-                    continue
-                if any(self._reads_clock(below) for below in self._tree.descendants(line)):
-                    return True
-        return False
+        """Return whether the function around a node measures time or profiles, or is called where that is done."""
+        return self._is_timed(node, 0)
 
-    def _reads_clock(self, node: cst.CSTNode) -> bool:
-        if not isinstance(node, cst.Call):
-            return False
-        name = self._evaluator.names.qualified(node.func)
+    def _is_timed(self, node: cst.CSTNode, depth: int) -> bool:
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is None or depth > _MAX_DEPTH:
+            return self._measures(self._tree.module)
+        if _MEASURES.search(function.name.value) or self._measures(function):
+            return True
+        callers = self._evaluator.callers(function)
+        return any(self._is_timed(call, depth + 1) for call in callers if not self._is_within(call, function))
+
+    def _measures(self, frame: cst.FunctionDef | cst.Module) -> bool:
+        """Whether a function (or the top level of the module) reads a clock, records an event, or runs a profiler."""
+        if id(frame) not in self._measuring:
+            own = frame if isinstance(frame, cst.FunctionDef) else None
+            enclosing = self._evaluator.definitions.enclosing_function
+            self._measuring[id(frame)] = any(
+                self._reads_clock(call)
+                for call in self._tree.nodes(cst.Call)
+                if (enclosing(call) is own if own is None else self._is_within(call, own))
+            )
+        return self._measuring[id(frame)]
+
+    def _is_within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
+        return any(a is ancestor for a in self._tree.ancestors(node))
+
+    def _reads_clock(self, call: cst.Call) -> bool:
+        name = self._evaluator.names.qualified(call.func)
         if name is not None:
-            return name.startswith(_CLOCKS) or name == "torch.cuda.Event"
-        return isinstance(node.func, cst.Attribute) and node.func.attr.value in (
-            "elapsed_time",
-            "record",
-            "time",
-            "perf_counter",
-        )
+            return name.startswith(_CLOCKS) or bool(_MEASURES.search(name.rpartition(".")[2]))
+        last = identifier(call.func)
+        if isinstance(call.func, cst.Attribute):
+            of_timer = bool(_MEASURES.search(identifier(call.func.value)))
+            return last in _READS or (of_timer and last in ("start", "stop", "step", "begin", "end", "update", "reset"))
+        return bool(_MEASURES.search(last))

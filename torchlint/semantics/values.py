@@ -104,6 +104,12 @@ class Value:
         """Return the same value on no better evidence than this."""
         return self if evidence >= self.evidence else replace(self, evidence=evidence)
 
+    def borne_out(self) -> Value:
+        """Return the same value on the evidence of its use."""
+        elements = None if self.elements is None else tuple(e.borne_out() for e in self.elements)
+        element = None if self.element is None else self.element.borne_out()
+        return replace(self, evidence=max(self.evidence, Evidence.INFERRED), elements=elements, element=element)
+
     def item(self, index: int) -> Value:
         """Return what unpacking or subscripting with a constant gives."""
         if self.elements is not None and -len(self.elements) <= index < len(self.elements):

@@ -8,9 +8,10 @@ a pinned buffer and the flag changes little: it goes together with `pin_memory=T
 
 ## What to write instead
 
-`x.to(device, non_blocking=True)`, with a loader that pins its memory. The fix is safe where the target is certainly CUDA, since
-kernels on the same stream wait for the copy. It is unsafe where the device is chosen at run time: copies to MPS with
-`non_blocking=True` have returned garbage (pytorch#139550).
+`x.to(device, non_blocking=True)`, with a loader that pins its memory. Kernels on the same stream wait for the copy, so nothing
+else has to change. The fix is unsafe: the host must not write to the batch before the copy is over, and where the device is
+chosen at run time, copies to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS,
+or the batch is an object of its own (a dictionary of Hugging Face's, a graph), there is no fix.
 
 ## When to ignore it
 
@@ -78,7 +79,7 @@ def train(model, dataset, optimizer):
         "to-host": "The move goes to the CPU, or changes the dtype only.",
         "on-device": "The loader hands out tensors that are on the device already.",
     },
-    fixes=(Safety.SAFE, Safety.UNSAFE),
+    fixes=(Safety.UNSAFE,),
 )
 
 
@@ -98,7 +99,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("given", positional or not arguments.absent("non_blocking")):
         return
     heat = model.heat(call, through_flags=True)
-    if heat is None or heat.role not in (Role.TRAINING_LOOP, Role.EVALUATION_LOOP):
+    if heat is None or heat.role not in (Role.TRAINING_LOOP, Role.EVALUATION_LOOP, Role.STEP):
         return
     batch = model.code(move.receiver)
     yield Finding(
@@ -113,11 +114,12 @@ def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
     if moved.kind is Kind.BATCH or model.mentions_mps:
         return None  # a batch may be a class of its own whose `to` takes no `non_blocking`
     certain = move.place is Device.ACCELERATOR and move.evidence is Evidence.PROVEN
-    safe = certain and moved.evidence is Evidence.PROVEN
     return Fix(
         "Add `non_blocking=True`",
         (AddKeyword(move.call, "non_blocking", "True"),),
-        Safety.SAFE if safe else Safety.UNSAFE,
-        "" if safe else "the device is chosen at run time, and MPS has returned garbage from such copies",
+        Safety.UNSAFE,
+        "the host may write to the batch before it is copied"
+        if certain
+        else "the device is chosen at run time, and MPS has returned garbage from such copies",
         min(moved.evidence, max(move.evidence, Evidence.INFERRED)),
     )

@@ -26,10 +26,12 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
+from torchlint.syntax.calls import method_call
 
 _SYNCHRONISES = frozenset(
     ("torch.cuda.synchronize", "torch.mps.synchronize", "torch.xpu.synchronize", "torch.accelerator.synchronize")
 )
+_STREAMS = frozenset(("torch.cuda.current_stream", "torch.cuda.default_stream"))
 
 rule = Rule(
     code="TL206",
@@ -77,7 +79,7 @@ def train(model, loader, optimizer):
 @rule.check(cst.Call)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a synchronisation in a hot place."""
-    if model.qualified_name(call.func) not in _SYNCHRONISES:
+    if not _synchronises(call, model):
         return
     heat = model.heat(call)
     if heat is None or rule.silent("timed", model.conditions.is_timed(call)):
@@ -88,6 +90,15 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         "and the GPU no longer overlap. Remove it: PyTorch waits by itself where a value is needed on the host.",
         _fix(call, model),
     )
+
+
+def _synchronises(call: cst.Call, model: Model) -> bool:
+    """Whether a call waits for the device: by its function, or as a method of the stream in use."""
+    if model.qualified_name(call.func) in _SYNCHRONISES:
+        return True
+    method = method_call(call, "synchronize")
+    stream = method.value if method is not None else None
+    return isinstance(stream, cst.Call) and model.qualified_name(stream.func) in _STREAMS
 
 
 def _fix(call: cst.Call, model: Model) -> Fix | None:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evaluate import attributes, calls, containers, hints, names, operators
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import Flow
 from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.names import Names
@@ -15,7 +16,9 @@ from torchlint.semantics.values import NONE, PENDING, STRING, UNKNOWN, Kind, Val
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.walk import Tree
 
-_OPERATIONS: frozenset[type] = frozenset((cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BooleanOperation, cst.IfExp))
+_OPERATIONS: frozenset[type] = frozenset(
+    (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BooleanOperation, cst.IfExp)
+)
 _BUDGET = 100_000
 _MAX_DEPTH = 120
 _MAX_ATTEMPTS = 2
@@ -105,7 +108,10 @@ class Evaluator:
     def iterated(self, loop: cst.For | cst.CompFor) -> Value:
         """Return what one step of a loop binds to its target."""
         found = self.value(loop.iter).iterated()
-        return found if found.known else hints.iterated(loop, self)
+        if found.known and found.evidence > Evidence.NAMED:
+            return found
+        used = hints.iterated(loop, self)  # may bear out what a name promises
+        return used if not found.known else found.borne_out() if used.known else found
 
     def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         """Return the calls in this file that call a function, by its name, as a method, or as a class."""
