@@ -148,7 +148,7 @@ def _display(display: cst.List | cst.Tuple, state: State, interpreter: Interpret
 
 def appended(items: Items, value: Value, node: cst.CSTNode, key: str | None = None) -> Items:
     """Return a list with one more item."""
-    item = value.at(node) if isinstance(value, Chain) else value
+    item = value.slot(node) if isinstance(value, Chain) else value
     keys = (*items.keys, key) if items.keys is not None else None
     return Items((*items.items, item), (*items.nodes, node), keys)
 
@@ -313,7 +313,7 @@ def sequence(call: cst.Call, state: State, interpreter: Interpreter, start: Chai
             continue
         if argument.star != "*" and isinstance(value, Items) and value.keys is None:
             state.release(value, call)
-        chain = value.at(argument.value) if isinstance(value, Chain) else chain_of(value, argument.value)
+        chain = value.slot(argument.value) if isinstance(value, Chain) else chain_of(value, argument.value)
         row = row.then(chain, argument.value)
     return row
 

@@ -273,11 +273,12 @@ class Interpreter:
 
     def _simple(self, statement: cst.BaseSmallStatement, state: State) -> list[State]:
         if isinstance(statement, cst.Assign):
-            value = self._assigned(statement.value, state)
+            value = expressions.evaluate(statement.value, state, self)
             for target in statement.targets:
-                self.store(target.target, value, state)
+                self._assign(target.target, value, statement.value, state)
         elif isinstance(statement, cst.AnnAssign) and statement.value is not None:
-            self.store(statement.target, self._assigned(statement.value, state), state)
+            value = expressions.evaluate(statement.value, state, self)
+            self._assign(statement.target, value, statement.value, state)
         elif isinstance(statement, cst.AugAssign):
             self._augmented(statement, state)
         elif isinstance(statement, cst.Return):
@@ -294,9 +295,10 @@ class Interpreter:
             expressions.look(statement.test, state, self)
         return [state]
 
-    def _assigned(self, expression: cst.BaseExpression, state: State) -> Value:
-        value = expressions.evaluate(expression, state, self)
-        return opaque(expression) if value is None and isinstance(expression, cst.Call) else value
+    def _assign(self, target: cst.BaseExpression, value: Value, node: cst.BaseExpression, state: State) -> None:
+        """Bind a target; an attribute remembers that it can be something unknown."""
+        unknown = value is None and isinstance(target, cst.Attribute) and isinstance(node, cst.Call)
+        self.store(target, opaque(node) if unknown else value, state)
 
     def _augmented(self, statement: cst.AugAssign, state: State) -> None:
         before = expressions.evaluate(statement.target, state, self)

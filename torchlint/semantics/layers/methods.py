@@ -61,7 +61,7 @@ def _on_self(
         key = literal(call.args[0].value)
         if interpreter.is_sequence(owner):
             own = state.variables.get(SELF)
-            chain = value.at(node) if isinstance(value, Chain) else opaque(node)
+            chain = value.slot(node) if isinstance(value, Chain) else opaque(node)
             state.set(SELF, (own if isinstance(own, Chain) else EMPTY).then(chain, node))
         elif isinstance(key, str):
             state.set("." + key, value if value is not None else opaque(node))
@@ -137,7 +137,7 @@ def _on_module(
     if name in ("add_module", "append", "extend") and call.args and (value.lasts or value.nullable):
         added = expressions.evaluate(call.args[-1].value, state, interpreter)
         node = call.args[-1].value
-        chain = added.at(node) if isinstance(added, Chain) else chain_of(added, node)
+        chain = added.slot(node) if isinstance(added, Chain) else chain_of(added, node)
         longer = value.then(chain, node)
         interpreter.store(method.value, longer, state)
         return longer

@@ -57,7 +57,7 @@ def _normalises(use: Use, layers: Layers) -> bool:
 
 def _could_be_norm(node: cst.CSTNode, layers: Layers) -> bool:
     if not isinstance(node, cst.Call):
-        return False
+        return isinstance(node, (cst.Name, cst.Attribute)) and "norm" in code(node).lower()
     names = (made.name for made in layers.constructors(node))
     return "norm" in code(node.func).lower() or any(name is not None and "norm" in name.lower() for name in names)
 

@@ -58,7 +58,7 @@ class Chain:
     firsts: frozenset[cst.CSTNode] = frozenset()
     lasts: frozenset[Tail] = frozenset()
     members: frozenset[Tail] = frozenset()
-    """All tails inside, which an index or a loop could reach."""
+    """The outputs of the items, which an index or a loop could reach; what is inside an item is no item itself."""
 
     nullable: bool = False
     """Whether the input may come out unchanged, as from an empty sequence."""
@@ -67,6 +67,11 @@ class Chain:
         """Return the module put or called at another place."""
         moved = frozenset(tail.at(place) for tail in self.lasts)
         return Chain(self.firsts, moved, self.members | moved, self.nullable)
+
+    def slot(self, place: cst.CSTNode) -> Chain:
+        """Return the module as one item of a sequence or list."""
+        moved = self.at(place).lasts
+        return Chain(self.firsts, moved, moved, self.nullable)
 
     def then(self, following: Chain, place: cst.CSTNode) -> Chain:
         """Return both in a row."""
