@@ -20,6 +20,7 @@ _EVALUATES = re.compile(
     r"beam_search|run_eval|run_test|do_eval|get_predictions)"
     r"(_(epoch|loop|step|model|network|net|one_epoch|fn|func|batch|set|dataset|data|loader|accuracy|loss|all|single_image))?$"
 )
+_CLASS = re.compile(r"^_?[A-Z][a-z]\w+$")
 _WITH_PARAMETERS = (
     *(
         "Sequential",
@@ -87,7 +88,7 @@ class Inference:
         )
 
     def _called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
-        if self._evaluator.names.qualified(function) is not None:
+        if self._evaluator.names.qualified(function) is not None or _CLASS.match(identifier(function)):
             return None
         value = self._evaluator.value(function)
         if (
@@ -112,10 +113,15 @@ class Inference:
         owner = self._evaluator.definitions.owner(function)
         if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
             return False
+        if not _EVALUATES.match(function.name.value):
+            return True
         callers = self._evaluator.callers(function)
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
-        outside = [f for f in within if f is None or self._evaluator.definitions.owner(f) is not owner]
-        return not _EVALUATES.match(function.name.value) or not outside
+        return all(f is not None and self._belongs_to_module(f) for f in within)
+
+    def _belongs_to_module(self, function: cst.FunctionDef) -> bool:
+        owner = self._evaluator.definitions.owner(function)
+        return owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
 
     def routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
         """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""
@@ -133,9 +139,13 @@ class Inference:
             if isinstance(call.func, cst.Attribute) and self._evaluator.value(call.func.value).kind is Kind.MODULE
         ]
         if modes[:1] == ["eval"]:
-            return True
+            return "train" not in modes or not self._speaks_of_optimizers(function)
         named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
         return named and "train" not in modes[:1] and bool(self._evaluator.callers(function) or "eval" in modes)
+
+    def _speaks_of_optimizers(self, function: cst.FunctionDef) -> bool:
+        names = (identifier(n) for n in self._tree.descendants(function) if isinstance(n, (cst.Name, cst.Attribute)))
+        return any("optim" in name.lower() for name in names)
 
     def _mode_calls(self) -> dict[int, list[cst.Call]]:
         """The calls of ``eval()`` and ``train()`` by the function that they stand in."""

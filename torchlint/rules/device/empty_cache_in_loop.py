@@ -84,7 +84,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("no-accelerator", name == _COLLECTS and model.accelerator is None):
         return
     heat = model.heat(call)
-    if heat is None or heat.role is Role.DATA:
+    if heat is None or heat.role is Role.DATA or (name == _COLLECTS and heat.role is Role.FORWARD):
         return
     yield Finding(
         call,
