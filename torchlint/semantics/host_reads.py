@@ -102,7 +102,7 @@ class HostReads:
         return call.args[0].value if self._qualified(call) in _CONVERSIONS else None
 
     def copied(self, call: cst.Call) -> cst.BaseExpression | None:
-        """Return the tensor that ``x.cpu()``, ``x.numpy()``, ``x.tolist()``, ``print(x)`` or ``str(x)`` brings to the host.
+        """Return the tensor that ``x.cpu()``, ``x.numpy()``, ``x.tolist()`` or ``print(x)`` brings to the host.
 
         Of a chain such as ``x.detach().cpu().numpy()`` only the last call counts.
         """

@@ -113,8 +113,8 @@ def check_text(node: cst.FormattedStringExpression | cst.BinaryOperation, model:
     if formatted is not None and role is not None:
         yield Finding(
             formatted,
-            f"The value of the tensor `{model.code(formatted)}` is written into a text on every pass of this {role}: the "
-            "host waits for the GPU. Write it every few steps only.",
+            f"The value of the tensor `{model.code(formatted)}` is written into a text on every pass of this {role}: "
+            "the host waits for the GPU. Write it every few steps only.",
         )
 
 

@@ -2,8 +2,8 @@
 
 ## Why it costs
 
-`if tensor:`, `while tensor > 0:`, `assert (x == y).all()` call `bool(tensor)`, which needs the value on the host: the host waits
-until everything queued before has run. Under `torch.compile` each such branch is a graph break.
+`if tensor:`, `while tensor > 0:`, `assert (x == y).all()` call `bool(tensor)`, which needs the value on the host: the
+host waits until everything queued before has run. Under `torch.compile` each such branch is a graph break.
 
 ## What to write instead
 
@@ -59,7 +59,7 @@ def train(model, loader, optimizer):
     silences={
         "not-hot": "The test does not run on every step.",
         "guarded": "A periodic test or a flag that is off by default comes before it.",
-        "no-tensor": "What is tested is no tensor: numbers, shapes, `None`, `isinstance`, `.item()` (TL202 reports that).",
+        "no-tensor": "What is tested is no tensor: numbers, shapes, `None`, `isinstance`, `.item()` (TL202's).",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "uncertain": "That it is a tensor is only guessed from its name.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
@@ -67,8 +67,8 @@ def train(model, loader, optimizer):
 )
 
 
-@rule.check(cst.If, cst.IfExp, cst.While, cst.Assert)
-def check(node: cst.If | cst.IfExp | cst.While | cst.Assert, model: Model) -> Iterator[Finding]:
+@rule.check(cst.If, cst.IfExp, cst.While, cst.Assert, cst.CompIf)
+def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
     """Report the operands of a test that are tensors."""
     for operand in model.conditions.operands(node.test):
         value = model.value(operand)
@@ -84,7 +84,7 @@ def check(node: cst.If | cst.IfExp | cst.While | cst.Assert, model: Model) -> It
         shown = model.code(operand)
         yield Finding(
             operand,
-            f"Python branches on the value of the tensor `{shown}` on every pass of this {heat.role.value}: `bool()` makes the host "
-            "wait for the GPU. Keep the decision on the device (`torch.where`, a mask), or test every few steps only.",
+            f"Python branches on the value of the tensor `{shown}` on every pass of this {heat.role.value}: `bool()` "
+            "makes the host wait for the GPU. Keep the decision on the device (`torch.where`, a mask), or test every few steps only.",
         )
         return

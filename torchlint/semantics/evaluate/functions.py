@@ -47,6 +47,23 @@ _PASSES_FIRST_THROUGH = frozenset(
         "torch.distributed.fsdp.FullyShardedDataParallel",
     )
 )
+# Modules whose functions give no tensors, or none that anything can be said about.
+_NO_TENSORS = (
+    "torch._",
+    "torch.compiler.",
+    "torch.version.",
+    "torch.utils.",
+    "torch_geometric.",
+    "torch.jit.",
+    "torch.onnx.",
+    "torch.overrides.",
+    "torch.fx.",
+    "torch.library.",
+    "torch.ops.",
+    "torch.export.",
+    "torch.profiler.",
+    "torch.monitor.",
+)
 
 
 def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
@@ -112,13 +129,9 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
         return Value(Kind.OPTIMIZER, name=name)
     if (last[:1].isupper() and name.startswith(("torch.nn.", "torch_geometric.nn."))) or name == "torch.hub.load":
         return Value(Kind.MODULE, name=name, origin=Origin.LOSS if name in api.LOSS_CLASSES else Origin.UNKNOWN)
-    if last.startswith("is_") or name.startswith(("torch._", "torch.compiler.", "torch.version.")):
-        return NUMBER if last.startswith("is_") else UNKNOWN
-    if name.startswith(("torch._", "torch.compiler.", "torch.version.")) or last.startswith("is_"):
-        return NUMBER if last.startswith("is_") else UNKNOWN
-    if name in ("torch.load", "torch.save") or name.startswith(
-        ("torch.utils.", "torch_geometric.", "torch.jit.", "torch.onnx.")
-    ):
+    if last.startswith(("is_", "has_", "are_", "can_")):
+        return NUMBER
+    if name in ("torch.load", "torch.save") or name.startswith(_NO_TENSORS) or last.startswith(("get_", "set_")):
         return UNKNOWN
     return _tensor_function(call, name, last, arguments, evaluator)
 

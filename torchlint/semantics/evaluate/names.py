@@ -12,7 +12,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.tables.torch_api import DTYPES
 from torchlint.semantics.values import DTYPE, NUMBER, UNKNOWN, Device, Kind, Origin, Value, join, tensor
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import is_none, literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -148,9 +148,13 @@ def _only_by_default(value: Value) -> Value:
 
 def annotation(param: cst.Param, evaluator: Evaluator) -> Value:
     """Return what the annotation of a parameter says; ``Optional[X]`` and ``X | None`` say X."""
-    expression = param.annotation.annotation if param.annotation is not None else None
+    return _annotated(param.annotation.annotation if param.annotation is not None else None, evaluator)
+
+
+def _annotated(expression: cst.BaseExpression | None, evaluator: Evaluator) -> Value:
     if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, cst.BitOr):
-        expression = expression.left
+        sides = [side for side in (expression.left, expression.right) if not is_none(side)]
+        return join([_annotated(side, evaluator) for side in sides])
     if isinstance(expression, cst.Subscript) and evaluator.names.qualified(expression.value) == "typing.Optional":
         inner = expression.slice[0].slice
         expression = inner.value if isinstance(inner, cst.Index) else None
@@ -186,8 +190,11 @@ def argument_for(
 ) -> cst.BaseExpression | None:
     """Return the expression that a call passes for a parameter, None where it is not visible."""
     names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
-    bound_method = evaluator.definitions.owner(function) is not None and (
-        isinstance(call.func, cst.Attribute) or function.name.value in ("__init__", "__call__", "forward")
+    static = any(evaluator.names.qualified(d.decorator) == "builtins.staticmethod" for d in function.decorators)
+    bound_method = (
+        not static
+        and evaluator.definitions.owner(function) is not None
+        and (isinstance(call.func, cst.Attribute) or function.name.value in ("__init__", "__call__", "forward"))
     )
     position = names.index(param.name.value) - bound_method if param.name.value in names else -1
     for index, argument in enumerate(call.args):
