@@ -39,8 +39,11 @@ _TENSOR_METHODS = ("nonzero", "unsqueeze", "squeeze", "view", "long", "argsort",
 _ARRAY_KINDS = (Kind.TENSOR, Kind.NDARRAY, Kind.SEQUENCE)
 _TENSORS = "torch.utils.data.TensorDataset"
 _WRAPPERS = DATASET_WRAPPERS | {_TENSORS}
-_PATHS = re.compile(
-    r"(path|file|filename|img|image|video|audio|wav|dir|folder|root|url|uri)(s|_?list|_?names?)?$", re.IGNORECASE
+_WORK = (cst.For, cst.While, cst.With, cst.ListComp, cst.DictComp, cst.GeneratorExp, cst.Try)
+_LAZY = re.compile(
+    r"(^|_)(datasets?|data_?source|ds|subset|base|parent|wrapped|reader|store|db|env|h5\w*|hdf\w*|file|archive|"
+    r"lmdb|zarr|mmap)$",
+    re.IGNORECASE,
 )
 _ITERABLE = re.compile(r"Iterable|Stream")
 
@@ -80,25 +83,27 @@ class Datasets:
         return value.definition if is_class and isinstance(value.definition, cst.ClassDef) else None
 
     def _only_indexes(self, class_def: cst.ClassDef) -> bool:
+        """Whether making an item takes no work: no loop, no file, no call that could decode or transform anything."""
         method = self._evaluator.definitions.method(class_def, "__getitem__")
         if method is None:
             return False
         nodes = list(self._tree.descendants(method.body))
-        if any(
-            isinstance(node, (cst.For, cst.While, cst.With, cst.ListComp, cst.GeneratorExp, cst.Try)) for node in nodes
-        ):
+        if any(isinstance(node, _WORK) for node in nodes):
             return False
-        calls = [node for node in nodes if isinstance(node, cst.Call)]
-        held = [node for node in nodes if isinstance(node, cst.Subscript) and self._is_held_array(node.value)]
-        return bool(held) and all(self._is_cheap(call) for call in calls)
+        indexed = (node.value for node in nodes if isinstance(node, cst.Subscript))
+        calls = (node for node in nodes if isinstance(node, cst.Call))
+        return not any(self._may_load(owner, class_def) for owner in indexed) and all(map(self._is_cheap, calls))
 
-    def _is_held_array(self, expression: cst.BaseExpression) -> bool:
-        """Whether ``self.x`` (or ``self.x.y``) is indexed that does not hold paths."""
-        base = expression
-        while isinstance(base, (cst.Attribute, cst.Subscript)):
-            base = base.value
-        is_own = isinstance(base, cst.Name) and self._evaluator.definitions.receiver(base) is not None
-        return is_own and base is not expression and not _PATHS.search(identifier(expression))
+    def _may_load(self, owner: cst.BaseExpression, class_def: cst.ClassDef) -> bool:
+        """Whether indexing something may read it from somewhere: another dataset, a file, a database."""
+        if isinstance(owner, cst.Attribute) and isinstance(owner.value, cst.Name):
+            if self._evaluator.definitions.receiver(owner.value) is None:
+                return False
+            bound = [binding.value for binding in self._evaluator.definitions.attribute(class_def, owner.attr.value)]
+            names = [owner.attr.value, *(identifier(value) for value in bound if value is not None)]
+            kinds = {self._evaluator.value(value).kind for value in bound if value is not None}
+            return Kind.DATASET in kinds or any(_LAZY.search(name) for name in names)
+        return isinstance(owner, cst.Name) and self._evaluator.value(owner).kind is Kind.DATASET
 
     def _is_cheap(self, call: cst.Call) -> bool:
         name = self._evaluator.names.qualified(call.func)
