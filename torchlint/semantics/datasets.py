@@ -94,6 +94,18 @@ class Datasets:
         calls = (node for node in nodes if isinstance(node, cst.Call))
         return not any(self._may_load(owner, class_def) for owner in indexed) and all(map(self._is_cheap, calls))
 
+    def yields_constants(self, expression: cst.BaseExpression) -> bool:
+        """Return whether the items of a dataset of the file are made of nothing but its settings: prompts, indices."""
+        class_def = self.class_of(self._evaluator.value(expression))
+        method = self._evaluator.definitions.method(class_def, "__getitem__") if class_def is not None else None
+        if method is None:
+            return False
+        nodes = list(self._tree.descendants(method.body))
+        owners = (node.value for node in nodes if isinstance(node, cst.Subscript))
+        return not any(isinstance(node, (cst.Call, *_WORK)) for node in nodes) and all(
+            isinstance(owner, cst.Name) for owner in owners
+        )
+
     def _may_load(self, owner: cst.BaseExpression, class_def: cst.ClassDef) -> bool:
         """Whether indexing something may read it from somewhere: another dataset, a file, a database."""
         if isinstance(owner, cst.Attribute) and isinstance(owner.value, cst.Name):

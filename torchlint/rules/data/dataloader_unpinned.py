@@ -71,6 +71,7 @@ def train(model, dataset):
         "given": "`pin_memory` is given by an expression: somebody has thought about it.",
         "kwargs": "`*` or `**` arguments may carry `pin_memory`.",
         "on-device": "The dataset or the collate function yields CUDA tensors, which cannot be pinned.",
+        "constants": "The items are prompts, indices or other settings of the dataset: no data to pin.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
@@ -87,6 +88,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("given", pinned is not None and literal(pinned) is not False):
         return
     if rule.silent("kwargs", pinned is None and given.open):
+        return
+    dataset = given.get("dataset")
+    if rule.silent("constants", dataset is not None and model.datasets.yields_constants(dataset)):
         return
     if rule.silent("on-device", _yields_device_tensors(given, model)):
         return
