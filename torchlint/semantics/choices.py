@@ -49,7 +49,7 @@ class Choices:
             elif isinstance(ancestor, cst.IndentedBlock):
                 if self._left_before(ancestor, child):
                     return True
-            elif isinstance(ancestor, cst.FunctionDef) and child is ancestor.body and self._on_request(ancestor):
+            elif self._defines_aid(ancestor, child):
                 return True
             child = ancestor
         return False
@@ -85,6 +85,11 @@ class Choices:
             return False
         return isinstance(test.expression, (cst.Name, cst.Attribute)) and not self._asks_nothing(test)
 
+    def _defines_aid(self, definition: cst.CSTNode, child: cst.CSTNode) -> bool:
+        if isinstance(definition, cst.FunctionDef):
+            return child is definition.body and self._on_request(definition)
+        return isinstance(definition, cst.ClassDef) and self._is_aid(definition)
+
     def _on_request(self, function: cst.FunctionDef) -> bool:
         """Whether every call of a function in the file is chosen; one never called is, if its name says debugging."""
         key = id(function)
@@ -97,6 +102,14 @@ class Choices:
             by_name = bool(_DEBUGGING.search(function.name.value))
             self._functions[key] = all(map(self.chosen, callers)) if callers else by_name
         return self._functions[key]
+
+    def _is_aid(self, class_def: cst.ClassDef) -> bool:
+        """Whether a class is named for debugging, a hook or callback, and the file makes no instance of it."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_def.name.value)
+        if not _DEBUGGING.search(words):
+            return False
+        calls = self._tree.nodes(cst.Call)
+        return not any(self._evaluator.definitions.definition(call.func) is class_def for call in calls)
 
     def in_test(self, node: cst.CSTNode) -> bool:
         """Return whether a node belongs to a test: ``test_*`` functions that nothing calls, methods of test cases."""

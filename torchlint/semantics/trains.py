@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import method_call
 
 
 class Trains:
@@ -27,6 +28,10 @@ class Trains:
             self._anywhere = any(map(self._is_step, self._tree.nodes(cst.Call)))
         return self._anywhere
 
+    def updates(self) -> bool:
+        """Return whether the file moves parameters by an optimizer."""
+        return any(self._is_update(call) for call in self._tree.nodes(cst.Call))
+
     def _call(self, call: cst.Call) -> bool:
         if self._is_step(call):
             return True
@@ -40,9 +45,8 @@ class Trains:
         return self._functions[key]
 
     def _is_step(self, call: cst.Call) -> bool:
-        if not isinstance(call.func, cst.Attribute):
-            return False
-        name = call.func.attr.value
-        if name in ("backward", "manual_backward"):
-            return True
-        return name == "step" and self._evaluator.value(call.func.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
+        return method_call(call, "backward", "manual_backward") is not None or self._is_update(call)
+
+    def _is_update(self, call: cst.Call) -> bool:
+        step = method_call(call, "step")
+        return step is not None and self._evaluator.value(step.value).kind in (Kind.OPTIMIZER, Kind.SCALER)

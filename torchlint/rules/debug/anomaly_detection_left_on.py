@@ -65,7 +65,7 @@ rule = Rule(
         "argument": "Whether the mode is on is decided by a variable, an option or a star argument.",
         "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
         "control-flow": "A `try` catches the error that the mode raises and goes on.",
-        "window": "The mode is switched off again in the same block, outside the loops over steps.",
+        "window": "The mode is switched off after one backward pass outside all loops over steps, or by its class.",
         "test": "The code belongs to a test.",
     },
     fixes=(Safety.SAFE,),
@@ -144,9 +144,20 @@ def _switched_off_again(call: cst.Call, model: Model) -> bool:
         heat is not None and isinstance(heat.root, (cst.For, cst.While))
     ):
         return False
-    lines = (line for line in model.following(call) if isinstance(line, cst.SimpleStatementLine))
-    calls = (small.value for line in lines for small in line.body if isinstance(small, cst.Expr))
-    return any(isinstance(c, cst.Call) and model.callee(c) == SET and _switch(c, SET, model) is False for c in calls)
+    within = False
+    for line in model.following(call):
+        within = within or any(
+            isinstance(n, cst.Attribute) and n.attr.value == "backward" for n in model.descendants(line)
+        )
+        if isinstance(line, cst.SimpleStatementLine) and any(_switches_off(small, model) for small in line.body):
+            return within
+    owner = model.enclosing(call, cst.ClassDef)
+    return owner is not None and any(_switches_off(node, model) for node in model.descendants(owner))
+
+
+def _switches_off(node: cst.CSTNode, model: Model) -> bool:
+    call = node.value if isinstance(node, cst.Expr) else None
+    return isinstance(call, cst.Call) and model.callee(call) == SET and _switch(call, SET, model) is False
 
 
 def _fix(call: cst.Call, name: str, model: Model) -> Fix | None:

@@ -52,7 +52,9 @@ rule = Rule(
     triggers=Triggers.all_of(("profiler", "profiler_legacy"), ("profile", "emit_nvtx", "emit_itt")),
     examples=(
         Example(
-            bad="from torch.autograd import profiler\n\nwith profiler.profile():\n    net(x).sum().backward()\n",
+            bad="from torch import optim, profiler\n\n"
+            "optimizer = optim.SGD(weights)\n"
+            "with profiler.profile():\n    net(x).sum().backward()\n    optimizer.step()\n",
         ),
     ),
     references=(
@@ -64,7 +66,7 @@ rule = Rule(
         "schedule": "A schedule limits which steps are recorded, or a star argument may carry one.",
         "argument": "Whether it records is decided by a variable or an option, or it is off.",
         "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
-        "no-training": "No training step is taken in the block.",
+        "no-training": "No training step is taken in the block, or the file never updates parameters.",
         "test": "The code belongs to a test.",
     },
 )
@@ -111,5 +113,7 @@ def _is_limited(call: cst.Call, name: str, model: Model) -> bool:
 
 def _records_steps(block: cst.With, model: Model) -> bool:
     """Whether the block holds training steps, or is a part of one."""
+    if not model.training_code.updates():
+        return False
     heat = model.heat(block)
     return model.training_code.trains(block.body) or (heat is not None and heat.trains)
