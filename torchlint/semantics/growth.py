@@ -79,12 +79,12 @@ class Growths:
         if own is None:
             return None
         name = self._evaluator.names.qualified(call.func)
-        loop = self._loop(call)
+        loop = self._loop(call, target)
         if loop is None or (name not in _JOINS and name != _APPEND):
             return None
         is_array = name.startswith("numpy.")
         rebuilt = not self._is_carried(own, statement, loop)
-        few = self._is_short(loop, target)
+        few = self._is_short(loop)
         replaceable = name in _CATENATES and statement.value is call
         collected = self._collected(call, own, statement, loop) if replaceable else None
         return Growth(target, loop, is_array, few, rebuilt, collected)
@@ -117,20 +117,36 @@ class Growths:
         two = len(call.args) >= 2 and parts.deep_equals(target)
         return parts if two and identifier(call.func) == "append" else None
 
-    def _loop(self, node: cst.CSTNode) -> cst.For | cst.While | None:
+    def _loop(self, node: cst.CSTNode, target: cst.BaseExpression) -> cst.For | cst.While | None:
+        """The innermost loop whose passes all store into the same place: not ``for i in ...: parts[i] = ...``."""
+        names = {n.value for n in self._tree.descendants(target) if isinstance(n, cst.Name)}
+        names = set() if isinstance(target, cst.Name) else names
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, FUNCTIONS):
                 return None
-            if isinstance(ancestor, LOOPS) and child is ancestor.body:
+            if isinstance(ancestor, LOOPS) and child is ancestor.body and not names & self._bound_in(ancestor):
                 return ancestor
             child = ancestor
         return None
+
+    def _bound_in(self, loop: cst.For | cst.While) -> set[str]:
+        """The names that every pass of a loop binds anew."""
+        targets = [loop.target] if isinstance(loop, cst.For) else []
+        below = (
+            n for n in self._tree.descendants(loop.body) if isinstance(n, (cst.AssignTarget, cst.AugAssign)))
+        )
+        targets += [n.target for n in below]
+        elements = (e for t in targets for e in (t.elements if isinstance(t, (cst.Tuple, cst.List)) else (t,)))
+        places = (e.value if isinstance(e, cst.BaseElement) else e for e in elements)
+        return {place.value for place in places if isinstance(place, cst.Name)}
 
     def _is_carried(self, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
         """Whether the value of one pass goes into the concatenation of the next."""
         if isinstance(own, cst.Name):
             return self._comes_back(own, statement, loop)
+        if _root(own) in self._bound_in(loop):
+            return False
         return not any(
             other is not statement and not self._is_start(other, statement)
             for other in (node for node in self._tree.descendants(loop.body) if isinstance(node, cst.Assign))
@@ -156,7 +172,7 @@ class Growths:
         """Whether an assignment is the other branch of the concatenation: ``if x is None: x = y``."""
         return self._evaluator.flow.exclusive(other, statement)
 
-    def _is_short(self, loop: cst.For | cst.While, target: cst.BaseExpression) -> bool:
+    def _is_short(self, loop: cst.For | cst.While) -> bool:
         if not isinstance(loop, cst.For):
             return False
         step = self._evaluator.iterated(loop)
@@ -168,14 +184,17 @@ class Growths:
             bounds = [literal(a.value) for a in loop.iter.args]
             if bounds and all(isinstance(b, int) and b <= _FEW for b in bounds):
                 return True
-        return self._feeds_layers(loop, target)
+        return self._feeds_layers(loop)
 
-    def _feeds_layers(self, loop: cst.For, target: cst.BaseExpression) -> bool:
+    def _feeds_layers(self, loop: cst.For) -> bool:
         """Whether the loop runs through the layers of a module, which read the tensor: dense blocks, skip connections."""
         function = self._evaluator.definitions.enclosing_function(loop)
         owner = self._evaluator.definitions.owner(function) if function is not None else None
         if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
             return False
+        step = self._evaluator.iterated(loop)
+        if isinstance(loop.iter, cst.Attribute) and step.kind not in (Kind.BATCH, Kind.TENSOR):
+            return True  # its layers, or a setting
         steps = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
         for call in (n for n in self._tree.descendants(loop.body) if isinstance(n, cst.Call)):
             layer = isinstance(call.func, cst.Subscript) or (

@@ -77,6 +77,7 @@ def train(model, dataset, optimizer):
         "no-batch": "What is moved is no batch of a loader on the host: a model, a loss, a tensor made in the loop.",
         "not-hot": "The move is not in a loop over batches.",
         "to-host": "The move goes to the CPU, or changes the dtype only.",
+        "prepared": "The move goes to `accelerator.device`, where the loaders that accelerate prepares put their batches.",
         "on-device": "The loader hands out tensors that are on the device already.",
     },
     fixes=(Safety.UNSAFE,),
@@ -94,6 +95,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("on-device", moved.device is not Device.CPU) or rule.silent("to-host", move.place is Device.CPU):
         return
+    if rule.silent("prepared", _is_prepared(call, model)):
+        return
     arguments = model.arguments(call)
     positional = len(arguments.extra) > (1 if move.method == "cuda" else 2)
     if rule.silent("given", positional or not arguments.absent("non_blocking")):
@@ -108,6 +111,15 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         f"queueing work: write `{batch}.{move.method}(..., non_blocking=True)` and `pin_memory=True` in the loader.",
         _fix(move, moved, model),
     )
+
+
+def _is_prepared(call: cst.Call, model: Model) -> bool:
+    """Whether a batch moves to the device of an accelerator that prepares loaders in this file."""
+    place = next((a.value for a in call.args if a.star == ""), None)
+    if not isinstance(place, cst.Attribute) or place.attr.value != "device":
+        return False
+    value = model.value(place.value)
+    return "prepare" in model.evaluator.usage.attributes(place.value) or (value.name or "").startswith("accelerate.")
 
 
 def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
