@@ -133,9 +133,7 @@ class Growths:
     def _bound_in(self, loop: cst.For | cst.While) -> set[str]:
         """The names that every pass of a loop binds anew."""
         targets = [loop.target] if isinstance(loop, cst.For) else []
-        below = (
-            n for n in self._tree.descendants(loop.body) if isinstance(n, (cst.AssignTarget, cst.AugAssign)))
-        )
+        below = (n for n in self._tree.descendants(loop.body) if isinstance(n, (cst.AssignTarget, cst.AugAssign)))
         targets += [n.target for n in below]
         elements = (e for t in targets for e in (t.elements if isinstance(t, (cst.Tuple, cst.List)) else (t,)))
         places = (e.value if isinstance(e, cst.BaseElement) else e for e in elements)
