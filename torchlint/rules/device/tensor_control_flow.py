@@ -85,6 +85,7 @@ def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model:
         yield Finding(
             operand,
             f"Python branches on the value of the tensor `{shown}` on every pass of this {heat.role.value}: `bool()` "
-            "makes the host wait for the GPU. Keep the decision on the device (`torch.where`, a mask), or test every few steps only.",
+            "makes the host wait for the GPU. Keep the decision on the device (`torch.where`, a mask), or "
+            "test every few steps only.",
         )
         return
