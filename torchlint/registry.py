@@ -32,7 +32,9 @@ def validate(rule: Rule, module_name: str) -> None:
         problems.append(f"family {rule.family.value!r} does not match the folder")
     if rule.code[2:3] != FAMILY_DIGITS[rule.family]:
         problems.append(f"code {rule.code} is not in the hundreds of family {rule.family.value!r}")
-    problems += [f"the docstring lacks {section!r}" for section in REQUIRED_SECTIONS if section not in rule.documentation]
+    problems += [
+        f"the docstring lacks {section!r}" for section in REQUIRED_SECTIONS if section not in rule.documentation
+    ]
     if not rule.examples:
         problems.append("there is no example")
     if not rule.references:

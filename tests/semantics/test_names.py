@@ -34,8 +34,10 @@ RESOLVED = {
     "import in a function": ("def f():\n    import torch\n    mark(torch.ones)", "torch.ones"),
     "import seen from a function": ("import torch\ndef f():\n    mark(torch.ones)", "torch.ones"),
     "both branches agree": (
-        "try:\n    from torch.utils.data import Dataset\nexcept ImportError:\n"
-        "    from torch.utils.data.dataset import Dataset\nmark(Dataset)",
+        (
+            "try:\n    from torch.utils.data import Dataset\nexcept ImportError:\n"
+            "    from torch.utils.data.dataset import Dataset\nmark(Dataset)"
+        ),
         "torch.utils.data.Dataset",
     ),
     "fallback to None": (

@@ -77,8 +77,10 @@ DEVICES = {
     "arithmetic": ("a = torch.zeros(3).cuda()\nmark(a * 2)", Device.ACCELERATOR),
     "batch": ("for x, y in torch.utils.data.DataLoader(d): mark(x)", Device.CPU),
     "prepared": (
-        "from accelerate import Accelerator\naccelerator = Accelerator()\n"
-        "loader = accelerator.prepare(torch.utils.data.DataLoader(d))\nfor x in loader: mark(x)",
+        (
+            "from accelerate import Accelerator\naccelerator = Accelerator()\n"
+            "loader = accelerator.prepare(torch.utils.data.DataLoader(d))\nfor x in loader: mark(x)"
+        ),
         Device.ACCELERATOR,
     ),
 }

@@ -61,7 +61,7 @@ def _imports_trainer(statement: cst.Import | cst.ImportFrom) -> bool:
 
 def _keyword_evidence(evaluator: Evaluator) -> Evidence | None:
     for argument in evaluator.tree.nodes(cst.Arg):
-        if argument.keyword is not None and argument.keyword.value == "device" and literal(argument.value) != "cpu":
-            if evaluator.value(argument.value).device is not Device.CPU:
-                return Evidence.INFERRED
+        named = argument.keyword is not None and argument.keyword.value == "device"
+        if named and literal(argument.value) != "cpu" and evaluator.value(argument.value).device is not Device.CPU:
+            return Evidence.INFERRED
     return None

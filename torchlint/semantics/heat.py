@@ -173,7 +173,7 @@ class Hotness:
         return any(_batch_evidence(self._evaluator.iterated(other)) is not None for other in inner)
 
     def _optimises(self, loop: cst.For | cst.While) -> cst.Call | None:
-        """The backward pass or optimizer step that belongs to this loop itself, also through a function that it calls."""
+        """The backward pass or optimizer step of this loop itself, also through a function that it calls."""
         for call in self.own_calls(loop):
             if self._is_step(call):
                 return call

@@ -49,9 +49,9 @@ class Usage:
                 call = self._tree.parent(attribute)
                 if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
                     self._appended.setdefault(key, []).append(call.args[0].value)
-                if attribute.attr.value == "backward" and isinstance(call, cst.Call):
-                    if all(argument.keyword is not None for argument in call.args):
-                        self._plain_backward.add(key)
+                starts = attribute.attr.value == "backward" and isinstance(call, cst.Call)
+                if starts and all(argument.keyword is not None for argument in call.args):
+                    self._plain_backward.add(key)
         return self._attributes
 
     def _key(self, variable: cst.CSTNode) -> tuple[int, str] | None:

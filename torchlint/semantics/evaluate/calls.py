@@ -76,10 +76,11 @@ def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
     """Return the join of what the return statements of a function give."""
     if any(evaluator.definitions.enclosing_function(y) is function for y in evaluator.tree.nodes(cst.Yield)):
         return UNKNOWN
-    values = []
-    for statement in evaluator.tree.nodes(cst.Return):
-        if evaluator.definitions.enclosing_function(statement) is function and statement.value is not None:
-            values.append(evaluator.value(statement.value))
+    values = [
+        evaluator.value(statement.value)
+        for statement in evaluator.tree.nodes(cst.Return)
+        if evaluator.definitions.enclosing_function(statement) is function and statement.value is not None
+    ]
     return join(values) if values else UNKNOWN
 
 

@@ -69,7 +69,7 @@ _NO_TENSORS = (
 def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     """Return what calling an imported function or class by this qualified name gives."""
     module, _, last = name.rpartition(".")
-    if name.startswith("torch.") or name.startswith("torch_geometric."):
+    if name.startswith(("torch.", "torch_geometric.")):
         return _torch(call, name, last, evaluator)
     if name.startswith("builtins."):
         return _builtin(call, last, evaluator)
@@ -275,7 +275,7 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
 
 
 def passes_loader_through(call: cst.Call, evaluator: Evaluator) -> Value:
-    """Return the loader that an unknown call is given, if it is iterated over: a progress bar, a prefetcher, a logger."""
+    """Return the loader that an unknown call is given and then iterated over: by a progress bar, a prefetcher."""
     parent = evaluator.tree.parent(call)
     wraps = any(word in identifier(call.func).lower() for word in _WRAPPER_WORDS)
     if isinstance(parent, (cst.For, cst.Arg)) or wraps:

@@ -51,9 +51,9 @@ def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value
         return Value(Kind.OPTIMIZER, Evidence.INFERRED)
     if "step" in attributes and "update" in attributes and ("scale" in attributes or "unscale_" in attributes):
         return Value(Kind.SCALER, Evidence.INFERRED)
-    if "backward" in attributes and usage.is_backpropagated(expression):
-        if not attributes & {"step", "module", "parameters"}:
-            return tensor(Evidence.INFERRED, graph=Graph.ATTACHED, origin=Origin.LOSS)
+    is_loss = "backward" in attributes and not attributes & {"step", "module", "parameters"}
+    if is_loss and usage.is_backpropagated(expression):
+        return tensor(Evidence.INFERRED, graph=Graph.ATTACHED, origin=Origin.LOSS)
     if attributes & {"parameters", "named_parameters"} and attributes & {
         "train",
         "eval",

@@ -136,7 +136,7 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
         return replace(found, graph=Graph.DETACHED, origin=Origin.UNKNOWN)
     if name in api.LIST_METHODS:
         return of(Kind.SEQUENCE, found)
-    takes_dimension = bool(call.args) and not arguments[:1] == [] and not arguments[0].is_tensor
+    takes_dimension = bool(arguments) and not arguments[0].is_tensor
     if name in api.SEQUENCE_METHODS and (takes_dimension or name in ("topk", "sort", "kthvalue")):
         return sequence(found, replace(found, graph=Graph.DETACHED))
     return found

@@ -88,9 +88,11 @@ CANONICAL_NAMES: dict[str, str] = {
 # What `from module import *` brings into a file, as far as rules ask for it.
 STAR_EXPORTS: dict[str, frozenset[str]] = {
     "torch": frozenset(
-        "Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor ByteTensor BoolTensor zeros ones empty full rand "
+        "Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor ByteTensor "
+        "BoolTensor zeros ones empty full rand "
         "randn randint randperm arange linspace logspace eye tensor as_tensor from_numpy cat stack no_grad enable_grad "
-        "set_grad_enabled inference_mode device load save nn optim cuda autograd float32 float16 float64 int64 long".split()
+        "set_grad_enabled inference_mode device load save nn optim "
+        "cuda autograd float32 float16 float64 int64 long".split()
     ),
     "torch.utils.data": frozenset(
         "DataLoader Dataset IterableDataset TensorDataset ConcatDataset ChainDataset Subset random_split Sampler "
@@ -105,7 +107,8 @@ STAR_EXPORTS: dict[str, frozenset[str]] = {
         "BCELoss BCEWithLogitsLoss NLLLoss SmoothL1Loss KLDivLoss DataParallel".split()
     ),
     "torch.optim": frozenset(
-        "Optimizer SGD Adam AdamW Adagrad Adadelta Adamax NAdam RAdam RMSprop Rprop LBFGS SparseAdam ASGD lr_scheduler".split()
+        "Optimizer SGD Adam AdamW Adagrad Adadelta Adamax "
+        "NAdam RAdam RMSprop Rprop LBFGS SparseAdam ASGD lr_scheduler".split()
     ),
     "torch.autograd": frozenset(
         "Variable Function backward grad set_detect_anomaly detect_anomaly gradcheck profiler".split()

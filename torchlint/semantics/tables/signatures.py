@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 _LOADER = (
-    "dataset batch_size shuffle sampler batch_sampler num_workers collate_fn pin_memory drop_last timeout worker_init_fn "
+    "dataset batch_size shuffle sampler batch_sampler num_workers "
+    "collate_fn pin_memory drop_last timeout worker_init_fn "
     "multiprocessing_context generator"
 )
 _CONV = "in_channels out_channels kernel_size stride padding dilation groups bias padding_mode device dtype"
@@ -28,7 +29,9 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
         "torch.nn.LazyLinear": "out_features bias device dtype",
         "torch.nn.BatchNorm1d torch.nn.BatchNorm2d torch.nn.BatchNorm3d": _NORM,
         "torch.nn.InstanceNorm1d torch.nn.InstanceNorm2d torch.nn.InstanceNorm3d": _NORM,
-        "torch.nn.SyncBatchNorm apex.parallel.SyncBatchNorm": "num_features eps momentum affine track_running_stats process_group device dtype",
+        "torch.nn.SyncBatchNorm apex.parallel.SyncBatchNorm": (
+            "num_features eps momentum affine track_running_stats process_group device dtype"
+        ),
         "torch.tensor": "data",
         "torch.as_tensor": "data dtype device",
         "torch.full": "size fill_value",

@@ -17,11 +17,13 @@ RANDOM_FACTORIES = _names("torch", "rand randn randint randperm normal")
 LIKE_FACTORIES = _names("torch", "zeros_like ones_like empty_like full_like rand_like randn_like randint_like")
 LEGACY_CONSTRUCTORS = _names(
     "torch",
-    "Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor",
+    "Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor "
+    "LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor",
 )
 CUDA_CONSTRUCTORS = _names(
     "torch.cuda",
-    "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor",
+    "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor "
+    "IntTensor ShortTensor CharTensor ByteTensor BoolTensor",
 )
 DTYPE_OF_CONSTRUCTOR = {
     "FloatTensor": "torch.float32",
@@ -38,7 +40,8 @@ DTYPE_OF_CONSTRUCTOR = {
 }
 DTYPES = _names(
     "torch",
-    "float32 float64 float16 bfloat16 float double half int8 int16 int32 int64 uint8 short int long bool complex64 complex128 cfloat",
+    "float32 float64 float16 bfloat16 float double half int8 int16 "
+    "int32 int64 uint8 short int long bool complex64 complex128 cfloat",
 )
 # The name that NumPy has for a dtype.
 NDARRAY_DTYPES = {
@@ -116,12 +119,15 @@ LOSS_CLASSES = _names(
     "torch.nn",
     "CrossEntropyLoss MSELoss L1Loss BCELoss BCEWithLogitsLoss NLLLoss SmoothL1Loss KLDivLoss HuberLoss CTCLoss "
     "CosineEmbeddingLoss MarginRankingLoss TripletMarginLoss HingeEmbeddingLoss GaussianNLLLoss PoissonNLLLoss "
-    "MultiLabelSoftMarginLoss MultiLabelMarginLoss MultiMarginLoss SoftMarginLoss TripletMarginWithDistanceLoss NLLLoss2d",
+    "MultiLabelSoftMarginLoss MultiLabelMarginLoss MultiMarginLoss "
+    "SoftMarginLoss TripletMarginWithDistanceLoss NLLLoss2d",
 )
 LOSS_FUNCTIONS = _names(
     "torch.nn.functional",
-    "cross_entropy mse_loss l1_loss binary_cross_entropy binary_cross_entropy_with_logits nll_loss smooth_l1_loss kl_div "
-    "huber_loss ctc_loss cosine_embedding_loss margin_ranking_loss triplet_margin_loss gaussian_nll_loss poisson_nll_loss",
+    "cross_entropy mse_loss l1_loss binary_cross_entropy "
+    "binary_cross_entropy_with_logits nll_loss smooth_l1_loss kl_div "
+    "huber_loss ctc_loss cosine_embedding_loss "
+    "margin_ranking_loss triplet_margin_loss gaussian_nll_loss poisson_nll_loss",
 )
 OPTIMIZER_MODULES = ("torch.optim.", "apex.optimizers.", "timm.optim.", "bitsandbytes.optim.", "torch_optimizer.")
 SCALERS = frozenset(("torch.cuda.amp.GradScaler", "torch.amp.GradScaler"))
@@ -143,14 +149,16 @@ NUMBER_METHODS = frozenset(
 DETACHED_RESULTS = frozenset(
     (
         "argmax argmin eq ne lt le gt ge isnan isinf isfinite long int short byte bool nonzero argsort bincount "
-        "logical_and logical_or logical_not sign signbit new_zeros new_ones new_empty new_full new_tensor count_nonzero any all"
+        "logical_and logical_or logical_not sign signbit new_zeros "
+        "new_ones new_empty new_full new_tensor count_nonzero any all"
     ).split()
 )
 SEQUENCE_METHODS = {"max": 2, "min": 2, "topk": 2, "sort": 2, "kthvalue": 2, "median": 2, "mode": 2}
 LIST_METHODS = frozenset("split chunk unbind tensor_split".split())
 # Methods that keep data, so that a factory and a move around them are still one creation.
 RESHAPING_METHODS = frozenset(
-    "view reshape unsqueeze squeeze expand repeat transpose permute flatten contiguous view_as expand_as t unflatten movedim".split()
+    "view reshape unsqueeze squeeze expand repeat transpose "
+    "permute flatten contiguous view_as expand_as t unflatten movedim".split()
 )
 FILLING_METHODS = frozenset("fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ squeeze_ unsqueeze_".split())
 RANDOM_METHODS = frozenset("normal_ uniform_ random_ bernoulli_ exponential_".split())
@@ -197,7 +205,8 @@ _COMPARISONS = frozenset(
 )
 _INDICES = frozenset("argmax argmin argsort count_nonzero bincount nonzero".split())
 _KEEPS_DTYPE = frozenset(
-    "detach clone contiguous view reshape squeeze unsqueeze flatten t view_as expand expand_as max min abs cpu cuda".split()
+    "detach clone contiguous view reshape squeeze unsqueeze flatten "
+    "t view_as expand expand_as max min abs cpu cuda".split()
 ) | frozenset(FILLING_METHODS)
 
 
