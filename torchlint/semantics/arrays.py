@@ -15,6 +15,7 @@ from torchlint.syntax.calls import bind, literal, method_call
 _MAKES = "zeros ones empty full arange linspace logspace eye identity loadtxt genfromtxt fromfile"
 _RANDOM = "rand randn normal uniform random standard_normal randint choice permutation integers beta"
 _SIZED = frozenset("normal uniform random standard_normal randint choice integers beta".split())
+_GENERATORS = frozenset(("numpy.random.RandomState", "numpy.random.default_rng"))
 _JOINS = "concatenate stack vstack hstack column_stack tile repeat pad copy diff cumsum meshgrid outer sort argsort"
 _VIEWS = (
     "asarray ascontiguousarray asanyarray expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr flipud "
@@ -128,6 +129,8 @@ class Arrays:
             owner = self._evaluator.value(method.value)
             detached = method_call(method.value, "cpu", "detach") is not None
             return Array(Evidence.INFERRED) if owner.is_tensor or detached else None
+        if name in _RANDOM.split() and self._is_generator(method.value):
+            return self._numpy(call, name)
         owned = self.array(method.value)
         if owned is None and name in _ONLY_ARRAYS:
             owned = Array(Evidence.INFERRED)
@@ -139,6 +142,15 @@ class Arrays:
         if name in _OWNING_METHODS:
             return replace(owned, owned=True, ordered=name == "flatten")
         return replace(owned, owned=False, ordered=False) if name in _VIEW_METHODS else None
+
+    def _is_generator(self, owner: cst.BaseExpression) -> bool:
+        """Whether a name (or a call) is one of NumPy's random generators."""
+        made = [owner]
+        if isinstance(owner, cst.Name):
+            made = [b.value for b in self._evaluator.flow.definitions(owner) if b.value is not None]
+        calls = [value for value in made if isinstance(value, cst.Call)]
+        names = {self._evaluator.names.qualified(value.func) for value in calls}
+        return bool(calls) and len(calls) == len(made) and names <= _GENERATORS
 
     def _returned(self, function: cst.FunctionDef) -> Array | None:
         enclosing = self._evaluator.definitions.enclosing_function
