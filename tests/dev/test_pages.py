@@ -25,7 +25,7 @@ def test_writing_brings_a_folder_up_to_date(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.name)
 def test_a_page_holds_words_examples_silences_and_references(rule) -> None:
-    page = pages()[f"{rule.name}.md"]
+    page = pages(FOLDER.parent)[f"{rule.name}.md"]
     assert page.startswith(f"# {rule.code} {rule.name}\n")
     assert rule.examples[0].bad.strip() in page
     assert all(sentence in page for sentence in rule.silences.values())

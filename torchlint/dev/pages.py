@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from torchlint.dev.ledger import read_all, section
 from torchlint.registry import rules
 from torchlint.report.page import page, table
 
+LEDGERS = "tests/corpus/ledger"
 
-def pages() -> dict[str, str]:
-    """Return file name to content of all that stands in the folder."""
-    return {"README.md": table(rules())} | {f"{rule.name}.md": page(rule) for rule in rules()}
+
+def pages(root: Path) -> dict[str, str]:
+    """Return file name to content of all that stands in the folder, with what the ledgers below ``root`` say."""
+    ledgers = read_all(root / LEDGERS)
+    found = {"README.md": table(rules())}
+    for rule in rules():
+        judged = section(ledgers.get(rule.name), f"{LEDGERS}/{rule.name}.tsv")
+        found[f"{rule.name}.md"] = f"{page(rule)}\n{judged}"
+    return found
 
 
 def outdated(folder: Path) -> list[str]:
     """Return the files that differ from what the rules say, missing and left over ones included."""
-    wanted = pages()
+    wanted = pages(folder.absolute().parent)
     names = {path.name for path in folder.glob("*.md")} | set(wanted)
     return sorted(name for name in names if wanted.get(name) != _content(folder / name))
 
@@ -23,7 +31,7 @@ def outdated(folder: Path) -> list[str]:
 def write(folder: Path) -> list[str]:
     """Bring the folder up to date and return the files that changed."""
     changed = outdated(folder)
-    wanted = pages()
+    wanted = pages(folder.absolute().parent)
     folder.mkdir(parents=True, exist_ok=True)
     for name in changed:
         if name in wanted:

@@ -49,8 +49,7 @@ class Usage:
                 call = self._tree.parent(attribute)
                 if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
                     self._appended.setdefault(key, []).append(call.args[0].value)
-                starts = attribute.attr.value == "backward" and isinstance(call, cst.Call)
-                if starts and all(argument.keyword is not None for argument in call.args):
+                if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
                     self._plain_backward.add(key)
         return self._attributes
 
@@ -62,3 +61,7 @@ class Usage:
             owner = self._definitions.receiver(variable.value)
             return (id(owner), variable.attr.value) if owner is not None else None
         return None
+
+
+def _is_keyword_only(call: cst.Call) -> bool:
+    return all(argument.keyword is not None for argument in call.args)
