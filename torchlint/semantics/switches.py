@@ -107,16 +107,28 @@ class Switches:
         )
 
     def makes_repeatable(self, node: cst.CSTNode) -> bool:
-        """Return whether a node belongs to a function that makes runs repeatable, and does little else."""
+        """Return whether a node belongs to a function or class that makes runs repeatable, and does little else."""
         function = self._evaluator.definitions.enclosing_function(node)
         if function is None:
             return False
-        if _SEEDING_NAME.search(function.name.value):
+        owner = self._evaluator.definitions.owner(function)
+        if any(_SEEDING_NAME.search(d.name.value) for d in (function, owner) if d is not None):
             return True
         lines = [s for s in self._tree.descendants(function.body) if isinstance(s, (cst.Expr, cst.Assign))]
         calls = [line.value for line in lines if isinstance(line.value, cst.Call)]
         seeds = [c for c in calls if self._names.qualified(c.func) in _SEEDING]
         return bool(seeds) and 2 * sum(self._is_setup(line) for line in lines) > len(lines)
+
+    def is_setter(self, node: cst.CSTNode) -> bool:
+        """Return whether a node belongs to a function that only sets switches and that the file never calls.
+
+        Whoever calls it from elsewhere asks for what it does.
+        """
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is None or self._evaluator.callers(function):
+            return False
+        lines = [s for s in self._tree.descendants(function.body) if isinstance(s, (cst.Expr, cst.Assign))]
+        return all(self._is_setup(line) or isinstance(line.value, cst.BaseString) for line in lines)
 
     def _is_setup(self, line: cst.Expr | cst.Assign) -> bool:
         value = line.value

@@ -60,7 +60,7 @@ rule = Rule(
     documentation=__doc__,
     silences={
         "argument": "The value is True, a variable or an option.",
-        "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
+        "asked-for": "A flag or a caller asks for it: also by calling a function that only sets switches.",
         "seeding": "The function seeds generators or is named for making runs repeatable.",
         "restored": "The same function sets the switch to something else further on.",
         "test": "The code belongs to a test.",
@@ -75,7 +75,8 @@ def benchmark_off(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
     for setting in model.switches.settings(node):
         if setting.name != BENCHMARK or rule.silent("argument", literal(setting.value) is not False):
             continue
-        if rule.silent("asked-for", model.chosen(node)) or rule.silent("test", model.in_test(node)):
+        asked = model.chosen(node) or model.switches.is_setter(node)
+        if rule.silent("asked-for", asked) or rule.silent("test", model.in_test(node)):
             continue
         if rule.silent("seeding", model.switches.makes_repeatable(node)):
             continue

@@ -59,7 +59,7 @@ rule = Rule(
     documentation=__doc__,
     silences={
         "argument": "The value is a variable or an option.",
-        "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
+        "asked-for": "A flag or a caller asks for it: also by calling a function that only sets switches.",
         "seeding": "The function seeds generators or is named for making runs repeatable.",
         "restored": "The same function sets the switch to something else further on.",
         "test": "The code belongs to a test.",
@@ -102,7 +102,8 @@ def _message(what: str, effect: str) -> str:
 
 
 def _is_wanted(node: cst.CSTNode, model: Model) -> bool:
-    if rule.silent("asked-for", model.chosen(node)) or rule.silent("test", model.in_test(node)):
+    asked = model.chosen(node) or model.switches.is_setter(node)
+    if rule.silent("asked-for", asked) or rule.silent("test", model.in_test(node)):
         return True
     return rule.silent("seeding", model.switches.makes_repeatable(node))
 

@@ -51,7 +51,7 @@ rule = Rule(
     documentation=__doc__,
     silences={
         "off": "The value is not the constant 1.",
-        "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
+        "asked-for": "A flag or a caller asks for it: also by calling a function that only sets switches.",
         "repeatable": "The function makes runs repeatable, or seeds generators, on request.",
         "restored": "The same function sets the variable to something else further on.",
         "test": "The code belongs to a test.",
@@ -66,7 +66,8 @@ def blocking(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
     for setting in model.switches.settings(node):
         if setting.name != VARIABLE or rule.silent("off", not _is_one(setting.value)):
             continue
-        if rule.silent("asked-for", model.chosen(node)) or rule.silent("test", model.in_test(node)):
+        asked = model.chosen(node) or model.switches.is_setter(node)
+        if rule.silent("asked-for", asked) or rule.silent("test", model.in_test(node)):
             continue
         if rule.silent("repeatable", model.switches.makes_repeatable(node)):
             continue
