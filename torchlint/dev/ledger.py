@@ -25,6 +25,8 @@ class Entry:
     commit: str
     path: str
     line: int
+    """0 where the whole file was judged."""
+
     is_finding: bool
     verdict: str
     sentence: str
@@ -79,14 +81,16 @@ def read(path: Path) -> Ledger:
             len(fields) == len(HEADER)
             and fields[4] in ("finding", "silent")
             and fields[5] in VERDICTS
-            and fields[3].isdigit()
+            and (fields[3].isdigit() or (fields[3] == "-" and fields[4] == "silent"))
             and len(fields[1]) == 40
             and bool(fields[6].strip())
         )
         if not well_formed:
             raise LedgerError(f"{path}:{number}: not a line of {', '.join(HEADER)}")
         repository, commit, file, row, kind, verdict, sentence = fields
-        entries.append(Entry(repository, commit, file, int(row), kind == "finding", verdict, sentence))
+        entries.append(
+            Entry(repository, commit, file, 0 if row == "-" else int(row), kind == "finding", verdict, sentence)
+        )
     return Ledger(path.stem, tuple(entries))
 
 
@@ -105,6 +109,7 @@ def section(ledger: Ledger | None, path: str) -> str:
         "## How it was judged\n\n"
         f"{right + wrong + arguable} findings from {ledger.repositories} public repositories, drawn at random and read "
         f"one by one: {right} right, {wrong} wrong, {arguable} arguable (precision {ledger.precision:.2f}).\n"
-        f"{rightly + missed + unclear} places where it is silent: {rightly} rightly, {missed} missed, {unclear} arguable.\n\n"
+        f"{rightly + missed + unclear} places where it is silent: {rightly} rightly, {missed} missed, {unclear} "
+        "arguable.\n\n"
         f"Place by place: [`{path}`](../{path}).\n"
     )
