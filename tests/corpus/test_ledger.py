@@ -17,6 +17,39 @@ ROW = "a/b\t" + "0" * 40 + "\tx.py\t{line}\t{kind}\t{verdict}\twhy\n"
 RARE = frozenset(
     ("anomaly-detection-left-on", "profiler-left-on", "gradcheck-left-on", "launch-blocking", "dataloader-no-workers")
 )
+# Rules are developed on these repositories; all others stay unread, so that they can judge the rules.
+DEVELOPMENT = frozenset(
+    (
+        "Lightning-AI/pytorch-lightning",
+        "Project-MONAI/MONAI",
+        "coqui-ai/TTS",
+        "facebookresearch/detectron2",
+        "facebookresearch/dinov2",
+        "facebookresearch/fairseq",
+        "huggingface/accelerate",
+        "huggingface/diffusers",
+        "huggingface/pytorch-image-models",
+        "jik876/hifi-gan",
+        "karpathy/minGPT",
+        "karpathy/nanoGPT",
+        "kornia/kornia",
+        "lucidrains/denoising-diffusion-pytorch",
+        "lucidrains/vit-pytorch",
+        "mlfoundations/open_clip",
+        "pyg-team/pytorch_geometric",
+        "pytorch/examples",
+        "pytorch/ignite",
+        "speechbrain/speechbrain",
+        "ultralytics/yolov5",
+        "vwxyzjn/cleanrl",
+        "xinntao/BasicSR",
+    )
+)
+
+
+def test_ledgers_stay_with_the_development_repositories() -> None:
+    foreign = {e.repository for ledger in read_all(FOLDER).values() for e in ledger.entries} - DEVELOPMENT
+    assert not foreign, "judge the rules on the development repositories only"
 
 
 def test_every_ledger_belongs_to_a_rule() -> None:
