@@ -35,6 +35,8 @@ def place(found: Creation, model: Model) -> Placement | None:
     move = found.move
     if move is None or not move.device or not move.droppable or _is_rebound(found, model):
         return None
+    if any(model.switches_device(statement) for statement in found.between):
+        return None
     if not all(_is_dtype(cast, model) for cast in found.casts):
         return None  # a tensor type would put the tensor back on the CPU
     if found.statement is not None and isinstance(found.statement.value, cst.Tuple):

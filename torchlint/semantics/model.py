@@ -258,6 +258,10 @@ class Model:
         """Return whether factories at a node work on a default device that the file sets."""
         return self.moves.on_default_device(node)
 
+    def switches_device(self, statement: cst.CSTNode) -> bool:
+        """Return whether a statement visibly changes what the current device or the default of factories is."""
+        return self.moves.switches_device(statement)
+
     def is_plain(self, expression: cst.CSTNode) -> bool:
         """Return whether evaluating an expression earlier or twice cannot be noticed."""
         return is_plain(expression, self.evaluator)

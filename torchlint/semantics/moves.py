@@ -24,6 +24,7 @@ from torchlint.syntax.calls import bind, code, identifier, is_none, literal
 _TO = ("device", "dtype", "non_blocking", "copy")
 _CUDA = ("device", "non_blocking", "memory_format")
 _HARMLESS = frozenset(("device", "dtype", "non_blocking", "copy"))
+_SWITCHES = DEFAULT_DEVICE_SETTERS | {"torch.cuda.set_device", "torch.set_default_dtype"}
 _PLAIN_CALLS = frozenset(("torch.device", "torch.cuda.current_device", "torch.cuda.is_available"))
 
 
@@ -158,6 +159,19 @@ class Moves:
                 callers = self._evaluator.callers(function)
                 waiting += [self._evaluator.definitions.enclosing_function(call) for call in callers]
         return False
+
+    def switches_device(self, statement: cst.CSTNode) -> bool:
+        """Return whether a statement, or a function of this file that it calls, sets the current or default device."""
+        calls = [node for node in self._evaluator.tree.descendants(statement) if isinstance(node, cst.Call)]
+        called = (self._evaluator.definitions.definition(call.func) for call in calls)
+        calls += [
+            node
+            for function in called
+            if isinstance(function, cst.FunctionDef)
+            for node in self._evaluator.tree.descendants(function)
+            if isinstance(node, cst.Call)
+        ]
+        return any(self._evaluator.names.qualified(call.func) in _SWITCHES for call in calls)
 
     def _default_setters(self) -> frozenset[int]:
         """The functions that set the device or the tensor type of factories; that of None for the module itself."""

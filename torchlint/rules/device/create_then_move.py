@@ -72,7 +72,7 @@ rule = Rule(
         "no-device": "The argument of `.to` is a dtype, another tensor, or nothing that is known to be a device.",
         "placed": "The factory has `device=`, `out=` or `pin_memory` already, or `**` arguments that may carry them.",
         "generator": "The numbers come from a generator, which belongs to the CPU.",
-        "tensor-data": "`torch.tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array.",
+        "tensor-data": "`torch.tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array, `normal` of tensors.",
         "used-between": "The tensor on the CPU is used before it is moved, or after.",
         "conditional": "The tensor is moved under a condition.",
         "default-device": "The file sets a default device, on which factories work.",
@@ -104,6 +104,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 def _wraps_existing_data(call: cst.Call, model: Model) -> bool:
     """Whether the data is a tensor, or an array that ``as_tensor`` does not copy."""
     name = model.callee(call)
+    if name == "torch.normal" and model.arguments(call).absent("size"):
+        return True
     if name in SIZED_FACTORIES or not call.args:
         return False
     value = model.value(call.args[0].value)
