@@ -39,6 +39,13 @@ class HostReads:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
 
+    def may_read(self, call: cst.Call) -> bool:
+        """Return whether a call reads a scalar if it is given a tensor."""
+        if method_call(call, "item", "get_scale", "state_dict", "add_scalar", "step") is not None:
+            return True
+        name = self._qualified(call) if call.args else ""
+        return name in _CONVERSIONS or name.startswith("math.")
+
     def scalar(self, call: cst.Call) -> ScalarRead | None:
         """Return the read that a call is: ``x.item()``, ``float(x)``, or a function in which it happens."""
         read = self._read_expression(call)
@@ -100,6 +107,12 @@ class HostReads:
         if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
             return None
         return call.args[0].value if self._qualified(call) in _CONVERSIONS else None
+
+    def may_copy(self, call: cst.Call) -> bool:
+        """Return whether a call copies to the host if it is given a tensor on an accelerator."""
+        if method_call(call, *_COPIES, "to", "format") is not None:
+            return True
+        return bool(call.args) and self._qualified(call) in _SHOWING
 
     def copied(self, call: cst.Call) -> cst.BaseExpression | None:
         """Return the tensor that ``x.cpu()``, ``x.numpy()``, ``x.tolist()`` or ``print(x)`` brings to the host.

@@ -76,9 +76,13 @@ def train(model, loader, optimizer, history):
 @rule.check(cst.Call)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a copy to the host in a training step; of a chain of them the last."""
-    copied = model.host_reads.copied(call)
-    role = _role(call, copied, model)
-    if copied is None or role is None or rule.silent("read-as-number", model.host_reads.is_read_as_number(call)):
+    role = _role(call, model) if model.host_reads.may_copy(call) else None
+    copied = model.host_reads.copied(call) if role is not None else None
+    if (
+        copied is None
+        or not _is_on_accelerator(copied, model)
+        or rule.silent("read-as-number", model.host_reads.is_read_as_number(call))
+    ):
         return
     if rule.silent("decision", model.decides(call)) or rule.silent("needs-host", model.host_reads.needs_host(call)):
         return
@@ -108,9 +112,10 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
 @rule.check(cst.FormattedStringExpression, cst.BinaryOperation)
 def check_text(node: cst.FormattedStringExpression | cst.BinaryOperation, model: Model) -> Iterator[Finding]:
     """Report a tensor whose value is written into a text in a training step."""
-    formatted = model.host_reads.formatted(node)
-    role = _role(node, formatted, model)
-    if formatted is not None and role is not None:
+    writes = isinstance(node, cst.FormattedStringExpression) or isinstance(node.left, cst.BaseString)
+    role = _role(node, model) if writes else None
+    formatted = model.host_reads.formatted(node) if role is not None else None
+    if formatted is not None and _is_on_accelerator(formatted, model):
         yield Finding(
             formatted,
             f"The value of the tensor `{model.code(formatted)}` is written into a text on every pass of this {role}: "
@@ -118,12 +123,14 @@ def check_text(node: cst.FormattedStringExpression | cst.BinaryOperation, model:
         )
 
 
-def _role(node: cst.CSTNode, copied: cst.BaseExpression | None, model: Model) -> str | None:
-    """What makes a copy of a tensor on an accelerator run on every training step."""
-    value = model.value(copied) if copied is not None else None
-    if value is None or not value.is_tensor or value.evidence < Evidence.INFERRED:
-        return None
-    if rule.silent("on-cpu", value.device is Device.CPU or model.accelerator is None):
-        return None
+def _role(node: cst.CSTNode, model: Model) -> str | None:
+    """What makes a node run on every training step."""
     heat = model.heat(node)
     return heat.role.value if heat is not None and heat.role in _ROLES else None
+
+
+def _is_on_accelerator(copied: cst.BaseExpression, model: Model) -> bool:
+    value = model.value(copied)
+    if not value.is_tensor or value.evidence < Evidence.INFERRED:
+        return False
+    return not rule.silent("on-cpu", value.device is Device.CPU or model.accelerator is None)

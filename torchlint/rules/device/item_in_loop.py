@@ -97,11 +97,9 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
 @rule.check(cst.Call)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a scalar read in a hot place."""
-    read = model.scalar_read(call)
-    if read is None:
-        return
-    heat = model.heat(call)
-    if heat is None:
+    heat = model.heat(call) if model.host_reads.may_read(call) else None
+    read = model.scalar_read(call) if heat is not None else None
+    if heat is None or read is None:
         return
     if rule.silent("on-cpu", not model.may_be_on_accelerator(read.value, heat)):
         return

@@ -70,16 +70,16 @@ def train(model, loader, optimizer):
 @rule.check(cst.If, cst.IfExp, cst.While, cst.Assert, cst.CompIf)
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
     """Report the operands of a test that are tensors."""
+    if model.heat(node.test) is None:
+        return
     for operand in model.conditions.operands(node.test):
         value = model.value(operand)
-        if not value.is_tensor:
+        heat = model.heat(operand) if value.is_tensor else None
+        if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
             continue
         if rule.silent("uncertain", value.evidence < Evidence.INFERRED):
             continue
-        heat = model.heat(operand)
         if rule.silent("on-cpu", not model.may_be_on_accelerator(value, heat)):
-            continue
-        if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
             continue
         shown = model.code(operand)
         yield Finding(

@@ -110,6 +110,8 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
             if name in ("size", "stride") and not call.args
             else NUMBER.weakened(owner.evidence)
         )
+    if name in ("items", "keys", "values"):
+        return _of_mapping(of(Kind.MAPPING, owner), name)  # an output that is a mapping of tensors
     if name == "tolist":
         return of(Kind.SEQUENCE, NUMBER.weakened(owner.evidence))
     if name == "numpy":
