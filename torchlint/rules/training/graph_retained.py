@@ -2,18 +2,21 @@
 
 ## Why it costs
 
-A tensor that was computed from parameters holds its graph, and the graph holds the activations of its step.
-`total += loss` and `losses.append(loss)` keep the graph of every step alive: memory grows with each step until it runs out, and
-the sum itself becomes a chain of autograd nodes.
+A tensor that was computed from parameters holds the graph that led to it. `total += loss` adds a node to a chain that grows with
+every step, `losses.append(loss)` keeps every graph alive, and a sum or list over an evaluation loop keeps all activations of all
+its steps too, since no backward pass has freed them. Memory grows until it runs out.
 
 ## What to write instead
 
-`total += loss.detach()`, and read the value once after the loop. The fix adds `.detach()`. It is unsafe only in that the value no
-longer carries a graph.
+`total += loss.detach()`, and read the value once after the loop (`.item()` in each step would make the host wait for the
+device). The fix adds `.detach()`. It is unsafe only in that the value that is kept no longer carries a graph.
 
 ## When to ignore it
 
-The sum is backpropagated later (truncated backpropagation through time, meta-learning).
+The sum is backpropagated where this file does not show it (truncated backpropagation through time, meta-learning).
+
+A value that replaces that of the last step (`self.loss = loss`) is not reported: one graph is alive at a time.
+Holds for all supported versions of torch; read in the FAQ and in the documentation of `Tensor.detach` of torch 2.13.
 """
 
 from __future__ import annotations
@@ -93,21 +96,26 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
         return
     if rule.silent("not-kept", kept.is_remade):
         return
-    name, value = model.code(kept.variable), model.code(kept.value)
+    name, value = model.code(kept.variable), model.code(kept.value.with_changes(lpar=(), rpar=()))
+    detached = _detached(kept.value, model)
     yield Finding(
         node,
-        f"`{name}` keeps `{value}` with its autograd graph from step to step: the activations of every step stay in memory. "
-        f"Write `{value}.detach()`, and read the value once after the loop.",
-        _fix(kept, model),
+        f"`{name}` keeps `{value}` with its autograd graph from step to step, so that memory grows with every step. "
+        f"Write `{detached}`, and read the value once after the loop.",
+        _fix(kept, detached),
     )
 
 
-def _fix(kept: Retention, model: Model) -> Fix:
-    code = model.code(kept.value)
-    simple = isinstance(kept.value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+def _detached(value: cst.BaseExpression, model: Model) -> str:
+    code = model.code(value.with_changes(lpar=(), rpar=()))
+    simple = isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+    return f"{code}.detach()" if simple else f"({code}).detach()"
+
+
+def _fix(kept: Retention, detached: str) -> Fix:
     return Fix(
         "Detach the value that is kept",
-        (Replace(kept.value, f"{code}.detach()" if simple else f"({code}).detach()"),),
+        (Replace(kept.value, detached),),
         Safety.UNSAFE,
         "the value that is kept no longer carries a graph",
         min(kept.evidence, Evidence.INFERRED),
