@@ -72,7 +72,7 @@ rule = Rule(
         "no-device": "The argument of `.to` is a dtype, another tensor, or nothing that is known to be a device.",
         "placed": "The factory has `device=`, `out=` or `pin_memory` already, or `**` arguments that may carry them.",
         "generator": "The numbers come from a generator, which belongs to the CPU.",
-        "tensor-data": "`torch.tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array, `normal` of tensors.",
+        "tensor-data": "`tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array, `normal` of tensors.",
         "used-between": "The tensor on the CPU is used before it is moved, or after.",
         "conditional": "The tensor is moved under a condition.",
         "default-device": "The file sets a default device, on which factories work.",
