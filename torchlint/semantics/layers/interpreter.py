@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.layers import expressions
+from torchlint.semantics.layers import expressions, loops
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.semantics.layers.state import SELF, State
 from torchlint.semantics.layers.values import (
@@ -16,7 +16,6 @@ from torchlint.semantics.layers.values import (
     Items,
     Nothing,
     Output,
-    Splice,
     Tail,
     Value,
     alternatives,
@@ -29,7 +28,6 @@ from torchlint.syntax.calls import literal
 
 _STEPS = 150_000
 _PATHS = 24
-_UNROLLED = 24
 _SEQUENTIAL = "torch.nn.Sequential"
 
 
@@ -383,28 +381,4 @@ class Interpreter:
 
     def iterated(self, iterable: cst.BaseExpression, state: State) -> list[Value]:
         """Return what a loop binds to its target, pass by pass; empty where that cannot be seen."""
-        if isinstance(iterable, cst.Call):
-            name = self.qualified(iterable.func)
-            rows = [self.iterated(argument.value, state) for argument in iterable.args] if name in _LOOPED else []
-            if name == "builtins.zip" and rows and any(rows):
-                length = min(len(row) for row in rows if row)
-                return [
-                    Items(tuple(row[i] if row else None for row in rows), tuple(a.value for a in iterable.args))
-                    for i in range(length)
-                ]
-            if name == "builtins.enumerate" and rows and rows[0]:
-                return [Items((None, item), (iterable, iterable)) for item in rows[0]]
-            if name in _LOOPED:
-                return rows[0] if rows else []
-        value = expressions.evaluate(iterable, state, self)
-        if isinstance(value, Items) and len(value.items) <= _UNROLLED and not _spliced(value):
-            return list(value.items)
-        state.open(value, iterable)
-        return []
-
-
-def _spliced(items: Items) -> bool:
-    return any(isinstance(item, Splice) for item in items.items)
-
-
-_LOOPED = frozenset(("builtins.zip", "builtins.enumerate", "builtins.list", "builtins.tuple"))
+        return loops.passes(iterable, state, self)
