@@ -38,6 +38,7 @@ _CHEAP_METHODS = frozenset(
 _TENSOR_METHODS = ("nonzero", "unsqueeze", "squeeze", "view", "long", "argsort", "permute", "clone", "detach")
 _ARRAY_KINDS = (Kind.TENSOR, Kind.NDARRAY, Kind.SEQUENCE)
 _TENSORS = "torch.utils.data.TensorDataset"
+_STAND_INS = ("torch.rand", "torch.randn")
 _WRAPPERS = DATASET_WRAPPERS | {_TENSORS}
 _WORK = (cst.For, cst.While, cst.With, cst.ListComp, cst.DictComp, cst.GeneratorExp, cst.Try)
 _LAZY = re.compile(
@@ -59,6 +60,8 @@ class Datasets:
     def in_memory(self, expression: cst.BaseExpression) -> bool:
         """Return whether items are only taken out of tensors, arrays or lists that are in memory already."""
         value = self._evaluator.value(expression)
+        if self._is_drawn(expression):
+            return False
         if value.kind in (*_ARRAY_KINDS, Kind.ITERATOR, Kind.MAPPING) or self._made_by_tensor_method(expression):
             return True
         if value.name in IN_MEMORY_DATASETS:
@@ -69,6 +72,11 @@ class Datasets:
         if any(name in IN_MEMORY_DATASETS for name in self._evaluator.definitions.ancestry(class_def)):
             return True
         return self._only_indexes(class_def)
+
+    def _is_drawn(self, expression: cst.BaseExpression) -> bool:
+        """Whether a tensor of random numbers is the dataset itself: it stands in for one that is yet to come."""
+        call = self._making_call(expression)
+        return call is not None and self._evaluator.names.qualified(call.func) in _STAND_INS
 
     def _made_by_tensor_method(self, expression: cst.BaseExpression) -> bool:
         """Whether a value comes out of a method that only tensors have: ``mask.nonzero().view(-1)``."""
@@ -168,13 +176,16 @@ class Datasets:
 
     def _wrapping_call(self, expression: cst.CSTNode) -> cst.Call | None:
         """The call that makes a dataset of tensors or of datasets, here or in the one assignment to the name."""
+        made = self._making_call(expression)
+        return made if made is not None and self._evaluator.names.qualified(made.func) in _WRAPPERS else None
+
+    def _making_call(self, expression: cst.CSTNode) -> cst.Call | None:
+        """The call that an expression is, or that the one assignment to the name holds."""
         made: cst.CSTNode | None = expression
         if isinstance(expression, cst.Name):
             bindings = self._evaluator.flow.definitions(expression)
             made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
-        if isinstance(made, cst.Call) and self._evaluator.names.qualified(made.func) in _WRAPPERS:
-            return made
-        return None
+        return made if isinstance(made, cst.Call) else None
 
     def on_host(self, expression: cst.BaseExpression) -> bool:
         """Return whether the items of a dataset are certainly tensors of the CPU: torchvision's, or made in view."""
