@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import libcst as cst
@@ -138,23 +138,26 @@ class Tree:
             stack.extend(reversed(children(current)))
 
 
-def _concrete_node_types() -> Iterator[type[cst.CSTNode]]:
-    for value in vars(cst).values():
-        if isinstance(value, type) and issubclass(value, cst.CSTNode) and is_dataclass(value):
-            yield value
+class _Fields(dict[type, tuple[str, ...] | None]):
+    """The fields of each type that a child can have, worked out when the type is first met; None for no node."""
+
+    def __missing__(self, node_type: type) -> tuple[str, ...] | None:
+        found = _child_fields(node_type) if issubclass(node_type, cst.CSTNode) else None
+        self[node_type] = found
+        return found
 
 
-_FIELDS = {node_type: _child_fields(node_type) for node_type in _concrete_node_types()}
+_FIELDS = _Fields()
 
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """Return the meaningful children of a node in document order."""
     found: list[cst.CSTNode] = []
-    for name in _FIELDS[node.__class__]:
+    for name in _FIELDS[node.__class__] or ():
         child = getattr(node, name)
         if child.__class__ is tuple or child.__class__ is list:
             found.extend(child)
-        elif child.__class__ in _FIELDS:
+        elif _FIELDS[child.__class__] is not None:
             found.append(child)
     return found
 
