@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import bind, literal
+from torchlint.syntax.calls import bind, identifier, literal
 
 _ENVIRONMENT = "os.environ"
 _SEEDING = frozenset(
@@ -128,7 +128,12 @@ class Switches:
         if function is None or self._evaluator.callers(function):
             return False
         lines = [s for s in self._tree.descendants(function.body) if isinstance(s, (cst.Expr, cst.Assign))]
-        return all(self._is_setup(line) or isinstance(line.value, cst.BaseString) for line in lines)
+        return all(self._is_setup(line) or self._only_says(line.value) for line in lines)
+
+    def _only_says(self, value: cst.BaseExpression) -> bool:
+        if not isinstance(value, cst.Call):
+            return isinstance(value, cst.BaseString)
+        return identifier(value.func) in ("print", "debug", "info", "warning", "warn")
 
     def _is_setup(self, line: cst.Expr | cst.Assign) -> bool:
         value = line.value
