@@ -163,6 +163,9 @@ def _loop_fix(node: cst.CSTNode, call: str, model: Model) -> Fix | None:
     cleared = model.cleared_gradients(node)
     if cleared is None or cleared.owner is None or not cleared.alone or not isinstance(cleared.loop, cst.For):
         return None
+    function = model.enclosing_function(node)
+    if function is not None and function.name.value == "zero_grad":
+        return None  # this is what the call would call
     owner = model.value(cleared.owner)
     evidence = owner.evidence if owner.kind in (Kind.OPTIMIZER, Kind.MODULE) else Evidence.NAMED
     return Fix(f"Write `{call}`", (ReplaceStatement(cleared.loop, (call,)),), Safety.UNSAFE, WHY, evidence)
