@@ -46,7 +46,7 @@ _LAZY = re.compile(
     r"lmdb|zarr|mmap)$",
     re.IGNORECASE,
 )
-_ITERABLE = re.compile(r"Iterable|Stream")
+_ITERABLE = re.compile(r"iter|stream|pipe", re.IGNORECASE)
 
 
 class Datasets:
