@@ -42,6 +42,13 @@ class Gradients:
 
     def disabled(self, node: cst.CSTNode) -> bool:
         """Return whether no graph is built at a node: by a context, a decorator, every caller, or the whole file."""
+        return self._decision(node) is True
+
+    def wanted(self, node: cst.CSTNode) -> bool:
+        """Return whether the function around a node switches gradients on for it."""
+        return self._decision(node) is False
+
+    def _decision(self, node: cst.CSTNode) -> bool | None:
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, cst.With) and child is ancestor.body:
@@ -53,9 +60,9 @@ class Gradients:
                 if decision is not None:
                     return decision
             if isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
-                return self.function_disabled(ancestor)
+                return self.function_disabled(ancestor) or None
             child = ancestor
-        return self._whole_file()
+        return self._whole_file() or None
 
     def _set_before(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> bool | None:
         """What the last ``torch.set_grad_enabled(...)`` before a statement of a block does."""

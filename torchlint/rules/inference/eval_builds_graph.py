@@ -8,11 +8,15 @@ is several times what inference takes, and the bookkeeping costs time on the CPU
 ## What to write instead
 
 Decorate the routine with `@torch.no_grad()` (or `@torch.inference_mode()`, torch 1.9 and newer, where its results are not used in
-training later). The fix adds `@torch.no_grad()`. It is unsafe in that the results no longer carry a graph.
+training later). The fix adds `@torch.no_grad()`. It is unsafe in that the results no longer carry a graph. A generator or a
+coroutine is not decorated: wrap the call in `with torch.no_grad():`.
 
 ## When to ignore it
 
-The routine needs gradients with respect to its input: saliency maps, adversarial examples, test-time training.
+The routine needs gradients with respect to its input (saliency maps, adversarial examples, test-time training), or it is
+called from another file under `torch.no_grad()`.
+
+Holds for all supported versions of torch; read in the notes on autograd mechanics of torch 2.13.
 """
 
 from __future__ import annotations
@@ -67,6 +71,7 @@ def evaluate(model: torch.nn.Module, loader):
     documentation=__doc__,
     silences={
         "no-graph": "Gradients are off: a decorator, a `with` block, `set_grad_enabled(False)`, every caller, or the framework.",
+        "wanted": "The function switches gradients on: `torch.enable_grad()`, `set_grad_enabled(True)`.",
         "trains": "The routine computes gradients, or what it returns is backpropagated.",
         "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so.",
         "no-model": "What is called is no model: a loss, a metric, a transform.",
@@ -88,7 +93,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("returned", found.function is not None and not found.returns_host_values):
         return
-    if rule.silent("no-graph", model.gradient_disabled(call)):
+    gradients = model.evaluator.gradients
+    if rule.silent("no-graph", gradients.disabled(call)) or rule.silent("wanted", gradients.wanted(call)):
         return
     place = f"`{found.function.name.value}`" if found.function is not None else "This script"
     yield Finding(

@@ -34,6 +34,10 @@ _OPTIMIZER = re.compile(
     r"(^|_)(optim|optimizer|optimiser|opt)(_?[a-z0-9]{1,8})?$|^optimizer[A-Z]\w*$|^optim[A-Z]\w*$", re.IGNORECASE
 )
 _SCALER = re.compile(r"^(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
+# Methods that bear out a name such as `model`.
+_OF_MODULES = frozenset(
+    ("eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad")
+)
 # Parameters of `forward` and of the step methods of frameworks.
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
 
@@ -41,7 +45,12 @@ _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "pre
 def variable(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
     """Return what use and name suggest for a variable that nothing else explains."""
     used = _by_use(expression, evaluator)
-    return used if used.known else named(identifier(expression))
+    if used.known:
+        return used
+    found = named(identifier(expression))
+    if found.kind is Kind.MODULE and evaluator.usage.attributes(expression) & _OF_MODULES:
+        return found.borne_out()
+    return found
 
 
 def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
