@@ -254,8 +254,12 @@ class HostReads:
             )
         if isinstance(expression, cst.Name):
             bindings = self._evaluator.flow.definitions(expression)
-            assigned = [b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT and b.value is not None]
+            kinds = (BindingKind.ASSIGNMENT, BindingKind.ITERATION)
+            assigned = [b.value for b in bindings if b.kind in kinds and b.value is not None]
             return any(self.derives_from_tensor(value, depth + 1) for value in assigned)
+        items = method_call(expression, "items", "values")
+        if items is not None:
+            return self.derives_from_tensor(items.value, depth + 1)
         if isinstance(expression, cst.Call):
             return self._takes_tensors(expression, depth)
         return False
@@ -287,4 +291,5 @@ class HostReads:
         name = self._evaluator.names.qualified(call.func)
         if name is not None and name.partition(".")[0] in ("numpy", "sklearn", "scipy", "builtins", "math"):
             return False
-        return any(self.derives_from_tensor(argument.value, depth + 1) for argument in call.args)
+        owner = [call.func.value] if isinstance(call.func, cst.Attribute) else []
+        return any(self.derives_from_tensor(part, depth + 1) for part in (*(a.value for a in call.args), *owner))
