@@ -30,6 +30,12 @@ def test_table_has_a_row_and_a_bar_for_each_rule() -> None:
     assert "1 confirmed, 1 not measurable" in text
 
 
+def test_a_busy_machine_is_told_by_its_control() -> None:
+    assert "busy" not in shown(sample_document())
+    control = sample_case(code="A/A", name="self-check", verdict="no effect", ratio=1.04, interval=[0.7, 1.3])
+    assert "this machine was busy with something else" in shown(sample_document(control=control)).replace("\n", " ")
+
+
 @pytest.mark.parametrize(("ratio", "side"), [(2.0, "|█"), (0.7, "█|"), (1.0, "|")])
 def test_bars_point_to_gain_or_loss(ratio: float, side: str) -> None:
     assert side in table.bar(ratio).plain

@@ -18,6 +18,9 @@ NOTHING = Interval(1.0, 0.99, 1.01)
         (Interval(1.01, 1.005, 1.015), Verdict.NO_EFFECT),  # certain, but too small to claim
         (Interval(0.99, 0.985, 0.995), Verdict.NO_EFFECT),
         (Interval(1.3, 0.9, 1.9), Verdict.NO_EFFECT),
+        (Interval(1.3, 1.05, 1.9), Verdict.NO_EFFECT),  # so wide an interval must stay clear of 1
+        (Interval(0.76, 0.57, 0.96), Verdict.NO_EFFECT),
+        (Interval(3.1, 2.0, 4.0), Verdict.CONFIRMED),
     ],
 )
 def test_time(interval: Interval, verdict: Verdict) -> None:

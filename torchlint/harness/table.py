@@ -20,6 +20,9 @@ STYLES = {
     Verdict.NOT_MEASURABLE.value: "dim",
 }
 _WIDTH = 13
+CALM = 0.05
+"""How far the interval of a program against itself may reach on a machine that can measure."""
+
 _WIDEST = 8.0
 """The ratio that fills the bar."""
 
@@ -39,7 +42,8 @@ def results(found: Mapping[str, Any]) -> RenderableType:
     if found["control"]:
         table.add_row(*_row(found["control"]))
     header = f"{environment['device']}, torch {environment['torch']}, {environment['threads']} thread(s)"
-    return Group(Text(header, style="bold"), table, *_notes(found["cases"]), Text(_tally(found["cases"])))
+    notes = [*_notes(found["cases"]), *_warnings(found["control"])]
+    return Group(Text(header, style="bold"), table, *notes, Text(_tally(found["cases"])))
 
 
 def _row(case: Mapping[str, Any]) -> tuple[str | Text, ...]:
@@ -71,6 +75,20 @@ def _notes(cases: Sequence[Mapping[str, Any]]) -> list[Text]:
         if reason:
             notes.append(Text(f"{case['code']} {case['verdict']}: {reason}", STYLES[case["verdict"]]))
     return notes
+
+
+def _warnings(control: Mapping[str, Any] | None) -> list[Text]:
+    """Return what the control says about the machine, if it says that it was busy."""
+    if control is None or control["ratio"] is None:
+        return []
+    low, high = control["interval"]
+    width = (high - low) / (2 * control["ratio"])
+    if width <= CALM and low <= 1 <= high:
+        return []
+    told = (
+        f"A program against itself gives {control['ratio']:.2f}x ({low:.2f} to {high:.2f}): this machine was busy with"
+    )
+    return [Text(f"{told} something else. Measure again when it is quiet.", "yellow")]
 
 
 def _tally(cases: Sequence[Mapping[str, Any]]) -> str:

@@ -10,7 +10,9 @@ from torchlint.harness.intervals import Interval
 LEAST_EFFECT = 0.02
 """A smaller change of time or memory is not worth a claim, and within reach of what the method gets wrong."""
 
-_VAGUE = 0.1
+VAGUE = 0.1
+"""An interval wider than this to either side comes from a machine that does other work too. Its noise is not tame, so
+a claim must clear 1 by as much."""
 
 
 class Verdict(str, Enum):
@@ -36,10 +38,11 @@ def judge(quantity: Quantity, time: Interval, memory: Interval | None) -> tuple[
 
 
 def _judge(interval: Interval, worse: str) -> tuple[Verdict, str]:
-    if interval.low > 1 and interval.ratio >= 1 + LEAST_EFFECT:
+    margin = 1 + VAGUE if interval.half_width > VAGUE else 1.0
+    if interval.low > margin and interval.ratio >= 1 + LEAST_EFFECT:
         return Verdict.CONFIRMED, ""
-    if interval.high < 1 and interval.ratio <= 1 / (1 + LEAST_EFFECT):
+    if interval.high < 1 / margin and interval.ratio <= 1 / (1 + LEAST_EFFECT):
         return Verdict.SLOWER, worse
-    if interval.half_width > _VAGUE:
+    if interval.half_width > VAGUE:
         return Verdict.NO_EFFECT, "none that stands out from the noise of this machine"
     return Verdict.NO_EFFECT, ""
