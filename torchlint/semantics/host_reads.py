@@ -93,6 +93,8 @@ class HostReads:
                 return None
             if argument.keyword.value == keyword if argument.keyword is not None else index == position:
                 value = self._evaluator.value(argument.value)
+                if value.origin is Origin.LOSS and self._is_computed(argument.value):
+                    value = replace(value, evidence=max(value.evidence, Evidence.INFERRED))
                 certain = value.is_tensor and value.evidence >= Evidence.INFERRED
                 return ScalarRead(call, None, value, identifier(call.func)) if certain else None
         return None
