@@ -43,13 +43,17 @@ class SelfCheck:
 
 
 def self_check(bench: Bench, comparisons: int, tick: Callable[[], None]) -> SelfCheck:
-    """Return the outcome of so many comparisons; ``tick`` is called after each."""
+    """Return the outcome of so many comparisons, or of those before an interrupt; ``tick`` is called after each."""
     program = control().source
     intervals: list[Interval] = []
-    for number in range(comparisons):
-        with tempfile.TemporaryDirectory(dir=bench.folder) as scratch:
-            place = dataclasses.replace(bench.place(Path(scratch)), plan=PLAN)
-            timing = measure(place, program, program, lambda: None)
-        intervals.append(ratio_interval(timing.time_ratios, seed=number))
-        tick()
+    try:
+        for number in range(comparisons):
+            with tempfile.TemporaryDirectory(dir=bench.folder) as scratch:
+                place = dataclasses.replace(bench.place(Path(scratch)), plan=PLAN)
+                timing = measure(place, program, program, lambda: None)
+            intervals.append(ratio_interval(timing.time_ratios, seed=number))
+            tick()
+    except KeyboardInterrupt:
+        if not intervals:
+            raise
     return SelfCheck(tuple(intervals))

@@ -181,3 +181,12 @@ def test_mistakes_are_told(arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(command, arguments)
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_the_self_check_counts_intervals_that_contain_one(tmp_path: Path) -> None:
+    path = tmp_path / "check.json"
+    result = CliRunner().invoke(command, ["--self-check", "2", f"--json={path}"], standalone_mode=False)
+    assert result.exception is None
+    assert "2 comparisons of a program with itself" in result.output
+    found = json.loads(path.read_text())
+    assert (found["comparisons"], found["passed"]) == (2, result.return_value == 0)
