@@ -201,10 +201,10 @@ class Guards:
             return Guard.PERIODIC
         return None
 
-    def is_counter(self, expression: cst.BaseExpression) -> bool:
+    def is_counter(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
         """Return whether an expression is a loop counter: bound by ``enumerate`` or ``range``, or counted up."""
-        if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, (cst.Add, cst.Subtract)):
-            return self.is_counter(expression.left) or self.is_counter(expression.right)
+        if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, (cst.Add, cst.Subtract, cst.FloorDivide, cst.Multiply)):
+            return self.is_counter(expression.left, depth) or self.is_counter(expression.right, depth)
         if isinstance(expression, cst.Attribute):
             return bool(_COUNTER.match(expression.attr.value))
         if not isinstance(expression, cst.Name):
@@ -212,6 +212,9 @@ class Guards:
         for binding in self._evaluator.flow.definitions(expression):
             if binding.kind is BindingKind.AUGMENTED:
                 return True
+            if isinstance(binding.value, cst.BinaryOperation) and binding.kind is BindingKind.ASSIGNMENT:
+                if depth < _MAX_DEPTH and self.is_counter(binding.value, depth + 1):
+                    return True  # done = step + 1
             if binding.kind is BindingKind.ITERATION and isinstance(binding.value, cst.Call):
                 name = self._evaluator.names.qualified(binding.value.func)
                 if name == "builtins.range" and not binding.path:
