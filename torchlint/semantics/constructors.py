@@ -8,9 +8,11 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import literal, method_call
 
+_MAX_DEPTH = 8
 _DISPLAYS = (cst.List, cst.Tuple, cst.ListComp)
 _INTEGER_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo)
 _INTEGER_CALLS = frozenset(("builtins.len", "builtins.int", "builtins.ord"))
@@ -35,6 +37,7 @@ class Constructors:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
+        self._depth = 0
 
     def modern(self, call: cst.Call) -> Modern | None:
         """Return what to write for a legacy constructor: of several numbers or a size, of data, or None if unclear."""
@@ -45,7 +48,7 @@ class Constructors:
             exact = all(self.is_integer(value) for value in values)
             return Modern("torch.empty", exact, Evidence.PROVEN if exact else Evidence.INFERRED)
         only = values[0]
-        if isinstance(only, _DISPLAYS):
+        if isinstance(only, _DISPLAYS) or _is_repeated_list(only):
             return Modern("torch.tensor", is_python_data(only), Evidence.PROVEN)
         size = method_call(only, "size")
         if size is not None and isinstance(only, cst.Call) and not only.args:
@@ -78,8 +81,24 @@ class Constructors:
         return self._is_integer_name(expression)
 
     def _is_integer_name(self, expression: cst.BaseExpression) -> bool:
+        if isinstance(expression, cst.Name) and self._depth < _MAX_DEPTH:
+            bindings = self._evaluator.flow.definitions(expression)
+            self._depth += 1
+            integers = bool(bindings) and all(self._binds_integer(binding) for binding in bindings)
+            self._depth -= 1
+            if integers:
+                return True
         value = self._evaluator.value(expression)
         return value.kind is Kind.NUMBER and isinstance(value.literal, int) and not isinstance(value.literal, bool)
+
+    def _binds_integer(self, binding: Binding) -> bool:
+        """Whether a name gets an integer: ``n = len(x)``, ``n, c = x.shape``."""
+        if binding.kind is not BindingKind.ASSIGNMENT or binding.value is None:
+            return False
+        if not binding.path:
+            return self.is_integer(binding.value)
+        is_shape = isinstance(binding.value, cst.Attribute) and binding.value.attr.value == "shape"
+        return len(binding.path) == 1 and (is_shape or method_call(binding.value, "size") is not None)
 
     def is_data(self, expression: cst.BaseExpression) -> bool:
         """Return whether an expression is data that is no tensor: numbers, lists of them, arrays."""
@@ -89,6 +108,13 @@ class Constructors:
         if value.kind is Kind.SEQUENCE:
             return not value.iterated().is_tensor
         return value.kind in (Kind.NUMBER, Kind.NDARRAY)
+
+
+def _is_repeated_list(expression: cst.BaseExpression) -> bool:
+    """Return whether an expression is a list written out times something: ``[0] * n``."""
+    if not isinstance(expression, cst.BinaryOperation) or not isinstance(expression.operator, cst.Multiply):
+        return False
+    return isinstance(expression.left, cst.List) or isinstance(expression.right, cst.List)
 
 
 def is_python_data(expression: cst.BaseExpression) -> bool:

@@ -266,6 +266,8 @@ class Moves:
         """``x.device``, ``x["device"]``: what a tensor, a module and most settings call the place where they live."""
         if isinstance(expression, cst.Subscript) and isinstance(expression.slice[0].slice, cst.Index):
             return literal(expression.slice[0].slice.value) == "device"
+        if isinstance(expression, cst.Attribute) and expression.attr.value == "index":
+            return self._is_attribute_device(expression.value)
         return isinstance(expression, cst.Attribute) and expression.attr.value == "device"
 
     def _known_devices(self) -> frozenset[str]:

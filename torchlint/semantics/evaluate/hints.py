@@ -44,6 +44,8 @@ _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "pre
 
 def variable(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
     """Return what use and name suggest for a variable that nothing else explains."""
+    if isinstance(expression, cst.Attribute) and expression.attr.value == "device":
+        return Value(Kind.DEVICE, Evidence.INFERRED, device=Device.EITHER)  # what everything with a place calls it
     used = _by_use(expression, evaluator)
     if used.known:
         return used
