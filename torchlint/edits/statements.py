@@ -114,9 +114,9 @@ def insert_after(locator: Locator, statement: cst.CSTNode, lines: Sequence[str])
 
 def add_decorator(locator: Locator, function: cst.FunctionDef, code: str) -> list[TextEdit]:
     """Return the edit that puts a decorator directly above a function."""
-    start = line_start(locator.text, locator.syntactic(function).start)
-    line = indentation(locator.text, start) + "@" + code + locator.module.default_newline
-    return [TextEdit(Range(start, start), line)]
+    start = locator.syntactic(function).start
+    indent = indentation(locator.text, line_start(locator.text, start))
+    return [TextEdit(Range(start, start), f"@{code}{locator.module.default_newline}{indent}")]
 
 
 def remove_with_item(locator: Locator, statement: cst.With, item: cst.WithItem) -> list[TextEdit]:

@@ -37,6 +37,18 @@ class Conditions:
         else:
             yield test
 
+    def is_asked_for(self, node: cst.CSTNode, root: cst.CSTNode, words: re.Pattern[str]) -> bool:
+        """Return whether an ``if`` around a node, up to ``root``, tests a variable with one of these words in its name."""
+        for ancestor in self._tree.ancestors(node):
+            if ancestor is root:
+                return False
+            if isinstance(ancestor, cst.If) and not self._is_within(node, ancestor.test):
+                below = self._tree.descendants(ancestor.test)
+                names = (identifier(n) for n in below if isinstance(n, (cst.Name, cst.Attribute)))
+                if any(words.search(name) for name in names):
+                    return True
+        return False
+
     def is_timed(self, node: cst.CSTNode) -> bool:
         """Return whether the function around a node measures time or profiles, or is called where that is done."""
         return self._is_timed(node, 0)

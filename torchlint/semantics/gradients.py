@@ -21,7 +21,7 @@ FRAMEWORK_INFERENCE_METHODS = frozenset(("validation_step", "test_step", "predic
 
 
 # Wrappers of projects around the contexts of torch.
-_SWITCHED_OFF = re.compile(r"(^|_)(no_grad|inference_mode)$")
+_SWITCHED_OFF = re.compile(r"(^|_)(no_grad|no_grads|nograd|inference_mode|eval_mode)$")
 
 
 class Gradients:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.semantics.backward import Backward
+from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
@@ -89,6 +90,8 @@ class Inference:
 
     def _called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
         if self._evaluator.names.qualified(function) is not None or _CLASS.match(identifier(function)):
+            return None
+        if hints.named(identifier(function)).origin is Origin.LOSS:
             return None
         value = self._evaluator.value(function)
         if (
@@ -237,7 +240,10 @@ class Inference:
         return any(self._evaluator.definitions.enclosing_function(y) is function for y in self._tree.nodes(cst.Yield))
 
     def _returns_host_values(self, function: cst.FunctionDef) -> bool:
-        if self._evaluator.callers(function):
+        """Whether a function hands out no tensor with a graph, or only to functions that are no part of a model."""
+        callers = self._evaluator.callers(function)
+        within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
+        if callers and not any(f is not None and self._belongs_to_module(f) for f in within):
             return True
         returned = self._evaluator.returned(function)
         return not returned.is_tensor or returned.graph is not Graph.ATTACHED

@@ -18,6 +18,7 @@ Another process shares the GPU and needs the memory between the steps.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -31,6 +32,7 @@ from torchlint.semantics.model import Model
 
 _EMPTIES = frozenset(("torch.cuda.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache"))
 _COLLECTS = "gc.collect"
+_SETTING = re.compile(r"empty|clear|flush|free|mem|vram|gc|collect|offload|cleanup", re.IGNORECASE)
 
 rule = Rule(
     code="TL207",
@@ -69,6 +71,7 @@ def validate(model, loader):
     silences={
         "not-hot": "The call does not run on every step: once per epoch, once per retry, in a clean-up.",
         "guarded": "A periodic test, a flag that is off by default, or an exception handler stands around it.",
+        "asked-for": "A setting asks for it by name: `if args.empty_cache`, `if self.save_memory`.",
         "no-accelerator": "`gc.collect()` in a file that does not compute on an accelerator.",
     },
     fixes=(Safety.UNSAFE,),
@@ -85,6 +88,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     heat = model.heat(call)
     if heat is None or heat.role is Role.DATA or (name == _COLLECTS and heat.role is Role.FORWARD):
+        return
+    if rule.silent("asked-for", model.conditions.is_asked_for(call, heat.root, _SETTING)):
         return
     yield Finding(
         call,

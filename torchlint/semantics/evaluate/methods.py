@@ -58,8 +58,10 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return owner
     if name in _PREPARING:
         return _prepared(call, evaluator)
-    if name == "item" and not call.args:
+    if (name == "item" and not call.args) or (name == "size" and len(call.args) == 1) or name == "numel":
         return NUMBER.weakened(Evidence.INFERRED)
+    if name == "detach" and not call.args:
+        return tensor(Evidence.INFERRED, graph=Graph.DETACHED)
     if name == "backward":
         return Value(Kind.NONE)
     return UNKNOWN
