@@ -96,7 +96,7 @@ class Datasets:
         if method is None:
             return False
         nodes = list(self._tree.descendants(method.body))
-        if any(isinstance(node, _WORK) for node in nodes):
+        if any(isinstance(node, _WORK) or _reads_frame(node) for node in nodes):
             return False
         indexed = (node.value for node in nodes if isinstance(node, cst.Subscript))
         calls = (node for node in nodes if isinstance(node, cst.Call))
@@ -236,3 +236,8 @@ class Datasets:
         return any(
             isinstance(n, cst.Call) and identifier(n.func) in ("get_worker_info", "split_by_worker") for n in nodes
         )
+
+
+def _reads_frame(node: cst.CSTNode) -> bool:
+    """Return whether a row of a pandas table is looked up, which takes Python work for every item."""
+    return isinstance(node, cst.Attribute) and node.attr.value in ("iloc", "loc", "iat", "at")
