@@ -109,7 +109,8 @@ def conv_bias(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
     if rule.silent("own-bias", touch is Touch.OWN):
         return
     value = _condition(node, found, model) if found.optional else "False"
-    yield Finding(node, _message(node, found, value, model), _fix(node, given, touch, value, model))
+    fix = _fix(node, given, touch, value, model) if all(map(model.callee, found.norm_calls)) else None
+    yield Finding(node, _message(node, found, value, model), fix)
 
 
 def _message(call: cst.Call, found: Normalised, value: str | None, model: Model) -> str:

@@ -51,7 +51,7 @@ class Touches:
             if method.attr.value != "eval" or not isinstance(self._tree.parent(method), cst.Call):
                 continue
             created = self._created(method.value)
-            if created is not None and call in created:
+            if method.value is call or (created is not None and call in created):
                 return True
             if created is None and self._names_class(method, {name.rpartition(".")[2] for name in class_names}):
                 return True
