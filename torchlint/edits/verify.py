@@ -133,7 +133,7 @@ def _statements(tree: ast.Module, text: str, edited: Sequence[Range]) -> Iterato
         node, parent, block = stack.pop()
         own = parent
         if isinstance(node, ast.stmt):
-            start, end = rows.offset(node.lineno, node.col_offset), _header_end(node, rows)
+            start, end = _header_start(node, rows), _header_end(node, rows)
             is_touched = any(edit.start <= end and start <= edit.end for edit in edited)
             own = None if is_touched else start
             if not is_touched:
@@ -142,6 +142,13 @@ def _statements(tree: ast.Module, text: str, edited: Sequence[Range]) -> Iterato
             below = getattr(node, name, None)
             if isinstance(below, list):
                 stack += [(child, own, name) for child in below]
+
+
+def _header_start(node: ast.stmt, rows: Rows) -> int:
+    """Return where a statement begins, its decorators included."""
+    decorators = getattr(node, "decorator_list", None)
+    first = decorators[0] if decorators else node
+    return rows.offset(first.lineno, first.col_offset)
 
 
 def _header_end(node: ast.stmt, rows: Rows) -> int:
