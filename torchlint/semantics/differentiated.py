@@ -18,6 +18,7 @@ _PASSES_ON = frozenset(
     ("mean", "sum", "float", "double", "half", "cpu", "cuda", "to", "clone", "squeeze", "view", "reshape", "contiguous")
 )
 _SUMS = frozenset(("builtins.sum", "torch.sum", "torch.mean", "torch.stack", "torch.add", "torch.cat"))
+_PLAIN = frozenset(("builtins.float", "builtins.int", "builtins.len", "builtins.range", "builtins.str"))
 _DEPTH = 5
 _FOLLOWED = frozenset((BindingKind.ASSIGNMENT, BindingKind.AUGMENTED, BindingKind.CONTEXT))
 
@@ -48,7 +49,9 @@ class Differentiated:
             for call in passes:
                 for start in _starts(call):
                     self._follow(start, True, sources, 0)
-        return any(self._is_source(leaf, self._known[id(root)], root) for leaf, _ in self._leaves(value, True))
+        return any(
+            self._is_source(leaf, self._known[id(root)], root) for leaf, _ in self._leaves(value, True, whole=True)
+        )
 
     def _is_source(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
         if isinstance(leaf, cst.Name):
@@ -93,49 +96,57 @@ class Differentiated:
                 if binding.kind is BindingKind.AUGMENTED and isinstance(binding.node, cst.Name):
                     self._follow(binding.node, False, sources, depth + 1)
 
-    def _leaves(self, expression: cst.BaseExpression, is_loss: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        """Yield the variables that an expression is computed from, and whether each is the whole of it but for scale."""
+    def _leaves(
+        self, expression: cst.BaseExpression, is_loss: bool, *, whole: bool = False
+    ) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """Yield the variables that an expression is computed from, and whether each is the whole of it but for scale.
+
+        ``whole`` passes over calls of which nobody knows whether the result carries the graphs of the arguments.
+        """
         if isinstance(expression, cst.Name):
             yield expression, is_loss
         elif isinstance(expression, (cst.Attribute, cst.Subscript)):
             if not _is_detaching(expression):
                 yield expression, is_loss
         elif isinstance(expression, cst.BinaryOperation):
-            yield from self._operands(expression, is_loss)
+            yield from self._operands(expression, is_loss, whole)
         elif isinstance(expression, cst.UnaryOperation):
-            yield from self._leaves(expression.expression, is_loss)
+            yield from self._leaves(expression.expression, is_loss, whole=whole)
         elif isinstance(expression, cst.IfExp):
-            yield from self._leaves(expression.body, is_loss)
-            yield from self._leaves(expression.orelse, is_loss)
+            yield from self._leaves(expression.body, is_loss, whole=whole)
+            yield from self._leaves(expression.orelse, is_loss, whole=whole)
         elif isinstance(expression, cst.Call):
-            yield from self._of_call(expression, is_loss)
+            yield from self._of_call(expression, is_loss, whole)
         elif isinstance(expression, (cst.List, cst.Tuple)):
             for element in expression.elements:
-                yield from self._leaves(element.value, False)
+                yield from self._leaves(element.value, False, whole=whole)
         elif isinstance(expression, (cst.GeneratorExp, cst.ListComp)):
-            yield from self._leaves(expression.for_in.iter, False)
+            yield from self._leaves(expression.for_in.iter, False, whole=whole)
 
-    def _operands(self, operation: cst.BinaryOperation, is_loss: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        whole = is_loss and isinstance(operation.operator, cst.Divide)
-        yield from self._leaves(operation.left, whole)
+    def _operands(
+        self, operation: cst.BinaryOperation, is_loss: bool, whole: bool
+    ) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        scaled = is_loss and isinstance(operation.operator, cst.Divide)
+        yield from self._leaves(operation.left, scaled, whole=whole)
         if isinstance(operation.operator, (cst.Add, cst.Subtract, cst.Multiply)):
-            yield from self._leaves(operation.right, False)
+            yield from self._leaves(operation.right, False, whole=whole)
 
-    def _of_call(self, call: cst.Call, is_loss: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
+    def _of_call(self, call: cst.Call, is_loss: bool, whole: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
         method = method_call(call)
         if method is not None and method.attr.value in _DETACHES:
             return
         if method is not None and method.attr.value in _PASSES_ON:
-            yield from self._leaves(method.value, is_loss)
+            yield from self._leaves(method.value, is_loss, whole=whole)
             return
         if method is not None and method.attr.value in ("values", "items"):
-            yield from self._leaves(method.value, False)
+            yield from self._leaves(method.value, False, whole=whole)
             return
         scales = method is not None and method.attr.value in ("scale", "scale_loss")
-        if self._evaluator.names.qualified(call.func) in ("builtins.float", "builtins.int"):
+        name = self._evaluator.names.qualified(call.func)
+        if name in _PLAIN or (whole and name not in _SUMS):
             return
         for argument in call.args:
-            yield from self._leaves(argument.value, is_loss and scales and argument is call.args[0])
+            yield from self._leaves(argument.value, is_loss and scales and argument is call.args[0], whole=whole)
 
 
 def _starts(call: cst.Call) -> Iterator[cst.BaseExpression]:

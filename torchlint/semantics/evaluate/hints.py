@@ -139,6 +139,8 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
         if isinstance(statement, cst.BaseCompoundStatement):
             continue
         for node in evaluator.tree.descendants(statement):
+            if isinstance(node, cst.CompFor) and _bottom(node.iter) in names:
+                names |= {n.value for n in evaluator.tree.descendants(node.target) if isinstance(n, cst.Name)}
             move = method_call(node, "to", "cuda")
             if move is None or not isinstance(node, cst.Call):
                 continue
@@ -147,6 +149,12 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
                 batch = Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH)
                 return batch if _runs_model(loop, evaluator) else UNKNOWN
     return UNKNOWN
+
+
+def _bottom(expression: cst.BaseExpression) -> str:
+    """Return ``batch`` of ``batch`` and of ``batch.items()``."""
+    method = method_call(expression, "items", "values")
+    return identifier(method.value if method is not None else expression)
 
 
 def _runs_model(loop: cst.For, evaluator: Evaluator) -> bool:

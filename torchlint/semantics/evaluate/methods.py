@@ -29,6 +29,9 @@ from torchlint.syntax.calls import bind, literal
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
+_SAME_VALUES = frozenset(
+    "clone float half double long int bool bfloat16 contiguous squeeze unsqueeze view reshape flatten permute t".split()
+)
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
 
 
@@ -131,7 +134,7 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
     if name == "backward":
         return Value(Kind.NONE)
     arguments = [evaluator.value(a.value) for a in call.args if not a.star]
-    found = combined([owner, *arguments]) if name not in ("clone", "float", "half") else owner
+    found = combined([owner, *arguments]) if name not in _SAME_VALUES else owner
     found = replace(found, origin=owner.origin) if owner.origin is Origin.LOSS else found
     if evaluator.gradients.disabled(call):
         found = replace(found, graph=Graph.DETACHED)
