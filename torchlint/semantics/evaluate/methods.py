@@ -140,7 +140,8 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
         found = replace(found, graph=Graph.DETACHED)
     found = replace(found, dtype=result_dtype(call, name, owner.dtype, evaluator))
     if name in api.DETACHED_RESULTS:
-        return replace(found, graph=Graph.DETACHED, origin=Origin.UNKNOWN)
+        kept = name in _SAME_VALUES and owner.origin is Origin.BATCH
+        return replace(found, graph=Graph.DETACHED, origin=Origin.BATCH if kept else Origin.UNKNOWN)
     if name in api.LIST_METHODS:
         return of(Kind.SEQUENCE, found)
     takes_dimension = bool(arguments) and not arguments[0].is_tensor
