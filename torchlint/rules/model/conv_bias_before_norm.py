@@ -109,7 +109,8 @@ def conv_bias(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
     if rule.silent("own-bias", touch is Touch.OWN):
         return
     value = _condition(node, found, model) if found.optional else "False"
-    fix = _fix(node, given, touch, value, model) if all(map(model.callee, found.norm_calls)) else None
+    choice = any(model.layers.open_to_callers(norm.func) for norm in found.norm_calls)
+    fix = _fix(node, given, touch, value, model) if not choice else None
     yield Finding(node, _message(node, found, value, model), fix)
 
 

@@ -19,6 +19,7 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, bind, identifier
 
 _DOWNLOADS = frozenset("load_state_dict_from_url load_url load_from_checkpoint build_model_with_cfg".split())
+_MAX_DEPTH = 4
 _FRAMES = (cst.FunctionDef, cst.Module)
 
 
@@ -73,6 +74,22 @@ class Layers:
         found = self.constructors(call)
         names = frozenset(c.name for c in found if c.name is not None)
         return names if len(names) == len({(c.name, c.definition) for c in found}) else frozenset()
+
+    def open_to_callers(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
+        """Return whether an expression is a parameter with a default, which code elsewhere may give another value."""
+        if depth > _MAX_DEPTH or not isinstance(expression, (cst.Name, cst.Attribute)):
+            return False
+        values: list[cst.BaseExpression | None] = []
+        if isinstance(expression, cst.Name):
+            bindings = self._flow.definitions(expression)
+            if any(b.kind is BindingKind.PARAMETER and b.value is not None for b in bindings):
+                return True
+            values = [b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT and not b.path]
+        elif isinstance(expression.value, cst.Name):
+            owner = self._definitions.receiver(expression.value)
+            if owner is not None:
+                values = [a.value for a in self._definitions.attribute(owner, expression.attr.value) if not a.path]
+        return any(value is not None and self.open_to_callers(value, depth + 1) for value in values)
 
     def arguments(self, call: cst.Call) -> Arguments | None:
         """Return the arguments of a call by the signature of the class it creates, None if there are several.
