@@ -76,13 +76,21 @@ def _files(folder: str, name: str) -> Iterator[tuple[str, str]]:
     if not os.path.isdir(path):
         yield name, path
     elif name == "requirements":
-        try:
-            inner = sorted(os.listdir(path))
-        except OSError:
-            return
-        for item in inner:
+        for item in _listed(path):
+            inner = os.path.join(path, item)
             if item.endswith(".txt"):
-                yield f"{name}/{item}", os.path.join(path, item)
+                yield f"{name}/{item}", inner
+            for part in _listed(inner):
+                if part.endswith(".txt"):
+                    yield f"{name}/{item}/{part}", os.path.join(inner, part)
+
+
+def _listed(folder: str) -> list[str]:
+    """Return the sorted names in a folder, none if it cannot be listed or is no folder."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def _bounds(reader: Callable[[str], Iterator[str]], path: str) -> Iterator[tuple[Bound, str]]:
