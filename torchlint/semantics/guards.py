@@ -36,6 +36,7 @@ _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "dateti
 _BROKEN = frozenset(("isnan", "isinf"))
 _SOUND = frozenset(("isfinite",))
 _ENDS = frozenset(("sys.exit", "builtins.exit", "builtins.quit", "os._exit"))
+_COUNTING = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
 _MAX_DEPTH = 6
 
 
@@ -203,7 +204,7 @@ class Guards:
 
     def is_counter(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
         """Return whether an expression is a loop counter: bound by ``enumerate`` or ``range``, or counted up."""
-        if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, (cst.Add, cst.Subtract, cst.FloorDivide, cst.Multiply)):
+        if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, _COUNTING):
             return self.is_counter(expression.left, depth) or self.is_counter(expression.right, depth)
         if isinstance(expression, cst.Attribute):
             return bool(_COUNTER.match(expression.attr.value))
@@ -212,9 +213,9 @@ class Guards:
         for binding in self._evaluator.flow.definitions(expression):
             if binding.kind is BindingKind.AUGMENTED:
                 return True
-            if isinstance(binding.value, cst.BinaryOperation) and binding.kind is BindingKind.ASSIGNMENT:
-                if depth < _MAX_DEPTH and self.is_counter(binding.value, depth + 1):
-                    return True  # done = step + 1
+            assigned = binding.value if binding.kind is BindingKind.ASSIGNMENT and depth < _MAX_DEPTH else None
+            if isinstance(assigned, cst.BinaryOperation) and self.is_counter(assigned, depth + 1):
+                return True  # done = step + 1
             if binding.kind is BindingKind.ITERATION and isinstance(binding.value, cst.Call):
                 name = self._evaluator.names.qualified(binding.value.func)
                 if name == "builtins.range" and not binding.path:
