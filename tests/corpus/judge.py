@@ -25,6 +25,7 @@ from torchlint.source import Source, SourceError, read_source
 Check = Callable[[Source], FileResult]
 Fixer = Callable[[Source, Check], FixResult]
 
+
 @dataclass(slots=True)
 class Verdict:
     """What was seen in one file, and what went wrong; plain data, sent between processes."""

@@ -171,9 +171,7 @@ class _Text:
                     parts = [(name, getattr(item, name, None)) for name in item._fields]
                     stack += [part for name, value in reversed(parts) for part in (self._part(value), f".{name}")]
                     yield type(item).__name__
-            elif isinstance(item, tuple):
-                stack += item[::-1]
-            elif isinstance(item, list):
+            elif isinstance(item, (tuple, list)):
                 stack += item[::-1]
             else:
                 yield item if isinstance(item, str) else repr(item)
