@@ -27,7 +27,7 @@ demo: $(STAMP) ## Show what torchlint finds in fixtures/demo, and the diff that 
 	@$(BIN)/torchlint fix fixtures/demo --unsafe-fixes --exit-zero
 
 test: $(STAMP) lint ## Run everything that needs no torch: tests, types, lint
-	$(BIN)/python -m pytest --ignore=tests/torch --quiet
+	$(BIN)/python -m pytest --ignore=tests/torch --quiet -n auto
 
 lint: $(STAMP) ## Check types, style and the direction of imports
 	$(BIN)/ruff check .
