@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch rules pictures clean
+.PHONY: help demo test lint test-torch corpus scripts speed rules pictures clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,15 @@ test-torch: $(STAMP) ## Run what needs torch, with the torch that is installed o
 	@$(BIN)/python -c 'import torch, numpy' 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' numpy
 	$(BIN)/python -m pytest tests/torch --quiet
+
+corpus: $(STAMP) ## Check and fix eight pinned packages from PyPI, and judge what became of each file
+	$(BIN)/python -m tests.corpus.run $(ARGS)
+
+scripts: $(STAMP) ## Run published training scripts before and after their fixes: make scripts CHECKOUTS=folder
+	$(BIN)/python -m tests.corpus.scripts $(if $(CHECKOUTS),--checkouts $(CHECKOUTS)) $(ARGS)
+
+speed: $(STAMP) ## Compare speed with TorchFix and Ruff
+	$(BIN)/python -m tests.speed.compare $(ARGS)
 
 rules: $(STAMP) ## Regenerate the pages under rules/
 	$(BIN)/python -m torchlint.dev pages

@@ -1,0 +1,40 @@
+"""Texts that are one program outside their edits, and texts that are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.corpus.same_code import difference
+
+SAME = {
+    "argument": ("x = zeros(3).cuda()\ny\n", "x = zeros(3, device='cuda')\ny\n"),
+    "two statements become one": ("x = zeros(3)\nx = x.cuda()\ny\n", "x = zeros(3, device='cuda')\ny\n"),
+    "name of an import": ("import a, b\nc\n", "import a\nc\n"),
+    "import": ("import b\nc\n", "c\n"),
+    "with-block": ("with f():\n    a()\n    b()\nc()\n", "a()\nb()\nc()\n"),
+    "loop": ("for p in q:\n    p.zero_()\nz()\n", "m.zero_grad()\nz()\n"),
+    "one of two on a line": ("a = 1; b = 2\nc\n", "a = 1\nc\n"),
+    "body": ("if x:\n    f()\ny\n", "if x:\n    pass\ny\n"),
+    "keyword after the only argument": ("f(a)\n", "f(a, b=1)\n"),
+    "comment": ("f(a)  # one\n", "f(a)  # two\n"),
+    "not ASCII": ("g('ä'); f(a)\n", "g('ä'); f(a, b=1)\n"),
+    "CRLF": ("f(a)\r\ng(b)\r\n", "f(a, 1)\r\ng(b)\r\n"),
+    "decorator": ("@a\n@b\ndef f():\n    x\n", "@a\ndef f():\n    x\n"),
+}
+DIFFERENT = {
+    "nested deeper than before": ("def f():\n    x()\n    y()\n", "def f():\n    x()\ny()\n"),
+    "string in a dedented block": ("with f():\n    a('''\n    x''')\nc\n", "a('''\nx''')\nc\n"),
+    "statement that leaves its branch": ("with f():\n    if x:\n        a\n    b\n", "if x:\n    a\n    b\n"),
+    "no longer Python": ("f(a)\n", "f(a\n"),
+    "string that opens": ("a = 1\nb = 2\n'''c'''\n", "a = '''1\nb = 2\n'''\n"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), SAME.values(), ids=SAME)
+def test_same(old: str, new: str) -> None:
+    assert difference(old, new) == ""
+
+
+@pytest.mark.parametrize(("old", "new"), DIFFERENT.values(), ids=DIFFERENT)
+def test_different(old: str, new: str) -> None:
+    assert difference(old, new)
