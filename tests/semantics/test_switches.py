@@ -72,3 +72,18 @@ def test_restored(after: str, restored: bool) -> None:
     model = model_of(f"{HEAD}def f(before):\n    cudnn.enabled = False\n{after}\n")
     (setting,) = model.switches.settings(model.nodes(cst.Assign)[0])
     assert model.switches.restored(setting) is restored
+
+
+@pytest.mark.parametrize(
+    ("body", "setter"),
+    [
+        ("def slow():\n    cudnn.benchmark = False\n    print('slow')", True),
+        ("def slow():\n    cudnn.benchmark = False\nslow()", False),
+        ("def slow(x):\n    cudnn.benchmark = False\n    return net(x)", False),
+        ("def slow(x):\n    cudnn.benchmark = False\n    for y in x:\n        pass", False),
+        ("cudnn.benchmark = False", False),
+    ],
+)
+def test_is_setter(body: str, setter: bool) -> None:
+    model = model_of(HEAD + body)
+    assert model.switches.is_setter(model.nodes(cst.Assign)[0]) is setter

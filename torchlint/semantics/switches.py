@@ -127,7 +127,10 @@ class Switches:
         function = self._evaluator.definitions.enclosing_function(node)
         if function is None or self._evaluator.callers(function):
             return False
-        lines = [s for s in self._tree.descendants(function.body) if isinstance(s, (cst.Expr, cst.Assign))]
+        body = list(self._tree.descendants(function.body))
+        if any(isinstance(s, (cst.For, cst.While, cst.With, cst.AugAssign)) or _gives(s) for s in body):
+            return False
+        lines = [s for s in body if isinstance(s, (cst.Expr, cst.Assign))]
         return all(self._is_setup(line) or self._only_says(line.value) for line in lines)
 
     def _only_says(self, value: cst.BaseExpression) -> bool:
@@ -140,6 +143,11 @@ class Switches:
         if isinstance(value, cst.Call) and self._names.qualified(value.func) in _SEEDING | _SETTING:
             return True
         return bool(self.settings(line)) or bool(self.settings(value))
+
+
+def _gives(statement: cst.CSTNode) -> bool:
+    """Whether a statement returns something that is computed."""
+    return isinstance(statement, cst.Return) and isinstance(statement.value, (cst.Call, cst.BinaryOperation))
 
 
 def _pairs(
