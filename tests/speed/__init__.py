@@ -1,0 +1,1 @@
+"""Programs that measure how long torchlint takes, beside other linters."""
