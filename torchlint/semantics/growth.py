@@ -111,8 +111,8 @@ class Growths:
             return None
         parts = call.args[0].value
         if isinstance(parts, (cst.Tuple, cst.List)):
-            if len(parts.elements) < 2:
-                return None
+            if all(e.value.deep_equals(target) for e in parts.elements):
+                return None  # doubling copies each element once on average
             return next((e.value for e in parts.elements if e.value.deep_equals(target)), None)
         two = len(call.args) >= 2 and parts.deep_equals(target)
         return parts if two and identifier(call.func) == "append" else None

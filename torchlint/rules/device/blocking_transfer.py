@@ -41,7 +41,7 @@ rule = Rule(
     name="blocking-transfer",
     family=Family.DEVICE,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="a batch moved to the device without `non_blocking=True`",
     triggers=Triggers.all_of(("cuda", "to")),
     examples=(

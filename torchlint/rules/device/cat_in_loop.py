@@ -39,7 +39,7 @@ rule = Rule(
     name="cat-in-loop",
     family=Family.DEVICE,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="a tensor that grows by `x = torch.cat([x, ...])` in a loop",
     triggers=Triggers.all_of(
         ("cat", "concat", "concatenate", "hstack", "vstack", "dstack", "row_stack", "column_stack", "stack", "append")
