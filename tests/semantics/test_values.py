@@ -36,6 +36,13 @@ KINDS = {
     "rebound": ("a = torch.zeros(1)\na = 1\nmark(a)", Kind.NUMBER),
     "rebound in the loop": ("a = torch.zeros(1)\nfor i in y:\n    mark(a)\n    a = a.view(-1)", Kind.TENSOR),
     "rebound in the loop by another kind": ("a = torch.zeros(1)\nfor i in y:\n    mark(a)\n    a = 1", Kind.UNKNOWN),
+    "rebound in a with": ("a = torch.zeros(1)\nwith open(f):\n    a = 1\nmark(a)", Kind.NUMBER),
+    "rebound where errors are swallowed": ("a = torch.zeros(1)\nwith suppress(E):\n    a = 1\nmark(a)", Kind.UNKNOWN),
+    "rebound on lines with their tests": ("a = torch.zeros(1)\nif c: a = 1\nelse: a = 2\nmark(a)", Kind.NUMBER),
+    "rebound in branches of a with": (
+        "a = torch.zeros(1)\nwith open(f):\n    if c:\n        a = 1\n    else:\n        a = 2\nmark(a)",
+        Kind.NUMBER,
+    ),
     "None first": ("a = None\nif c:\n    a = torch.zeros(1)\nmark(a)", Kind.TENSOR),
     "returned": ("def f():\n    return torch.zeros(1)\nmark(f())", Kind.TENSOR),
     "recursion": ("def f(n):\n    return f(n - 1)\nmark(f(3))", Kind.UNKNOWN),

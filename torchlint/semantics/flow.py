@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.scopes import COMPREHENSIONS, FUNCTIONS, Binding, Scopes
+from torchlint.syntax.calls import identifier
 from torchlint.syntax.walk import Tree
 
 LOOPS = (cst.For, cst.While)
@@ -18,6 +19,7 @@ _STATEMENTS: frozenset[type] = frozenset(
     if isinstance(node_type, type) and issubclass(node_type, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
 )
 _FORKS = (cst.If, cst.IfExp)
+_SWALLOWING = frozenset(("suppress", "raises", "assertRaises"))
 _JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
@@ -129,14 +131,16 @@ class Flow:
         if isinstance(self._tree.parent(binding.node), (cst.Param, *COMPREHENSIONS)):
             return True
         blocks = self.blocks(statement)
-        return not blocks or id(blocks[0][0]) in block_ids or self._covers(binding.name, blocks[0][0], block_ids)
+        for block, _ in blocks:
+            if id(block) in block_ids:
+                return True
+            if not (_always_runs(self._tree.parent(block)) or self._covers(binding.name, block)):
+                return False
+        return not blocks
 
-    def _covers(self, name: str, block: cst.CSTNode, block_ids: set[int]) -> bool:
+    def _covers(self, name: str, block: cst.CSTNode) -> bool:
         """Whether a block is the first branch of a statement all of whose branches bind the name or leave."""
         statement = self._tree.parent(block)
-        around = self._tree.parent(statement) if statement is not None else None
-        if statement is None or around is None or id(around) not in block_ids:
-            return False
         if isinstance(statement, cst.If) and block is statement.body:
             branch: cst.If | cst.Else | None = statement.orelse
             while branch is not None:
@@ -151,15 +155,16 @@ class Flow:
         return False
 
     def _binds_or_leaves(self, name: str, block: cst.BaseSuite) -> bool:
-        if ends_in_jump(block):
-            return True
-        return any(
+        return ends_in_jump(block) or any(self._binds(name, line) for line in block.body)
+
+    def _binds(self, name: str, line: cst.CSTNode) -> bool:
+        if isinstance(line, cst.SimpleStatementLine):
+            return any(self._binds(name, small) for small in line.body)
+        if isinstance(line, cst.With):
+            return _always_runs(line) and self._binds_or_leaves(name, line.body)
+        return isinstance(line, cst.Assign) and any(
             isinstance(node, cst.Name) and node.value == name
-            for line in block.body
-            if isinstance(line, cst.SimpleStatementLine)
-            for small in line.body
-            if isinstance(small, cst.Assign)
-            for target in small.targets
+            for target in line.targets
             for node in self._tree.descendants(target)
         )
 
@@ -204,6 +209,14 @@ class Flow:
                 if seen:
                     yield statement
                 seen = seen or statement is line
+
+
+def _always_runs(statement: cst.CSTNode | None) -> bool:
+    """Return whether the body of a compound statement runs to its end whenever what follows it runs."""
+    if not isinstance(statement, cst.With):
+        return False
+    made = (item.item for item in statement.items)
+    return not any(isinstance(c, cst.Call) and identifier(c.func) in _SWALLOWING for c in made)
 
 
 def last_statement(block: cst.CSTNode) -> cst.CSTNode | None:
