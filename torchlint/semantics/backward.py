@@ -8,7 +8,7 @@ from torchlint.semantics.differentiated import Differentiated
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.walk import children
 
 _GRADIENT_FUNCTIONS = frozenset(("torch.autograd.backward", "torch.autograd.grad"))
@@ -97,9 +97,10 @@ class Backward:
                 found.append((self._names(node.target), node.iter))
             elif isinstance(node, cst.WithItem) and node.asname is not None:
                 found.append((self._names(node.asname.name), node.item))
-            elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-                if node.func.attr.value in ("append", "extend", "add"):
-                    found += (({identifier(node.func.value)}, argument.value) for argument in node.args)
+            elif isinstance(node, cst.Call):
+                method = method_call(node, "append", "extend", "add")
+                if method is not None:
+                    found += (({identifier(method.value)}, argument.value) for argument in node.args)
         return found
 
     def _names(self, target: cst.BaseExpression) -> set[str]:
@@ -112,9 +113,8 @@ class Backward:
         stack = [node]
         while stack:
             current = stack.pop()
-            if isinstance(current, cst.Call) and isinstance(current.func, cst.Attribute):
-                if current.func.attr.value in ("item", "detach", "tolist"):
-                    continue
+            if method_call(current, "item", "detach", "tolist") is not None:
+                continue
             if isinstance(current, (cst.Name, cst.Attribute)) and identifier(current) in names:
                 return True
             stack += children(current)

@@ -38,7 +38,7 @@ class Conditions:
             yield test
 
     def is_asked_for(self, node: cst.CSTNode, root: cst.CSTNode, words: re.Pattern[str]) -> bool:
-        """Return whether an ``if`` around a node, up to ``root``, tests a variable with one of these words in its name."""
+        """Return whether an ``if`` around a node, up to ``root``, tests a variable with such a word in its name."""
         for ancestor in self._tree.ancestors(node):
             if ancestor is root:
                 return False

@@ -150,7 +150,7 @@ class Differentiated:
 
 
 def _starts(call: cst.Call) -> Iterator[cst.BaseExpression]:
-    """Yield what a backward pass starts from: ``loss.backward()``, ``accelerator.backward(loss)``, ``grad(loss, x)``."""
+    """Yield what a pass starts from: ``loss.backward()``, ``accelerator.backward(loss)``, ``grad(loss, x)``."""
     method = method_call(call, "backward")
     if call.args and call.args[0].keyword is None and not call.args[0].star:
         yield call.args[0].value

@@ -126,9 +126,10 @@ class Gradients:
             if decision is not None:
                 return decision
         owner = self._definitions.owner(function)
-        if owner is not None and function.name.value in FRAMEWORK_INFERENCE_METHODS:
-            if any("Lightning" in name or name.startswith("lightning.") for name in self._definitions.ancestry(owner)):
-                return True
+        by_framework = owner is not None and function.name.value in FRAMEWORK_INFERENCE_METHODS
+        ancestry = self._definitions.ancestry(owner) if owner is not None and by_framework else ()
+        if any("Lightning" in name or name.startswith("lightning.") for name in ancestry):
+            return True
         callers = [
             c for c in self._evaluator.callers(function) if self._definitions.enclosing_function(c) is not function
         ]

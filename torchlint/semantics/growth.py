@@ -185,7 +185,7 @@ class Growths:
         return self._feeds_layers(loop)
 
     def _feeds_layers(self, loop: cst.For) -> bool:
-        """Whether the loop runs through the layers of a module, which read the tensor: dense blocks, skip connections."""
+        """Whether the loop runs through the layers of a module: dense blocks, skip connections."""
         function = self._evaluator.definitions.enclosing_function(loop)
         owner = self._evaluator.definitions.owner(function) if function is not None else None
         if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
@@ -251,9 +251,9 @@ class Growths:
                     return True
             if isinstance(node, cst.AugAssign) and _root(node.target) in names:
                 return True
-            if isinstance(node, cst.AssignTarget) and not isinstance(node.target, cst.Name):
-                if _root(node.target) in names:
-                    return True
+            is_place = isinstance(node, cst.AssignTarget) and not isinstance(node.target, cst.Name)
+            if isinstance(node, cst.AssignTarget) and is_place and _root(node.target) in names:
+                return True
             if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "out":
                 return True
         if isinstance(part, cst.Name):  # a buffer from outside the loop could be filled again and again

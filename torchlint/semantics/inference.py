@@ -222,17 +222,18 @@ class Inference:
 
     def _frozen_by(self, frozen: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The module itself, or that over whose parameters a loop runs."""
-        while isinstance(frozen, cst.Call) and isinstance(
-            frozen.func, cst.Attribute
-        ):  # net.eval().requires_grad_(False)
-            frozen = frozen.func.value
+        chained = method_call(frozen)
+        while chained is not None:  # net.eval().requires_grad_(False)
+            frozen = chained.value
+            chained = method_call(frozen)
         yield frozen
         loop = self._tree.enclosing(frozen, cst.For)
-        if loop is not None and isinstance(frozen, cst.Name):
-            if identifier(frozen) in {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}:
-                owner = method_call(loop.iter, "parameters", "named_parameters")
-                if owner is not None:
-                    yield owner.value
+        if loop is None or not isinstance(frozen, cst.Name):
+            return
+        owner = method_call(loop.iter, "parameters", "named_parameters")
+        targets = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
+        if owner is not None and frozen.value in targets:
+            yield owner.value
 
     def _is_generator(self, function: cst.FunctionDef) -> bool:
         if function.asynchronous is not None:

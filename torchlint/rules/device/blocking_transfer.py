@@ -2,21 +2,23 @@
 
 ## Why it costs
 
-`batch.to(device)` from pinned memory makes the host wait until the copy has finished; with `non_blocking=True` the copy is
-queued on the stream like a kernel, and Python goes on to queue the forward pass. From pageable memory the copy is staged through
-a pinned buffer and the flag changes little: it goes together with `pin_memory=True` in the loader.
+`batch.to(device)` from pinned memory makes the host wait until the copy has finished; with `non_blocking=True` the
+copy is queued on the stream like a kernel, and Python goes on to queue the forward pass. From pageable memory the
+copy is staged through a pinned buffer and the flag changes little: it goes together with `pin_memory=True` in the
+loader.
 
 ## What to write instead
 
-`x.to(device, non_blocking=True)`, with a loader that pins its memory. Kernels on the same stream wait for the copy, so nothing
-else has to change. The fix is unsafe: the host must not write to the batch before the copy is over, and where the device is
-chosen at run time, copies to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS,
-or the batch is an object of its own (a dictionary of Hugging Face's, a graph), there is no fix.
+`x.to(device, non_blocking=True)`, with a loader that pins its memory. Kernels on the same stream wait for the copy,
+so nothing else has to change. The fix is unsafe: the host must not write to the batch before the copy is over, and
+where the device is chosen at run time, copies to MPS with `non_blocking=True` have returned garbage (pytorch#139550).
+Where the file speaks of MPS, or the batch is an object of its own (a dictionary of Hugging Face's, a graph), there is
+no fix.
 
 ## When to ignore it
 
-The batch is written to on the host right after the move, or the copy is a vanishing part of the step. A copy from the device
-to the host must never be non-blocking without a synchronisation before the values are read.
+The batch is written to on the host right after the move, or the copy is a vanishing part of the step. A copy from the
+device to the host must never be non-blocking without a synchronisation before the values are read.
 
 Holds for all supported versions of torch; read in the tutorial on `pin_memory` and `non_blocking`, for torch 2.13.
 """
@@ -79,7 +81,8 @@ def train(model, dataset, optimizer):
         "no-batch": "What is moved is no batch of a loader on the host: a model, a loss, a tensor made in the loop.",
         "not-hot": "The move is not in a loop over batches.",
         "to-host": "The move goes to the CPU, or changes the dtype only.",
-        "prepared": "The move goes to `accelerator.device`, where the loaders that accelerate prepares put their batches.",
+        "prepared": "The move goes to `accelerator.device`, where the loaders that accelerate prepares put their "
+        "batches.",
         "on-device": "The loader hands out tensors that are on the device already.",
     },
     fixes=(Safety.UNSAFE,),
@@ -109,7 +112,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     batch = model.code(move.receiver)
     yield Finding(
         call,
-        f"`{batch}` is copied to the device while the host waits. From pinned memory `non_blocking=True` lets Python go on "
+        f"`{batch}` is copied to the device while the host waits. From pinned memory `non_blocking=True` lets "
+        "Python go on "
         f"queueing work: write `{batch}.{move.method}(..., non_blocking=True)` and `pin_memory=True` in the loader.",
         _fix(move, moved, model),
     )

@@ -2,17 +2,18 @@
 
 ## Why it costs
 
-`x = torch.cat([x, y])` allocates a new tensor and copies everything that was collected so far: n passes copy about n²/2 parts,
-and each pass asks the allocator for a larger block. `np.append` and `np.concatenate` do the same on the host.
+`x = torch.cat([x, y])` allocates a new tensor and copies everything that was collected so far: n passes copy about
+n²/2 parts, and each pass asks the allocator for a larger block. `np.append` and `np.concatenate` do the same on the
+host.
 
 ## What to write instead
 
-Append to a list and call `torch.cat` once after the loop. Where the loop needs the tensor in each pass (decoding token by
-token) allocate the final size once and write into slices of it, as a static cache does.
+Append to a list and call `torch.cat` once after the loop. Where the loop needs the tensor in each pass (decoding
+token by token) allocate the final size once and write into slices of it, as a static cache does.
 
-The fix collects in a list that starts with the first value. It is offered where nothing else in the loop uses the tensor, and
-nothing changes the parts after they were collected. It is unsafe in that the parts stay alive until the loop is over, and that
-a loop without any pass gives a copy of the first value.
+The fix collects in a list that starts with the first value. It is offered where nothing else in the loop uses the
+tensor, and nothing changes the parts after they were collected. It is unsafe in that the parts stay alive until the
+loop is over, and that a loop without any pass gives a copy of the first value.
 
 ## When to ignore it
 
@@ -95,7 +96,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     once = "`numpy.concatenate`" if growth.is_array else "`torch.cat`"
     yield Finding(
         call,
-        f"`{name}` grows by concatenation in this loop: every pass copies all that was collected so far. Append to a list and "
+        f"`{name}` grows by concatenation in this loop: every pass copies all that was collected so far. Append to "
+        "a list and "
         f"call {once} once after the loop, or write into slices of one that has the final size.",
         _fix(growth, name, model),
     )

@@ -3,13 +3,14 @@
 ## Why it costs
 
 `torch.cuda.empty_cache()` returns cached blocks to the driver: it waits for the device, and the next step pays for
-`cudaMalloc` again, which synchronises too. `gc.collect()` walks all Python objects. Neither frees memory that is in use.
+`cudaMalloc` again, which synchronises too. `gc.collect()` walks all Python objects. Neither frees memory that is in
+use.
 
 ## What to write instead
 
-Nothing in the step. Against fragmentation set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` (torch 2.1 and newer); call
-`empty_cache()` once where the workload changes, such as between training and evaluation. The fix removes the call. It is unsafe
-in that the peak of reserved memory can rise.
+Nothing in the step. Against fragmentation set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` (torch 2.1 and
+newer); call `empty_cache()` once where the workload changes, such as between training and evaluation. The fix removes
+the call. It is unsafe in that the peak of reserved memory can rise.
 
 ## When to ignore it
 
@@ -95,7 +96,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"`{model.code(call)}` on every pass of this {heat.role.value} gives cached memory back and makes the next pass allocate "
+        f"`{model.code(call)}` on every pass of this {heat.role.value} gives cached memory back and makes the next "
+        "pass allocate "
         "it again, which waits for the device. Remove it, or call it once after the loop.",
         _fix(call, model),
     )

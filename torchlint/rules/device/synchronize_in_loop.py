@@ -2,13 +2,14 @@
 
 ## Why it costs
 
-`torch.cuda.synchronize()` makes the host wait until all queued kernels have run. On every step it takes away the overlap
-of Python and the GPU: the GPU idles while Python queues the next step.
+`torch.cuda.synchronize()` makes the host wait until all queued kernels have run. On every step it takes away the
+overlap of Python and the GPU: the GPU idles while Python queues the next step.
 
 ## What to write instead
 
-Nothing: PyTorch synchronises by itself where a value is needed on the host. The fix removes the call. It is unsafe in that
-times taken on the host after it then measure the queueing only: time with `torch.cuda.Event(enable_timing=True)`.
+Nothing: PyTorch synchronises by itself where a value is needed on the host. The fix removes the call. It is unsafe in
+that times taken on the host after it then measure the queueing only: time with
+`torch.cuda.Event(enable_timing=True)`.
 
 ## When to ignore it
 
@@ -88,7 +89,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"`{model.code(call)}` on every pass of this {heat.role.value} makes the host wait for all queued kernels, so Python "
+        f"`{model.code(call)}` on every pass of this {heat.role.value} makes the host wait for all queued kernels, "
+        "so Python "
         "and the GPU no longer overlap. Remove it: PyTorch waits by itself where a value is needed on the host.",
         _fix(call, model),
     )

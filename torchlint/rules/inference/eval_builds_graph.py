@@ -2,19 +2,20 @@
 
 ## Why it costs
 
-Without `torch.no_grad()` the forward pass records a graph and keeps every activation that the backward pass would need: memory
-is several times what inference takes, and the bookkeeping costs time on the CPU. `model.eval()` does not switch it off.
+Without `torch.no_grad()` the forward pass records a graph and keeps every activation that the backward pass would
+need: memory is several times what inference takes, and the bookkeeping costs time on the CPU. `model.eval()` does not
+switch it off.
 
 ## What to write instead
 
-Decorate the routine with `@torch.no_grad()` (or `@torch.inference_mode()`, torch 1.9 and newer, where its results are not used in
-training later). The fix adds `@torch.no_grad()`. It is unsafe in that the results no longer carry a graph. A generator or a
-coroutine is not decorated: wrap the call in `with torch.no_grad():`.
+Decorate the routine with `@torch.no_grad()` (or `@torch.inference_mode()`, torch 1.9 and newer, where its results are
+not used in training later). The fix adds `@torch.no_grad()`. It is unsafe in that the results no longer carry a
+graph. A generator or a coroutine is not decorated: wrap the call in `with torch.no_grad():`.
 
 ## When to ignore it
 
-The routine needs gradients with respect to its input (saliency maps, adversarial examples, test-time training), or it is
-called from another file under `torch.no_grad()`.
+The routine needs gradients with respect to its input (saliency maps, adversarial examples, test-time training), or it
+is called from another file under `torch.no_grad()`.
 
 Holds for all supported versions of torch; read in the notes on autograd mechanics of torch 2.13.
 """
@@ -70,7 +71,8 @@ def evaluate(model: torch.nn.Module, loader):
     ),
     documentation=__doc__,
     silences={
-        "no-graph": "Gradients are off: a decorator, a `with` block, `set_grad_enabled(False)`, every caller, or the framework.",
+        "no-graph": "Gradients are off: a decorator, a `with` block, `set_grad_enabled(False)`, every caller, or "
+        "the framework.",
         "wanted": "The function switches gradients on: `torch.enable_grad()`, `set_grad_enabled(True)`.",
         "trains": "The routine computes gradients, or what it returns is backpropagated.",
         "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so.",
@@ -99,7 +101,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     place = f"`{found.function.name.value}`" if found.function is not None else "This script"
     yield Finding(
         call,
-        f"{place} runs `{model.code(call.func)}` with gradients on: the graph keeps every activation in memory, although nothing is "
+        f"{place} runs `{model.code(call.func)}` with gradients on: the graph keeps every activation in memory, "
+        "although nothing is "
         "backpropagated. Decorate the function with `@torch.no_grad()` or wrap the call in `with torch.no_grad():`.",
         _fix(call, found, model),
     )

@@ -2,21 +2,21 @@
 
 ## Why it costs
 
-A tensor that was computed from parameters holds the graph that led to it. `total += loss` adds a node to a chain that grows with
-every step, `losses.append(loss)` keeps every graph alive, and a sum or list over an evaluation loop keeps all activations of all
-its steps too, since no backward pass has freed them. Memory grows until it runs out.
+A tensor that was computed from parameters holds the graph that led to it. `total += loss` adds a node to a chain that
+grows with every step, `losses.append(loss)` keeps every graph alive, and a sum or list over an evaluation loop keeps
+all activations of all its steps too, since no backward pass has freed them. Memory grows until it runs out.
 
 ## What to write instead
 
-`total += loss.detach()`, and read the value once after the loop (`.item()` in each step would make the host wait for the
-device). The fix adds `.detach()`. It is unsafe only in that the value that is kept no longer carries a graph.
+`total += loss.detach()`, and read the value once after the loop (`.item()` in each step would make the host wait for
+the device). The fix adds `.detach()`. It is unsafe only in that the value that is kept no longer carries a graph.
 
 ## When to ignore it
 
 The sum is backpropagated where this file does not show it (truncated backpropagation through time, meta-learning).
 
-A value that replaces that of the last step (`self.loss = loss`) is not reported: one graph is alive at a time.
-Holds for all supported versions of torch; read in the FAQ and in the documentation of `Tensor.detach` of torch 2.13.
+A value that replaces that of the last step (`self.loss = loss`) is not reported: one graph is alive at a time. Holds
+for all supported versions of torch; read in the FAQ and in the documentation of `Tensor.detach` of torch 2.13.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def train(model, loader, optimizer):
     documentation=__doc__,
     silences={
         "backpropagated": "The sum or list flows into a backward pass.",
-        "detached": "The value carries no graph: `.item()`, `.detach()`, `.data`, `float()`, computed without gradients.",
+        "detached": "The value carries no graph: `.item()`, `.detach()`, `.data`, `float()`, computed without "
+        "gradients.",
         "not-kept": "The variable is made anew in each pass, so nothing outlives the step.",
         "no-loop": "It is not in a loop over steps.",
         "unclear": "Nothing shows that each step is complete in itself: a caller may backpropagate what is returned.",
