@@ -16,6 +16,7 @@ _MEASURES = re.compile(
     r"(^|_)(timer?s?|timing|timed|timeit|clock|stopwatch|bench\w*|profil\w*|prof|latency|throughput|speed|warm_?up|elapsed|"
     r"measure\w*|fps)(_|$)|Timer|Profiler|Stopwatch|Benchmark|^profile$|^Event$"
 )
+_CLASS = re.compile(r"Timer|Profiler|Stopwatch|Benchmark")
 _MAX_DEPTH = 3
 
 
@@ -84,5 +85,9 @@ class Conditions:
         last = identifier(call.func)
         if isinstance(call.func, cst.Attribute):
             of_timer = bool(_MEASURES.search(identifier(call.func.value)))
-            return last in _READS or (of_timer and last in ("start", "stop", "step", "begin", "end", "update", "reset"))
+            return (
+                last in _READS
+                or bool(_CLASS.search(last))
+                or (of_timer and last in ("start", "stop", "step", "begin", "end", "update", "reset"))
+            )
         return bool(_MEASURES.search(last))

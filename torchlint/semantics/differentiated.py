@@ -10,10 +10,10 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Graph, Origin
-from torchlint.syntax.calls import code, identifier, method_call
+from torchlint.syntax.calls import code, method_call
 from torchlint.syntax.walk import children
 
-_DETACHES = frozenset(("item", "detach", "tolist", "numpy", "data", "size", "shape", "float", "int"))
+_DETACHES = frozenset(("item", "detach", "tolist", "numpy", "data", "size", "shape"))
 _PASSES_ON = frozenset(
     ("mean", "sum", "float", "double", "half", "cpu", "cuda", "to", "clone", "squeeze", "view", "reshape", "contiguous")
 )
@@ -165,8 +165,9 @@ def _is_detaching(expression: cst.CSTNode) -> bool:
     stack: list[cst.CSTNode] = [expression]
     while stack:
         node = stack.pop()
-        name = identifier(node) if isinstance(node, (cst.Attribute, cst.Name)) else ""
-        if name in _DETACHES:
+        if isinstance(node, cst.Attribute) and node.attr.value in _DETACHES:
+            return True
+        if isinstance(node, cst.Name) and node.value in ("float", "int"):
             return True
         stack += children(node)
     return False
