@@ -24,6 +24,8 @@ _VIEWS = (
 _OWNING_METHODS = frozenset("astype copy flatten repeat cumsum clip round to_numpy".split())
 _VIEW_METHODS = frozenset("reshape transpose swapaxes squeeze ravel view".split())
 _ONLY_ARRAYS = frozenset(("astype", "to_numpy"))
+# How many arguments stand before `order`.
+_BEFORE_ORDER = {"zeros": 2, "ones": 2, "empty": 2, "full": 3, "eye": 4, "array": 3}
 _FLOAT64 = frozenset(
     "zeros ones empty linspace logspace eye identity rand randn normal uniform standard_normal".split()
 )
@@ -101,15 +103,22 @@ class Arrays:
         if name in _RANDOM.split():
             sized = name not in _SIZED or bind(call.args).get("size") is not None
             return Array(owned=True, ordered=True, dtypes=frozenset((default,))) if sized and call.args else None
+        by_row = self._by_row(call, name)
         if name in _MAKES.split():
-            return Array(owned=True, ordered=True, dtypes=frozenset((default,)))
+            return Array(owned=True, ordered=by_row, dtypes=frozenset((default,)))
         if name == "array" and call.args:
             given = call.args[0].value
-            display = isinstance(given, (cst.List, cst.Tuple, cst.ListComp))
+            display = isinstance(given, (cst.List, cst.Tuple, cst.ListComp)) and by_row
             return Array(owned=True, ordered=display, dtypes=frozenset((dtype,))) if literal(given) is None else None
         if name in _JOINS.split() and name != "meshgrid":
             return Array(owned=True, dtypes=frozenset((dtype,)))
         return Array(dtypes=frozenset((dtype,))) if name in _VIEWS.split() else None
+
+    @staticmethod
+    def _by_row(call: cst.Call, name: str) -> bool:
+        """Whether no argument can ask for another order than row by row."""
+        positions = sum(argument.keyword is None for argument in call.args)
+        return bind(call.args).absent("order") and positions <= _BEFORE_ORDER.get(name, positions)
 
     def _dtype(self, expression: cst.BaseExpression | None) -> str | None:
         if expression is None:

@@ -31,7 +31,8 @@ from torchlint.semantics.model import Model
 from torchlint.semantics.switches import Setting
 from torchlint.syntax.calls import literal
 
-VARIABLE = "os.environ[CUDA_LAUNCH_BLOCKING]"
+NAME = "CUDA_LAUNCH_BLOCKING"
+VARIABLE = f"os.environ[{NAME}]"
 
 rule = Rule(
     code="TL606",
@@ -86,11 +87,22 @@ def _is_one(value: cst.BaseExpression) -> bool:
     return literal(value) == "1"
 
 
+def _is_read(model: Model) -> bool:
+    """Whether the file speaks of the environment variable where it does not set it."""
+    spoken = (text for text in model.nodes(cst.SimpleString) if literal(text) == NAME)
+    lines = (model.statement(text) for text in spoken)
+    return any(not _sets(line.value if isinstance(line, cst.Expr) else line, model) for line in lines)
+
+
+def _sets(node: cst.CSTNode, model: Model) -> bool:
+    return any(setting.name == VARIABLE for setting in model.switches.settings(node))
+
+
 def _fix(setting: Setting, model: Model) -> Fix | None:
     statement = setting.statement
     if isinstance(statement, cst.Call):
         parent = model.parent(statement)
         statement = parent if isinstance(parent, cst.Expr) else statement
-    if not setting.alone or not isinstance(statement, (cst.Assign, cst.Expr)):
+    if not setting.alone or not isinstance(statement, (cst.Assign, cst.Expr)) or _is_read(model):
         return None
     return Fix("Remove the setting", (RemoveStatement(statement),), Safety.SAFE)
