@@ -103,6 +103,12 @@ def section(ledger: Ledger | None, path: str) -> str:
     """Return the part of a rule's page that says how it was judged."""
     if ledger is None:
         return "## How it was judged\n\nNot yet judged on public code.\n"
+    if not ledger.count(is_finding=True):
+        found = "The development repositories hold no finding of this rule"
+        silent = ledger.count(is_finding=False)
+        return (
+            f"## How it was judged\n\n{found}; {silent} places where it is silent were read: [`{path}`](../{path}).\n"
+        )
     right, wrong, arguable = (ledger.count(is_finding=True, verdict=verdict) for verdict in VERDICTS)
     rightly, missed, unclear = (ledger.count(is_finding=False, verdict=verdict) for verdict in VERDICTS)
     return (
