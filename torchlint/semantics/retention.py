@@ -148,7 +148,15 @@ class Retentions:
         evaluates = self._inference.routine_evaluates(function)
         if found.evidence < Evidence.INFERRED and not (evaluates and found.origin in (Origin.LOSS, Origin.OUTPUT)):
             return None
-        return found.evidence, not self._backward.passes(frame)
+        evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
+        return evidence, not self._backward.passes(frame)
+
+    def _takes_graph(self, value: cst.BaseExpression) -> bool:
+        """Whether a call takes tensors that certainly carry a graph: then what is named a criterion is one."""
+        if not isinstance(value, cst.Call):
+            return False
+        given = [self._evaluator.value(argument.value) for argument in value.args]
+        return any(g.is_tensor and g.graph is Graph.ATTACHED and g.evidence >= Evidence.INFERRED for g in given)
 
     def _is_mapping(self, value: cst.BaseExpression) -> bool:
         """Whether a variable holds losses by name."""
