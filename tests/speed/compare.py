@@ -97,13 +97,13 @@ def alternated(chosen: Sequence[Tool], path: Path, rounds: int) -> dict[str, lis
 def table(costs: Mapping[str, Sequence[Cost]]) -> str:
     """Return the medians, and by how much each tool is faster than the first one in the same round."""
     baseline, *_ = costs.values()
-    lines = [f"{'':<32}{'wall s':>9}{'CPU s':>9}{'lines':>7}{'wall x':>18}{'CPU x':>18}"]
+    lines = [f"{'':<32}{'wall s':>9}{'CPU s':>9}{'lines':>7}{'wall x':>22}{'CPU x':>22}"]
     for name, own in costs.items():
         wall, cpu = (statistics.median(getattr(cost, what) for cost in own) for what in ("wall", "cpu"))
         lines.append(f"{name:<32}{wall:>9.2f}{cpu:>9.2f}{own[-1].lines:>7}")
         for what in ("wall", "cpu"):
             pairs = zip(baseline, own, strict=True)
-            lines[-1] += f"{_spread([getattr(one, what) / max(getattr(two, what), 1e-3) for one, two in pairs]):>18}"
+            lines[-1] += f"{_spread([getattr(one, what) / max(getattr(two, what), 1e-3) for one, two in pairs]):>22}"
     return "\n".join(lines)
 
 
