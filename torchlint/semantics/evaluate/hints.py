@@ -23,7 +23,8 @@ _LOSS = re.compile(
     r"^(total_|train_|val_|valid_|test_|batch_)?loss$|(^|_)loss(_[a-z0-9]+)?$|^loss[A-Z_]?\w{0,4}$|^err[DG](_\w+)?$"
 )
 _CRITERION = re.compile(
-    r"(^|_)(criterion|criteria|loss_fn|loss_func|loss_function|lossfn|objective)(_|$)|^cri_\w+$", re.IGNORECASE
+    r"(^|_)(crit|criterion[a-z]{0,9}|criteria|loss_fn|loss_fct|loss_func|loss_function|lossfn|objective)(_|$)|^cri_\w+$",
+    re.IGNORECASE,
 )
 _MODEL = re.compile(
     r"^(model|net|network|encoder|decoder|generator|discriminator|backbone|classifier|netG|netD|net_g|net_d|policy|actor|critic|"
