@@ -14,7 +14,9 @@ _GUARDS = (cst.If, cst.IfExp, cst.Try, cst.BooleanOperation)
 
 
 def _is_guarded(node: cst.CSTNode, tree: Tree) -> bool:
-    return any(isinstance(a, _GUARDS) and not (isinstance(a, cst.If) and is_main_guard(a)) for a in tree.ancestors(node))
+    return any(
+        isinstance(a, _GUARDS) and not (isinstance(a, cst.If) and is_main_guard(a)) for a in tree.ancestors(node)
+    )
 
 
 def is_main_guard(statement: cst.If) -> bool:
