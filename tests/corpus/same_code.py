@@ -89,6 +89,9 @@ class _Text:
         self.loose: set[int] = set()
         """Identities of statements of which nothing but the statements below them is kept."""
 
+        self.gone: set[int] = set()
+        """Identities of decorators that are left out."""
+
     def _offset(self, row: int, column: int) -> int:
         line = self._lines[row - 1]
         return self._starts[row - 1] + (column if line.isascii() else len(line.encode()[:column].decode()))
@@ -142,6 +145,15 @@ class _Text:
                     self.loose.add(id(node))
             stack += [child for _, child in _children(node) if _is_block_part(child)]
 
+    def decorators(self, place: tuple[int, int]) -> list[ast.expr]:
+        """Return the decorators that a place covers, if it lies above the line that they decorate."""
+        for node in ast.walk(self.tree):
+            listed = getattr(node, "decorator_list", [])
+            if listed and self._starts[listed[0].lineno - 1] <= place[0] and place[1] <= self._starts[node.lineno - 1]:
+                ranges = [(one, self.range(one) or (0, 0)) for one in listed]
+                return [one for one, (start, end) in ranges if place[0] <= start and end <= place[1]]
+        return []
+
     def in_header(self, node: ast.stmt, place: tuple[int, int]) -> bool:
         """Return whether a place lies before the first statement below a statement."""
         start, end = self.range(node) or (0, 0)
@@ -178,7 +190,7 @@ class _Text:
 
     def _part(self, value: object) -> object:
         if isinstance(value, list):
-            return ("[", *value, "]")
+            return ("[", *(item for item in value if id(item) not in self.gone), "]")
         return value if isinstance(value, ast.AST) else repr(value)
 
 
@@ -212,6 +224,11 @@ def difference(old: str, new: str) -> str:
 
 def _mark(one: _Text, other: _Text, hunk: Hunk) -> None:
     """Replace the same expression in both trees, or leave the statements that the hunk touches out of both."""
+    removed, added = one.decorators(hunk.old), other.decorators(hunk.new)
+    if removed or added:
+        one.gone.update(map(id, removed))
+        other.gone.update(map(id, added))
+        return
     left, right = one.path(hunk.old), other.path(hunk.new)
     if left and right and type(left[0]) is type(right[0]):
         common = 0

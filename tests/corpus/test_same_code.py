@@ -19,12 +19,15 @@ SAME = {
     "comment": ("f(a)  # one\n", "f(a)  # two\n"),
     "not ASCII": ("g('ä'); f(a)\n", "g('ä'); f(a, b=1)\n"),
     "CRLF": ("f(a)\r\ng(b)\r\n", "f(a, 1)\r\ng(b)\r\n"),
+    "first decorator": ("def f():\n    x\n\n\ndef g():\n    y\n", "def f():\n    x\n\n\n@a()\ndef g():\n    y\n"),
+    "decorator inside a class": ("class A:\n    def f(): x\n", "class A:\n    @a\n    def f(): x\n"),
     "decorator": ("@a\n@b\ndef f():\n    x\n", "@a\ndef f():\n    x\n"),
 }
 DIFFERENT = {
     "nested deeper than before": ("def f():\n    x()\n    y()\n", "def f():\n    x()\ny()\n"),
     "string in a dedented block": ("with f():\n    a('''\n    x''')\nc\n", "a('''\nx''')\nc\n"),
     "statement that leaves its branch": ("with f():\n    if x:\n        a\n    b\n", "if x:\n    a\n    b\n"),
+    "decorator and block": ("def f():\n    x\n    y\n", "@a\ndef f():\n    x\ny\n"),
     "no longer Python": ("f(a)\n", "f(a\n"),
     "string that opens": ("a = 1\nb = 2\n'''c'''\n", "a = '''1\nb = 2\n'''\n"),
 }
