@@ -13,9 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
-
 from torchlint.semantics.target import Target
 from torchlint.settings import Settings
 
@@ -37,6 +34,8 @@ Bound = tuple[int, int]
 def find_target(folder: str, settings: Settings) -> Target | None:
     """Return the target of the files in a folder, None if neither the settings nor the project says one."""
     if settings.target_torch is not None:
+        from packaging.version import Version
+
         version = Version(settings.target_torch)
         origin = f"target-torch in {os.path.basename(settings.origin)}" if settings.origin else "target-torch"
         return Target((version.major, version.minor), origin)
@@ -114,6 +113,9 @@ def _text(path: str) -> str | None:
 
 def lower_bound(requirement: str) -> Bound | None:
     """Return the oldest minor version that a requirement on torch admits, None for others and without a bound."""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.version import InvalidVersion, Version
+
     text = re.split(r"\s(?:#|--)", requirement, maxsplit=1)[0].strip()
     try:
         parsed = Requirement(_BUILD.sub("", text))

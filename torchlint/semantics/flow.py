@@ -14,10 +14,12 @@ LOOPS = (cst.For, cst.While)
 _BLOCKS: frozenset[type] = frozenset((cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module))
 _FRAMES: frozenset[type] = frozenset((cst.FunctionDef, cst.ClassDef))
 _STATEMENTS: frozenset[type] = frozenset(
-    node_type
-    for node_type in vars(cst).values()
-    if isinstance(node_type, type) and issubclass(node_type, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
-)
+    (
+        cst.AnnAssign, cst.Assert, cst.Assign, cst.AugAssign, cst.Break, cst.ClassDef, cst.Continue, cst.Del, cst.Expr,
+        cst.For, cst.FunctionDef, cst.Global, cst.If, cst.Import, cst.ImportFrom, cst.Match, cst.Nonlocal, cst.Pass,
+        cst.Raise, cst.Return, cst.Try, cst.TryStar, cst.TypeAlias, cst.While, cst.With,
+    )
+)  # fmt: skip
 _FORKS = (cst.If, cst.IfExp)
 _SWALLOWING = frozenset(("suppress", "raises", "assertRaises"))
 _JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
