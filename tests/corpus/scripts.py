@@ -273,10 +273,10 @@ def text_of(script: Script, checkouts: Path) -> str:
 
 def _line(trial: Trial) -> str:
     if trial.not_run:
-        return f"NOT RUN  {trial.not_run}"
+        return f"NOT RUN       {trial.not_run}"
     safe = ", ".join(f"{code} {ran}/{all_}" for code, (ran, all_) in trial.executed.items()) or "none"
     state = "WRONG " if trial.wrong else ("ok  " if len(trial.rules_at_work) > 1 else "ok, one rule")
-    told = f"{state:<9}{trial.script}\n         safe (changed statements that ran/all): {safe};"
+    told = f"{state:<14}{trial.script}\n              safe (changed statements that ran/all): {safe};"
     return f"{told} unsafe: {', '.join(trial.unsafe) or 'none'}; {trial.steps} losses {trial.wrong}"
 
 
