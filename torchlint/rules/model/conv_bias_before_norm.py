@@ -55,8 +55,8 @@ rule = Rule(
     default=Default.ON,
     summary="a convolution has a bias that the normalisation behind it removes",
     triggers=Triggers.all_of(
-        tuple(sorted({name.rpartition(".")[2] for name in CONVOLUTIONS | LINEAR} | {"nn"})),
-        tuple(sorted({name.rpartition(".")[2] for name in NORMS} | {"getattr"})),
+        tuple(sorted({name.rpartition(".")[2] for name in CONVOLUTIONS | LINEAR})),
+        tuple(sorted({name.rpartition(".")[2] for name in NORMS})),
     ),
     examples=(
         Example(
@@ -91,6 +91,9 @@ rule = Rule(
 def conv_bias(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
     """Report the call that creates a layer with a bias that is taken away again."""
     if not isinstance(node, cst.Call):
+        return
+    known = model.qualified_name(node.func)
+    if known is not None and known not in CONVOLUTIONS | LINEAR:
         return
     names = model.layers.class_names(node)
     given = model.layers.arguments(node) if names and names <= CONVOLUTIONS | LINEAR else None
