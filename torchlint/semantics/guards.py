@@ -40,6 +40,21 @@ _COUNTING = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
 _MAX_DEPTH = 6
 
 
+_GUARDING: frozenset[type] = frozenset(
+    (
+        cst.If,
+        cst.IfExp,
+        cst.BooleanOperation,
+        cst.IndentedBlock,
+        cst.Module,
+        cst.MatchCase,
+        cst.ExceptHandler,
+        cst.Raise,
+        cst.Assert,
+    )
+)
+
+
 class Guards:
     """Classifies the tests of ``if`` statements."""
 
@@ -73,6 +88,8 @@ class Guards:
         return isinstance(last, cst.Raise) or (leaves_root and isinstance(last, (cst.Break, cst.Return)))
 
     def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> Guard | None:
+        if ancestor.__class__ not in _GUARDING:
+            return None
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
             return self.classify(ancestor.test, child is ancestor.body)
         if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:

@@ -15,6 +15,8 @@ from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
 
+_FRAMES: frozenset[type] = frozenset((*LOOPS, *FUNCTIONS, cst.ClassDef))
+
 
 class Role(Enum):
     """Why code is hot."""
@@ -75,7 +77,9 @@ class Hotness:
         """
         child = node
         for ancestor in self._tree.ancestors(node):
-            if isinstance(ancestor, LOOPS):
+            if ancestor.__class__ not in _FRAMES:
+                pass
+            elif isinstance(ancestor, LOOPS):
                 if child is ancestor.body or (isinstance(ancestor, cst.While) and child is ancestor.test):
                     found = self.loop(ancestor)
                     if found is not None:
@@ -218,8 +222,8 @@ class Hotness:
             for call in self._tree.nodes(cst.Call):
                 child: cst.CSTNode = call
                 for ancestor in self._tree.ancestors(call):
-                    if isinstance(ancestor, (*LOOPS, *FUNCTIONS, cst.ClassDef)):
-                        if child is ancestor.body:
+                    if ancestor.__class__ in _FRAMES:
+                        if child is getattr(ancestor, "body", None):
                             self._own_calls.setdefault(id(ancestor), []).append(call)
                         break
                     child = ancestor
