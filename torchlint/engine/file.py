@@ -102,9 +102,12 @@ class _Check:
         model = self._model(parsed) if self._active else None
         if model is None:
             return self._result([])
-        found = [(rule, findings) for rule in self._active if (findings := self._findings(rule, model))]
-        with self._watch.time("locate"):
-            diagnostics = self._diagnostics(parsed, model, found) if found else []
+        try:
+            found = [(rule, findings) for rule in self._active if (findings := self._findings(rule, model))]
+            with self._watch.time("locate"):
+                diagnostics = self._diagnostics(parsed, model, found) if found else []
+        finally:
+            model.release()
         return self._result(diagnostics)
 
     def _model(self, parsed: Parsed) -> Model | None:

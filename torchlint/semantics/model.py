@@ -91,6 +91,14 @@ class Model:
         self._reads: dict[int, int] = {}
         self._accelerator: tuple[Evidence | None] | None = None
 
+    def release(self) -> None:
+        """Break the cycles of the model, so that the tree is freed at once; afterwards the model answers nothing.
+
+        The garbage collector would have to walk all objects of the process to find that out.
+        """
+        self.scopes.release()
+        self.evaluator.release()
+
     # Structure
 
     def nodes(self, node_type: type[NodeType]) -> list[NodeType]:

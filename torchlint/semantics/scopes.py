@@ -157,6 +157,12 @@ class Scopes:
             scope = self._by_node[id(node)] = Scope(node, self.scope(node))
         return scope
 
+    def release(self) -> None:
+        """Forget all bindings: they and their scopes refer to each other, which keeps the whole tree in memory."""
+        for scope in self._by_node.values():
+            scope.bindings.clear()
+            scope.delegated.clear()
+
     def inner(self, node: cst.FunctionDef | cst.Lambda | cst.ClassDef) -> Scope:
         """Return the scope that a function or class opens."""
         return self._scope_of(node)

@@ -121,6 +121,10 @@ class Evaluator:
             self._forget()
         return self._callers.get(id(function), [])
 
+    def release(self) -> None:
+        """Let go of what refers back to the evaluator; afterwards it answers nothing."""
+        del self.gradients
+
     def _forget(self) -> None:
         """Drop what was evaluated while the call graph was incomplete."""
         self._known.clear()
