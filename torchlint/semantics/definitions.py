@@ -33,6 +33,7 @@ class Definitions:
         self._scopes = scopes
         self._names = names
         self._ancestries: dict[int, tuple[str, ...]] = {}
+        self._named: dict[int, cst.FunctionDef | cst.ClassDef | None] = {}
         self._attributes: dict[int, dict[str, list[AttributeBinding]]] = {}
 
     def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
@@ -70,6 +71,13 @@ class Definitions:
 
     def definition(self, expression: cst.CSTNode) -> cst.FunctionDef | cst.ClassDef | None:
         """Return the function, method or class of this file that an expression names, if it is only one."""
+        key = id(expression)
+        if key not in self._named:
+            self._named[key] = None  # a name that stands for itself, through others, names nothing
+            self._named[key] = self._definition(expression)
+        return self._named[key]
+
+    def _definition(self, expression: cst.CSTNode) -> cst.FunctionDef | cst.ClassDef | None:
         if isinstance(expression, cst.Name):
             found = self._scopes.bindings(expression)
             if len(found) == 1 and isinstance(found[0].node, (cst.FunctionDef, cst.ClassDef)):

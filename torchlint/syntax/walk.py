@@ -179,10 +179,11 @@ def walk(module: cst.Module) -> Tree:
             bucket.append(node)
         orders[id(node)] = place
         place += 1
+        if not _FIELDS[node_type]:
+            continue
         below = children(node)
-        if below:
-            for child in below:
-                parents[id(child)] = node
-            below.reverse()
-            stack += below
+        for child in below:
+            parents[id(child)] = node
+        below.reverse()
+        stack += below
     return Tree(module, parents, orders, by_type)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -57,33 +58,13 @@ _TENSOR_FACTS = frozenset("shape ndim device dtype requires_grad is_cuda layout 
 def evaluate(expression: cst.CSTNode, state: State, interpreter: Interpreter) -> Value:
     """Return what an expression holds on a path, and note what it does with tensors and modules."""
     interpreter.step()
-    if isinstance(expression, cst.Name):
-        return NOTHING if is_none(expression) else interpreter.variable(expression, state)
-    if isinstance(expression, cst.Call):
-        return _call(expression, state, interpreter)
-    if isinstance(expression, cst.Attribute):
-        return _attribute(expression, state, interpreter)
-    if isinstance(expression, cst.Subscript):
-        return _subscript(expression, state, interpreter)
-    if isinstance(expression, (cst.List, cst.Tuple)):
-        return _display(expression, state, interpreter)
-    if isinstance(expression, cst.Dict):
-        return _mapping(expression, state, interpreter)
-    if isinstance(expression, cst.IfExp):
-        return _conditional(expression, state, interpreter)
-    if isinstance(expression, COMPREHENSIONS):
-        return _comprehension(expression, state, interpreter)
-    if isinstance(expression, cst.BinaryOperation):
-        return _operation(expression, state, interpreter)
+    known = _BY_TYPE.get(expression.__class__)
+    if known is not None:
+        return known(expression, state, interpreter)
     if isinstance(expression, cst.NamedExpr) and isinstance(expression.target, cst.Name):
         value = evaluate(expression.value, state, interpreter)
         state.set(expression.target.value, value)
         return value
-    if isinstance(expression, cst.Lambda):
-        evaluate(expression.body, state.copy(), interpreter)
-        return None
-    if isinstance(expression, (cst.BaseNumber, cst.SimpleString)):
-        return None
     if isinstance(expression, cst.Comparison) and all(is_none(c.comparator) for c in expression.comparisons):
         evaluate(expression.left, state, interpreter)
         return None
@@ -91,6 +72,19 @@ def evaluate(expression: cst.CSTNode, state: State, interpreter: Interpreter) ->
         value = evaluate(child, state, interpreter)
         if not (isinstance(expression, (cst.BooleanOperation, cst.UnaryOperation)) and isinstance(value, Chain)):
             state.release(value, expression)  # a module that is only tested for being there goes nowhere
+    return None
+
+
+def _name(name: cst.Name, state: State, interpreter: Interpreter) -> Value:
+    return NOTHING if is_none(name) else interpreter.variable(name, state)
+
+
+def _lambda(function: cst.Lambda, state: State, interpreter: Interpreter) -> Value:
+    evaluate(function.body, state.copy(), interpreter)
+    return None
+
+
+def _constant(expression: cst.BaseExpression, state: State, interpreter: Interpreter) -> Value:
     return None
 
 
@@ -366,3 +360,19 @@ __all__ = [
     "run",
     "sequence",
 ]
+
+
+_BY_TYPE: dict[type[cst.CSTNode], Callable[[Any, State, Interpreter], Value]] = {
+    cst.Name: _name,
+    cst.Call: _call,
+    cst.Attribute: _attribute,
+    cst.Subscript: _subscript,
+    cst.List: _display,
+    cst.Tuple: _display,
+    cst.Dict: _mapping,
+    cst.IfExp: _conditional,
+    **dict.fromkeys(COMPREHENSIONS, _comprehension),
+    cst.BinaryOperation: _operation,
+    cst.Lambda: _lambda,
+    **dict.fromkeys((cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString), _constant),
+}

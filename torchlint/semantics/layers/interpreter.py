@@ -54,6 +54,9 @@ class Interpreter:
         """The layers whose output the call of a module gives."""
 
         self._evaluator = evaluator
+        self._forks: dict[int, list[cst.IfExp]] = {}
+        for fork in self.tree.nodes(cst.IfExp):
+            self._forks.setdefault(id(evaluator.flow.statement(fork)), []).append(fork)
         self._returned: dict[cst.CSTNode, Value] = {}
         self._pending: set[cst.CSTNode] = set()
         self._attributes: dict[tuple[cst.ClassDef, str], dict[Value, cst.CSTNode]] = {}
@@ -258,7 +261,7 @@ class Interpreter:
         return different[:_PATHS]
 
     def _small(self, statement: cst.BaseSmallStatement, state: State) -> list[State]:
-        forks = [node for node in self.tree.descendants(statement) if isinstance(node, cst.IfExp)]
+        forks = self._forks.get(id(statement), [])
         if not 0 < len(forks) <= 2:
             return self._simple(statement, state)
         found: list[State] = []
