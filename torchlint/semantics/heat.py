@@ -45,6 +45,11 @@ class Heat:
         """Whether gradients are computed in it."""
         return self.role in (Role.TRAINING_LOOP, Role.STEP)
 
+    @property
+    def is_forward(self) -> bool:
+        """Whether it is the forward pass of a module."""
+        return self.role is Role.FORWARD
+
 
 _ROLE_BY_METHOD = {
     "training_step": Role.STEP,

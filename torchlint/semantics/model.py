@@ -9,40 +9,29 @@ from typing import TYPE_CHECKING, TypeVar
 import libcst as cst
 
 from torchlint.semantics.accelerator import accelerator_evidence
-from torchlint.semantics.accumulation import Accumulation, Accumulations
-from torchlint.semantics.arrays import Arrays
-from torchlint.semantics.backward import Backward
-from torchlint.semantics.choices import Choices
-from torchlint.semantics.clearing import ClearedGradients, Clearing
-from torchlint.semantics.conditions import Conditions
-from torchlint.semantics.constructors import Constructors
-from torchlint.semantics.creations import Creation, Creations
-from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import Flow
-from torchlint.semantics.growth import Growths
-from torchlint.semantics.guards import Guard, Guards
-from torchlint.semantics.heat import Heat, Hotness, Role
-from torchlint.semantics.host_reads import HostReads, ScalarRead
-from torchlint.semantics.inference import Inference
-from torchlint.semantics.layers.successors import Layers
-from torchlint.semantics.moves import Move, Moves, TensorType, is_plain
 from torchlint.semantics.names import Names
-from torchlint.semantics.retention import Retentions
+from torchlint.semantics.parts import Parts
 from torchlint.semantics.scopes import Binding, BindingKind, Scopes
-from torchlint.semantics.switches import Switches
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.target import Target
-from torchlint.semantics.training import Training, TrainingStep
-from torchlint.semantics.trains import Trains
 from torchlint.semantics.values import Device, Value
 from torchlint.semantics.versions import is_main_guard, proven_target
 from torchlint.syntax.calls import Arguments, bind, code
 from torchlint.syntax.walk import Tree, walk
 
 if TYPE_CHECKING:
+    from torchlint.semantics.accumulation import Accumulation
+    from torchlint.semantics.clearing import ClearedGradients
+    from torchlint.semantics.creations import Creation
+    from torchlint.semantics.guards import Guard
+    from torchlint.semantics.heat import Heat
+    from torchlint.semantics.host_reads import ScalarRead
+    from torchlint.semantics.moves import Move, TensorType
+    from torchlint.semantics.training import TrainingStep
     from torchlint.syntax.parse import Parsed
 
 NodeType = TypeVar("NodeType", bound=cst.CSTNode)
@@ -56,7 +45,7 @@ class Options:
     num_workers: int = 4
 
 
-class Model:
+class Model(Parts):
     """Answers about one file. Every answer is total: what cannot be known is None or UNKNOWN."""
 
     def __init__(self, tree: Tree, target: Target, options: Options) -> None:
@@ -68,26 +57,6 @@ class Model:
         self.flow = Flow(tree, self.scopes)
         self.definitions = Definitions(tree, self.scopes, self.names)
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
-        self.guards = Guards(self.evaluator)
-        self.hotness = Hotness(self.evaluator, self.guards)
-        self.layers = Layers(self.evaluator)
-        self.choices = Choices(self.evaluator)
-        self.clearing = Clearing(self.evaluator)
-        self.training = Training(self.evaluator)
-        self.switches = Switches(self.evaluator)
-        self.training_code = Trains(self.evaluator)
-        self.backward = Backward(self.evaluator)
-        self.host_reads = HostReads(self.evaluator)
-        self.constructors = Constructors(self.evaluator)
-        self.moves = Moves(self.evaluator)
-        self.arrays = Arrays(self.evaluator)
-        self.datasets = Datasets(self.evaluator, self.moves)
-        self.creations = Creations(self.evaluator, self.moves)
-        self.growths = Growths(self.evaluator)
-        self.inference = Inference(self.evaluator, self.backward)
-        self.retentions = Retentions(self.evaluator, self.hotness, self.backward, self.inference)
-        self.conditions = Conditions(self.evaluator)
-        self.accumulations = Accumulations(self.evaluator)
         self._reads: dict[int, int] = {}
         self._accelerator: tuple[Evidence | None] | None = None
 
@@ -237,7 +206,7 @@ class Model:
             return False
         if value.device in (Device.ACCELERATOR, Device.EITHER) or self.accelerator is not None:
             return True
-        return heat is not None and heat.role is Role.FORWARD and not self.is_program
+        return heat is not None and heat.is_forward and not self.is_program
 
     @property
     def is_program(self) -> bool:
@@ -272,7 +241,7 @@ class Model:
 
     def is_plain(self, expression: cst.CSTNode) -> bool:
         """Return whether evaluating an expression earlier or twice cannot be noticed."""
-        return is_plain(expression, self.evaluator)
+        return self.moves.is_plain(expression)
 
     def spelling(self, name: str, node: cst.CSTNode) -> str | None:
         """Return how the file can write a qualified name at a node, None if its imports do not bring it in."""

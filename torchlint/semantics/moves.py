@@ -69,6 +69,10 @@ class Moves:
         self._setters: frozenset[int] | None = None
         self._destination: tuple[Device | None] | None = None
 
+    def is_plain(self, expression: cst.CSTNode) -> bool:
+        """Return whether evaluating an expression earlier or twice cannot be noticed: names, attributes, literals."""
+        return _is_plain(expression, self._evaluator)
+
     def move(self, call: cst.Call) -> Move | None:
         """Return the move that a call makes, to whatever device; None if it is none or may be none."""
         if not isinstance(call.func, cst.Attribute):
@@ -314,12 +318,11 @@ def call_target(expression: cst.BaseExpression) -> cst.BaseExpression:
     return expression.func if isinstance(expression, cst.Call) else expression
 
 
-def is_plain(expression: cst.CSTNode, evaluator: Evaluator) -> bool:
-    """Return whether evaluating an expression earlier or twice cannot be noticed: names, attributes, literals."""
+def _is_plain(expression: cst.CSTNode, evaluator: Evaluator) -> bool:
     if isinstance(expression, cst.Name) or literal(expression) is not None:
         return True
     if isinstance(expression, cst.Attribute):
-        return is_plain(expression.value, evaluator)
+        return _is_plain(expression.value, evaluator)
     parts: list[cst.BaseExpression] = []
     if isinstance(expression, cst.Call) and evaluator.names.qualified(expression.func) in _PLAIN_CALLS:
         parts = [argument.value for argument in expression.args]
@@ -329,7 +332,7 @@ def is_plain(expression: cst.CSTNode, evaluator: Evaluator) -> bool:
         parts = [part.expression for part in expression.parts if isinstance(part, cst.FormattedStringExpression)]
     else:
         return False
-    return all(is_plain(part, evaluator) for part in parts)
+    return all(_is_plain(part, evaluator) for part in parts)
 
 
 def _is_called_device(expression: cst.BaseExpression) -> bool:

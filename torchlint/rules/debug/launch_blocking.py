@@ -21,6 +21,7 @@ set again further on, in functions that make runs repeatable on request, and in 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -28,8 +29,10 @@ from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.switches import Setting
 from torchlint.syntax.calls import literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.switches import Setting
 
 NAME = "CUDA_LAUNCH_BLOCKING"
 VARIABLE = f"os.environ[{NAME}]"

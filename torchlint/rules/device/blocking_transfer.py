@@ -26,6 +26,7 @@ Holds for all supported versions of torch; read in the tutorial on `pin_memory` 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -35,8 +36,10 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.moves import Move
 from torchlint.semantics.values import Device, Kind, Origin, Value
+
+if TYPE_CHECKING:
+    from torchlint.semantics.moves import Move
 
 rule = Rule(
     code="TL205",

@@ -25,6 +25,7 @@ Holds for all supported versions of torch; read in the documentation of `torch.c
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -32,8 +33,10 @@ from torchlint.edits.operations import InsertAfter, InsertBefore, ReplaceStateme
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.growth import Growth
 from torchlint.semantics.model import Model
+
+if TYPE_CHECKING:
+    from torchlint.semantics.growth import Growth
 
 rule = Rule(
     code="TL211",

@@ -27,13 +27,13 @@ little.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.edits.placing import Placement, place
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.creations import Creation
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import (
     FACTORIES,
@@ -44,6 +44,9 @@ from torchlint.semantics.tables.torch_api import (
 )
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.creations import Creation
 
 rule = Rule(
     code="TL201",

@@ -29,18 +29,21 @@ long that a wait does not matter, or the program runs on the CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.edits.operations import InsertAfter, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.accumulation import Accumulation
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Heat, Role
-from torchlint.semantics.host_reads import ScalarRead
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Origin
+
+if TYPE_CHECKING:
+    from torchlint.semantics.accumulation import Accumulation
+    from torchlint.semantics.host_reads import ScalarRead
 
 rule = Rule(
     code="TL202",

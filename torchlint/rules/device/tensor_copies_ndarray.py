@@ -23,17 +23,20 @@ silent.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.edits.operations import Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.arrays import Array
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import NDARRAY_DTYPES
 from torchlint.semantics.values import Device
+
+if TYPE_CHECKING:
+    from torchlint.semantics.arrays import Array
 
 rule = Rule(
     code="TL208",

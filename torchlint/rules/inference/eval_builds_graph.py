@@ -23,14 +23,17 @@ Holds for all supported versions of torch; read in the notes on autograd mechani
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.edits.operations import AddDecorator
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.inference import InferenceCall
 from torchlint.semantics.model import Model
+
+if TYPE_CHECKING:
+    from torchlint.semantics.inference import InferenceCall
 
 rule = Rule(
     code="TL501",

@@ -29,6 +29,7 @@ then), or folded into the convolution for inference (which gives it a bias of it
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -36,11 +37,13 @@ from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.layers.norms import Normalised, fits, normalised
 from torchlint.semantics.layers.parameters import Touch
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.layers import CONVOLUTIONS, LINEAR, NORMS
 from torchlint.syntax.calls import Arguments, literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.layers.norms import Normalised
 
 WHY = (
     "Training computes the same up to rounding, but saved checkpoints hold the removed bias and their running means "
@@ -101,8 +104,8 @@ def conv_bias(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("expression", not given.absent("bias") and not isinstance(literal(given.get("bias")), bool)):
         return
-    found = normalised(node, model.layers)
-    if found is None or rule.silent("channels", not all(fits(node, norm, model.layers) for norm in found.norm_calls)):
+    found = model.norms.find(node)
+    if found is None or rule.silent("channels", not all(model.norms.fits(node, norm) for norm in found.norm_calls)):
         return
     if rule.silent("rank", bool(names & LINEAR) and not model.layers.takes_matrix(node)):
         return

@@ -22,6 +22,7 @@ for all supported versions of torch; read in the FAQ and in the documentation of
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -30,7 +31,9 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.retention import Retention
+
+if TYPE_CHECKING:
+    from torchlint.semantics.retention import Retention
 
 rule = Rule(
     code="TL302",

@@ -27,50 +27,52 @@ class Normalised:
         return bool(self.others)
 
 
-def normalised(call: cst.Call, layers: Layers) -> Normalised | None:
-    """Return the normalisations behind the layer that a call creates, None if a use of it can do without one."""
-    uses = layers.successors(call)
-    if not uses or not all(_normalises(use, layers) for use in uses):
-        return None
-    consumers = [consumer for use in uses for consumer in use.consumers]
-    norms = tuple(consumer for consumer in consumers if is_norm(consumer.node, layers))
-    calls = tuple(consumer.node for consumer in norms if isinstance(consumer.node, cst.Call))
-    return Normalised(norms, calls, tuple(consumer for consumer in consumers if consumer not in norms))
+class Norms:
+    """Finds them."""
 
+    def __init__(self, layers: Layers) -> None:
+        self._layers = layers
 
-def is_norm(node: cst.CSTNode, layers: Layers) -> bool:
-    """Return whether a node creates a layer that takes the mean of each channel away."""
-    names = layers.class_names(node) if isinstance(node, cst.Call) else frozenset[str]()
-    return bool(names) and names <= NORMS
+    def find(self, call: cst.Call) -> Normalised | None:
+        """Return the normalisations behind the layer that a call creates, None if a use of it can do without one."""
+        uses = self._layers.successors(call)
+        if not uses or not all(self._normalises(use) for use in uses):
+            return None
+        consumers = [consumer for use in uses for consumer in use.consumers]
+        norms = tuple(consumer for consumer in consumers if self._is_norm(consumer.node))
+        calls = tuple(consumer.node for consumer in norms if isinstance(consumer.node, cst.Call))
+        return Normalised(norms, calls, tuple(consumer for consumer in consumers if consumer not in norms))
 
+    def _is_norm(self, node: cst.CSTNode) -> bool:
+        """Return whether a node creates a layer that takes the mean of each channel away."""
+        names = self._layers.class_names(node) if isinstance(node, cst.Call) else frozenset[str]()
+        return bool(names) and names <= NORMS
 
-def _normalises(use: Use, layers: Layers) -> bool:
-    """Whether a use ends in a normalisation, or does so unless a condition leaves the normalisation out."""
-    if use.shared or use.chosen_at_run_time:
-        return False
-    rest = [consumer for consumer in use.consumers if not is_norm(consumer.node, layers)]
-    places = {consumer.place for consumer in use.consumers if consumer not in rest}
-    if any(first in places or second in places for first, second in use.twice):
-        return False
-    return len(rest) < len(use.consumers) and not any(_could_be_norm(consumer.node, layers) for consumer in rest)
+    def _normalises(self, use: Use) -> bool:
+        """Whether a use ends in a normalisation, or does so unless a condition leaves the normalisation out."""
+        if use.shared or use.chosen_at_run_time:
+            return False
+        rest = [consumer for consumer in use.consumers if not self._is_norm(consumer.node)]
+        places = {consumer.place for consumer in use.consumers if consumer not in rest}
+        if any(first in places or second in places for first, second in use.twice):
+            return False
+        return len(rest) < len(use.consumers) and not any(self._could_be_norm(consumer.node) for consumer in rest)
 
+    def _could_be_norm(self, node: cst.CSTNode) -> bool:
+        if not isinstance(node, cst.Call):
+            return isinstance(node, (cst.Name, cst.Attribute)) and "norm" in code(node).lower()
+        names = (made.name for made in self._layers.constructors(node))
+        return "norm" in code(node.func).lower() or any(name is not None and "norm" in name.lower() for name in names)
 
-def _could_be_norm(node: cst.CSTNode, layers: Layers) -> bool:
-    if not isinstance(node, cst.Call):
-        return isinstance(node, (cst.Name, cst.Attribute)) and "norm" in code(node).lower()
-    names = (made.name for made in layers.constructors(node))
-    return "norm" in code(node.func).lower() or any(name is not None and "norm" in name.lower() for name in names)
-
-
-def fits(call: cst.Call, norm: cst.Call, layers: Layers) -> bool:
-    """Return whether a normalisation can be meant for the output of a layer: as many channels and dimensions."""
-    given, features = layers.arguments(call), layers.arguments(norm)
-    outside = literal(given.get("out_channels") or given.get("out_features")) if given is not None else None
-    inside = literal(features.get("num_features")) if features is not None else None
-    if outside is not None and inside is not None and outside != inside:
-        return False
-    names, norms = layers.class_names(call), layers.class_names(norm)
-    if names & LINEAR:
-        return bool(norms & NORMS_OF_MATRICES)
-    sizes = {dimensions(name) for name in norms}
-    return None in sizes or bool(sizes & {dimensions(name) for name in names})
+    def fits(self, call: cst.Call, norm: cst.Call) -> bool:
+        """Return whether a normalisation can be meant for the output of a layer: as many channels and dimensions."""
+        given, features = self._layers.arguments(call), self._layers.arguments(norm)
+        outside = literal(given.get("out_channels") or given.get("out_features")) if given is not None else None
+        inside = literal(features.get("num_features")) if features is not None else None
+        if outside is not None and inside is not None and outside != inside:
+            return False
+        names, norms = self._layers.class_names(call), self._layers.class_names(norm)
+        if names & LINEAR:
+            return bool(norms & NORMS_OF_MATRICES)
+        sizes = {dimensions(name) for name in norms}
+        return None in sizes or bool(sizes & {dimensions(name) for name in names})

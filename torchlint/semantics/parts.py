@@ -1,0 +1,184 @@
+"""The parts of the model, each imported and made when it is first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+
+if TYPE_CHECKING:
+    from torchlint.semantics.accumulation import Accumulations
+    from torchlint.semantics.arrays import Arrays
+    from torchlint.semantics.backward import Backward
+    from torchlint.semantics.choices import Choices
+    from torchlint.semantics.clearing import Clearing
+    from torchlint.semantics.conditions import Conditions
+    from torchlint.semantics.constructors import Constructors
+    from torchlint.semantics.creations import Creations
+    from torchlint.semantics.datasets import Datasets
+    from torchlint.semantics.growth import Growths
+    from torchlint.semantics.guards import Guards
+    from torchlint.semantics.heat import Hotness
+    from torchlint.semantics.host_reads import HostReads
+    from torchlint.semantics.inference import Inference
+    from torchlint.semantics.layers.norms import Norms
+    from torchlint.semantics.layers.successors import Layers
+    from torchlint.semantics.moves import Moves
+    from torchlint.semantics.retention import Retentions
+    from torchlint.semantics.switches import Switches
+    from torchlint.semantics.training import Training
+    from torchlint.semantics.trains import Trains
+
+
+class Parts:
+    """What answers the special questions about one file. Most files need few of them, and importing all takes long."""
+
+    evaluator: Evaluator
+
+    @cached_property
+    def guards(self) -> Guards:
+        """Why a node does not run whenever the code around it does."""
+        from torchlint.semantics.guards import Guards
+
+        return Guards(self.evaluator)
+
+    @cached_property
+    def hotness(self) -> Hotness:
+        """What runs on every step."""
+        from torchlint.semantics.heat import Hotness
+
+        return Hotness(self.evaluator, self.guards)
+
+    @cached_property
+    def layers(self) -> Layers:
+        """Which layer feeds which."""
+        from torchlint.semantics.layers.successors import Layers
+
+        return Layers(self.evaluator)
+
+    @cached_property
+    def norms(self) -> Norms:
+        """Which normalisations follow a layer."""
+        from torchlint.semantics.layers.norms import Norms
+
+        return Norms(self.layers)
+
+    @cached_property
+    def choices(self) -> Choices:
+        """What only runs if it is asked for."""
+        from torchlint.semantics.choices import Choices
+
+        return Choices(self.evaluator)
+
+    @cached_property
+    def clearing(self) -> Clearing:
+        """Where gradients are cleared."""
+        from torchlint.semantics.clearing import Clearing
+
+        return Clearing(self.evaluator)
+
+    @cached_property
+    def training(self) -> Training:
+        """What a training step does."""
+        from torchlint.semantics.training import Training
+
+        return Training(self.evaluator)
+
+    @cached_property
+    def switches(self) -> Switches:
+        """Switches of the whole process."""
+        from torchlint.semantics.switches import Switches
+
+        return Switches(self.evaluator)
+
+    @cached_property
+    def training_code(self) -> Trains:
+        """Whether code trains."""
+        from torchlint.semantics.trains import Trains
+
+        return Trains(self.evaluator)
+
+    @cached_property
+    def backward(self) -> Backward:
+        """The backward passes."""
+        from torchlint.semantics.backward import Backward
+
+        return Backward(self.evaluator)
+
+    @cached_property
+    def host_reads(self) -> HostReads:
+        """Where the host waits for a value."""
+        from torchlint.semantics.host_reads import HostReads
+
+        return HostReads(self.evaluator)
+
+    @cached_property
+    def constructors(self) -> Constructors:
+        """Calls that make tensors."""
+        from torchlint.semantics.constructors import Constructors
+
+        return Constructors(self.evaluator)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """Moves to a device or type."""
+        from torchlint.semantics.moves import Moves
+
+        return Moves(self.evaluator)
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """NumPy arrays and what becomes of them."""
+        from torchlint.semantics.arrays import Arrays
+
+        return Arrays(self.evaluator)
+
+    @cached_property
+    def datasets(self) -> Datasets:
+        """Datasets and loaders."""
+        from torchlint.semantics.datasets import Datasets
+
+        return Datasets(self.evaluator, self.moves)
+
+    @cached_property
+    def creations(self) -> Creations:
+        """Tensors that are made and then moved."""
+        from torchlint.semantics.creations import Creations
+
+        return Creations(self.evaluator, self.moves)
+
+    @cached_property
+    def growths(self) -> Growths:
+        """Variables that grow by concatenation."""
+        from torchlint.semantics.growth import Growths
+
+        return Growths(self.evaluator)
+
+    @cached_property
+    def inference(self) -> Inference:
+        """Where models are run without training."""
+        from torchlint.semantics.inference import Inference
+
+        return Inference(self.evaluator, self.backward)
+
+    @cached_property
+    def retentions(self) -> Retentions:
+        """Values that keep their graph."""
+        from torchlint.semantics.retention import Retentions
+
+        return Retentions(self.evaluator, self.hotness, self.backward, self.inference)
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """What tests test."""
+        from torchlint.semantics.conditions import Conditions
+
+        return Conditions(self.evaluator)
+
+    @cached_property
+    def accumulations(self) -> Accumulations:
+        """Numbers that a loop sums up."""
+        from torchlint.semantics.accumulation import Accumulations
+
+        return Accumulations(self.evaluator)
