@@ -20,7 +20,7 @@ from torchlint.engine.outcome import FixOutcome
 from torchlint.engine.plan import PlanError, Planned, Task, Worker, failed, make_plan, plan_for_stdin
 from torchlint.engine.result import FileResult, Problem
 from torchlint.report import summary
-from torchlint.report.data import Report, RuleInfo
+from torchlint.report.data import Report, RuleInfo, plural
 from torchlint.report.formats import DEFAULT_FORMAT, FORMATS, MACHINE_FORMATS, machine_format, text_format
 from torchlint.source import Source
 from torchlint.version import __version__
@@ -149,6 +149,18 @@ class Session:
             self.output.text(text)
         else:
             write_report(self.output_file, text)
+        if self.output_format == "sarif":
+            self._tell_strays(report)
+
+    def _tell_strays(self, report: Report) -> None:
+        from torchlint.report.sarif import strays
+
+        paths = strays(report)
+        if paths:
+            self.fail(
+                f"{plural(len(paths), 'file')} with results outside the repository (first: {paths[0]}): the report has "
+                "absolute URIs for them, which code scanning does not show; run torchlint in the repository they are in"
+            )
 
     def _text_report(self, report: Report) -> None:
         lines = summary.statistics(report) if self.statistics else text_format(self.output_format)(report)

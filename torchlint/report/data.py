@@ -70,8 +70,7 @@ class Report:
         """Return the path as people read it: relative where it lies below the root."""
         if not os.path.isabs(path):
             return os.path.normpath(path) if path != "-" else path
-        relative = os.path.relpath(path, self.root)
-        return path if relative.startswith("..") else relative
+        return path_below(self.root, path) or path
 
     def absolute(self, path: str) -> str:
         """Return the absolute path."""
@@ -82,15 +81,24 @@ class Report:
         return PurePath(self.shown(path)).as_posix()
 
     def uri(self, path: str) -> str:
-        """Return the path as a URI: relative where it lies below the root, percent-encoded."""
+        """Return the path as a URI: relative where it lies below the root, else absolute; percent-encoded."""
         from urllib.parse import quote
 
-        shown = self.shown(path)
-        return (
-            Path(shown).as_uri()
-            if os.path.isabs(shown)
-            else quote(PurePath(shown).as_posix(), errors="surrogateescape")
-        )
+        if path == "-":
+            return path
+        below = path_below(self.root, self.absolute(path))
+        if below is None:
+            return Path(self.absolute(path)).as_uri()
+        return quote(PurePath(below).as_posix(), errors="surrogateescape")
+
+
+def path_below(folder: str, path: str) -> str | None:
+    """Return an absolute path relative to a folder, None where it leads out of the folder."""
+    try:
+        relative = os.path.relpath(path, folder)
+    except ValueError:  # on another drive
+        return None
+    return None if relative == os.pardir or relative.startswith(os.pardir + os.sep) else relative
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
 from torchlint.diagnostic import Position, Severity
 from torchlint.report.data import Report
+from torchlint.report.fingerprint import fingerprinted
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
 
@@ -15,11 +15,7 @@ _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO
 def render(report: Report) -> str:
     """Return a list of issues, each with a fingerprint of its own that survives lines moving."""
     entries: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    for result, diagnostic in report.diagnostics():
-        path = report.posix(diagnostic.path)
-        line = result.excerpts.lines.get(diagnostic.start.row, "").strip()
-        fingerprint = _unique(f"{path}\0{diagnostic.code}\0{line}", seen)
+    for _, diagnostic, fingerprint in fingerprinted(report):
         entries.append(
             {
                 "type": "issue",
@@ -29,7 +25,7 @@ def render(report: Report) -> str:
                 "severity": _SEVERITIES[diagnostic.severity],
                 "fingerprint": fingerprint,
                 "location": {
-                    "path": path,
+                    "path": report.posix(diagnostic.path),
                     "positions": {"begin": _place(diagnostic.start), "end": _place(diagnostic.end)},
                 },
             }
@@ -39,15 +35,3 @@ def render(report: Report) -> str:
 
 def _place(position: Position) -> dict[str, int]:
     return {"line": position.row, "column": position.column}
-
-
-def _unique(words: str, seen: set[str]) -> str:
-    """Return the digest of the words, of the words and a counter where they come again."""
-    copy = 0
-    while True:
-        salted = f"{words}\0{copy}" if copy else words
-        digest = hashlib.sha256(salted.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        if digest not in seen:
-            seen.add(digest)
-            return digest
-        copy += 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 from torchlint.diagnostic import Diagnostic, Position, Severity
 from torchlint.engine.result import FileResult, Problem
-from torchlint.report.data import Report, RuleInfo
+from torchlint.report.data import Report, RuleInfo, path_below
+from torchlint.report.fingerprint import fingerprinted
 from torchlint.safety import Safety
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -17,11 +18,13 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 def render(report: Report) -> str:
     """Return the run as a SARIF log; offsets of columns count Unicode code points."""
-    codes = sorted({diagnostic.code for _, diagnostic in report.diagnostics()} | set(report.rules))
+    names = {diagnostic.code: diagnostic.name for _, diagnostic in report.diagnostics()}
+    codes = sorted(names | dict.fromkeys(report.rules))
+    indices = {code: index for index, code in enumerate(codes)}
     driver: dict[str, Any] = {
         "name": "torchlint",
         "semanticVersion": report.version,
-        "rules": [_rule(report, code) for code in codes],
+        "rules": [_rule(report.rules.get(code) or RuleInfo(code, names[code], "", "")) for code in codes],
     }
     run = {
         "tool": {"driver": driver},
@@ -33,16 +36,29 @@ def render(report: Report) -> str:
             }
         ],
         "results": [
-            _result(report, result, diagnostic, codes.index(diagnostic.code))
-            for result, diagnostic in report.diagnostics()
+            _result(report, result, diagnostic, indices[diagnostic.code], fingerprint)
+            for result, diagnostic, fingerprint in fingerprinted(report)
         ],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rule(report: Report, code: str) -> dict[str, Any]:
-    info = report.rules.get(code, RuleInfo(code, code, "", ""))
-    rule: dict[str, Any] = {"id": code, "name": info.name}
+def strays(report: Report) -> list[str]:
+    """Return the files with results that lie outside the repository: no service can show these results."""
+    with_results = [result for result in report.results if result.diagnostics or result.errors]
+    repository = _repository(report.root)
+    absolute = (report.absolute(result.path) for result in with_results if result.path != "-")
+    return [path for path in absolute if path_below(repository, path) is None]
+
+
+def _repository(folder: str) -> str:
+    """Return the nearest folder around that holds ``.git``, the folder itself without one."""
+    path = Path(folder)
+    return str(next((parent for parent in (path, *path.parents) if (parent / ".git").exists()), path))
+
+
+def _rule(info: RuleInfo) -> dict[str, Any]:
+    rule: dict[str, Any] = {"id": info.code, "name": info.name}
     if info.summary:
         rule["shortDescription"] = {"text": info.summary}
     if info.documentation:
@@ -55,7 +71,7 @@ def _notification(report: Report, problem: Problem) -> dict[str, Any]:
     return {"level": "error", "message": {"text": problem.message}, "locations": [location]}
 
 
-def _result(report: Report, result: FileResult, diagnostic: Diagnostic, index: int) -> dict[str, Any]:
+def _result(report: Report, result: FileResult, diagnostic: Diagnostic, index: int, fingerprint: str) -> dict[str, Any]:
     artifact = {"uri": report.uri(diagnostic.path)}
     region = _region(diagnostic.start, diagnostic.end)
     entry: dict[str, Any] = {
@@ -64,7 +80,7 @@ def _result(report: Report, result: FileResult, diagnostic: Diagnostic, index: i
         "level": _LEVELS[diagnostic.severity],
         "message": {"text": diagnostic.message},
         "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}],
-        "partialFingerprints": {"torchlint/v1": _fingerprint(report, result, diagnostic)},
+        "partialFingerprints": {"torchlint/v1": fingerprint},
     }
     if diagnostic.fix is not None and diagnostic.fix.safety is not Safety.DISPLAY:
         positions = result.excerpts.positions
@@ -85,10 +101,3 @@ def _result(report: Report, result: FileResult, diagnostic: Diagnostic, index: i
 
 def _region(start: Position, end: Position) -> dict[str, int]:
     return {"startLine": start.row, "startColumn": start.column, "endLine": end.row, "endColumn": end.column}
-
-
-def _fingerprint(report: Report, result: FileResult, diagnostic: Diagnostic) -> str:
-    """Return a digest that survives lines moving: of path, code and the text of the line."""
-    line = result.excerpts.lines.get(diagnostic.start.row, "").strip()
-    words = "\0".join((report.posix(diagnostic.path), diagnostic.code, line))
-    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:32]
