@@ -51,6 +51,17 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class Anchor:
+    """What a finding is known again by when its lines have moved."""
+
+    scope: str = ""
+    """Dotted name of the class or function that it is in, empty at the level of the module."""
+
+    statement: str = ""
+    """Its statement, or the header of a compound one, without what formatters change; shortened if long."""
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding at its place in one file."""
 
@@ -71,3 +82,5 @@ class Diagnostic:
 
     suppression_rows: tuple[int, ...] = ()
     """All rows on which a suppression comment silences this finding: ends of its statement, or a header's rows."""
+
+    anchor: Anchor = Anchor()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import libcst as cst
 
 from torchlint.diagnostic import Diagnostic, Range, Severity, TextFix
+from torchlint.edits.anchor import anchor
 from torchlint.edits.locate import Locator, Parent
 from torchlint.edits.plan import compatible, joined, largest_sound
 from torchlint.edits.safety import FixMaker, FixSettings, narrowness
@@ -47,7 +48,8 @@ class Diagnoser:
         """
         place = self._place(finding.node)
         start, end = self._source.position(place.start), self._source.position(place.end)
-        rows = self._suppression_rows(finding.node, place)
+        statement, only_ends = self._statement(finding.node, place)
+        rows = self._rows(statement, only_ends=only_ends)
         return Diagnostic(
             code=rule.code,
             name=rule.name,
@@ -60,6 +62,7 @@ class Diagnoser:
             noqa_row=rows[-1],
             fix=self._fixes.make(rule, finding.fix) if finding.fix else None,
             suppression_rows=rows,
+            anchor=anchor(self._locator.enclosing(finding.node), self._locator.text[statement.start : statement.end]),
         )
 
     def _severity(self, rule: Rule) -> Severity:
@@ -87,22 +90,21 @@ class Diagnoser:
         end = self._locator.full(body, node).start
         return Range(start, start + len(self._locator.text[start:end].rstrip()))
 
-    def _suppression_rows(self, node: cst.CSTNode, place: Range) -> tuple[int, ...]:
-        """Return the rows on which a comment silences a finding.
+    def _statement(self, node: cst.CSTNode, place: Range) -> tuple[Range, bool]:
+        """Return where the statement of a finding stands, and whether only its ends can hold a suppression.
 
-        These are the first and the last row of the innermost simple statement, or the rows of the header of a
-        compound one.
+        This is the innermost simple statement, or the header of a compound one: there each row can.
         """
         for ancestor in self._locator.enclosing(node):
             if isinstance(ancestor, cst.BaseSmallStatement):
-                whole = self._locator.syntactic(ancestor)
-                return self._rows(whole, only_ends=True)
+                return self._locator.syntactic(ancestor), True
             header = self._header(ancestor)
             if header is not None:
-                return self._rows(header)
-        return self._rows(place, only_ends=True)
+                return header, False
+        return place, True
 
-    def _rows(self, place: Range, *, only_ends: bool = False) -> tuple[int, ...]:
+    def _rows(self, place: Range, *, only_ends: bool) -> tuple[int, ...]:
+        """Return the rows on which a comment silences a finding."""
         first, last = self._source.position(place.start).row, self._source.position(place.end).row
         return tuple(sorted({first, last})) if only_ends else tuple(range(first, last + 1))
 

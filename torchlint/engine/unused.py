@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from torchlint.diagnostic import Diagnostic, Range, Severity, TextEdit, TextFix
+from torchlint.diagnostic import Anchor, Diagnostic, Range, Severity, TextEdit, TextFix
 from torchlint.safety import Safety
 from torchlint.suppress import BUILT_IN
 
@@ -33,6 +33,7 @@ def unused_suppressions(source: Source, unused: Iterable[Unused]) -> Iterator[Di
             end=source.position(place.end),
             noqa_row=start.row,
             fix=TextFix("Remove the unused suppression", (removal(source.text, each),), Safety.SAFE),
+            anchor=Anchor("", source.text[place.start : place.end]),
         )
 
 
