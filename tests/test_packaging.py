@@ -51,6 +51,7 @@ def test_wheel_holds_what_is_needed_and_nothing_else(wheel: Path) -> None:
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"torchlint"}
     on_disk = {path.relative_to(ROOT).as_posix() for path in (ROOT / "torchlint").rglob("*.py")}
     on_disk |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "torchlint" / "evidence").glob("*.json")}
+    on_disk |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "torchlint" / "report" / "assets").iterdir()}
     assert on_disk <= set(names)
 
 

@@ -203,16 +203,17 @@ def syntax_error(source: Source, failure: SyntaxFailure) -> Diagnostic:
 def excerpts(source: Source, diagnostics: Iterable[Diagnostic]) -> Excerpts:
     """Return the lines and positions that reports of these findings show."""
     rows: set[int] = set()
-    offsets: set[int] = set()
+    edits: list[Range] = []
     for diagnostic in diagnostics:
         last = min(diagnostic.end.row, diagnostic.start.row + _MOST_EXCERPT_ROWS)
         rows.update(range(max(1, diagnostic.start.row - 1), last + 1))
         rows.add(diagnostic.end.row)
-        for edit in diagnostic.fix.edits if diagnostic.fix else ():
-            offsets |= {edit.range.start, edit.range.end}
+        edits += [edit.range for edit in diagnostic.fix.edits] if diagnostic.fix else []
     if not rows:
         return Excerpts()
     lines = source.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    offsets = {offset for edit in edits for offset in (edit.start, edit.end)}
     positions = {offset: source.position(offset) for offset in sorted(offsets)}
-    rows |= {position.row for position in positions.values()}
+    for edit in edits:
+        rows.update(range(positions[edit.start].row, positions[edit.end].row + 1))
     return Excerpts({row: lines[row - 1] for row in sorted(rows) if row <= len(lines)}, positions)

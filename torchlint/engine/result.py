@@ -56,7 +56,7 @@ class Excerpts:
     """The parts of a text that reports show, so that no report reads a file."""
 
     lines: Mapping[int, str] = field(default_factory=dict)
-    """Row to line (without its newline), for the rows of findings and one row before each."""
+    """Row to line (without its newline), for the rows of findings, one row before each, and the rows of edits."""
 
     positions: Mapping[int, Position] = field(default_factory=dict)
     """Offset to position, for both ends of every edit."""

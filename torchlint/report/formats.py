@@ -10,7 +10,7 @@ from torchlint.report.data import Report
 from torchlint.report.styled import Line
 
 TEXT_FORMATS = ("full", "text", "concise", "grouped")
-MACHINE_FORMATS = ("json", "json-lines", "sarif", "github", "gitlab", "junit", "pylint", "azure", "rdjson")
+MACHINE_FORMATS = ("json", "json-lines", "sarif", "github", "gitlab", "junit", "pylint", "azure", "rdjson", "html")
 DEFAULT_FORMAT = "full"
 FORMATS = TEXT_FORMATS + MACHINE_FORMATS
 _ALIASES = {"text": "full"}
