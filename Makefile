@@ -3,11 +3,12 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 py
 	$(shell $(name) -c 'import sys; print("$(name)" if sys.version_info >= (3, 10) else "")' 2>/dev/null)) python3)
 VENV ?= .venv
 TORCH ?= torch==2.13.0
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch corpus scripts speed rules pictures clean
+.PHONY: help demo test lint test-torch test-browser corpus scripts speed rules pictures clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,7 +28,7 @@ demo: $(STAMP) ## Show what torchlint finds in fixtures/demo, and the diff that 
 	@$(BIN)/torchlint fix fixtures/demo --unsafe-fixes --exit-zero
 
 test: $(STAMP) lint ## Run everything that needs no torch: tests, types, lint
-	$(BIN)/python -m pytest --ignore=tests/torch --quiet -n auto
+	$(BIN)/python -m pytest --ignore=tests/torch --ignore=tests/browser --quiet -n auto
 
 lint: $(STAMP) ## Check types, style and the direction of imports
 	$(BIN)/ruff check .
@@ -39,6 +40,13 @@ test-torch: $(STAMP) ## Run what needs torch, with the torch that is installed o
 	@$(BIN)/python -c 'import torch, numpy' 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' numpy
 	$(BIN)/python -m pytest tests/torch --quiet
+
+test-browser: $(STAMP) ## Open the HTML report in headless Chromium (CHROMIUM=path, or the one on PATH)
+	@test -n "$(CHROMIUM)" || { echo "NOT RUN: tests/browser needs a Chromium: install one (Debian: apt-get install chromium)" \
+		"or name it: make test-browser CHROMIUM=/path/to/chromium" >&2; exit 1; }
+	@$(BIN)/python -c 'import playwright' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest tests/browser --quiet
 
 corpus: $(STAMP) ## Check and fix eight pinned packages from PyPI, and judge what became of each file
 	$(BIN)/python -m tests.corpus.run $(ARGS)
