@@ -200,6 +200,9 @@ def _check_itself(bench: Bench, choice: Options, progress: Progress) -> int:
         "passed": found.passed,
         "device": bench.environment.device,
         "torch": bench.environment.torch,
+        "threads": bench.environment.threads,
+        "date": bench.environment.date,
+        "intervals": [[round(i.ratio, 5), round(i.low, 5), round(i.high, 5)] for i in found.intervals],
     }
     click.echo(
         f"{len(found.intervals)} comparisons of a program with itself: {found.coverage:.1%} of the intervals contain 1 "

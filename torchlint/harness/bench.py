@@ -68,9 +68,10 @@ class Bench:
         launcher, resolved, environment = survey(folder, device, threads)
         return Bench(resolved, environment, launcher, plan, folder)
 
-    def place(self, folder: Path) -> Place:
-        """Return this bench's way to run programs, in a folder."""
-        return Place(self.device, self.launcher, self.plan, folder)
+    def place(self, folder: Path, case: Case) -> Place:
+        """Return this bench's way to run the programs of a case, in a folder."""
+        free = self.environment.kind != "cpu" or case.needs == "two-cores"
+        return Place(self.device, self.launcher, self.plan, folder, 0 if free else self.launcher.threads)
 
     def run(self, case: Case, fixed: FixedProgram | None, tick: Callable[[], None] = lambda: None) -> CaseResult:
         """Return the result of one case; whatever the programs do, it is a verdict."""
@@ -95,7 +96,7 @@ class Bench:
             return _unmeasured(case, fixed.text, fixed.origin, reason, equality)
         try:
             memory = case.quantity is Quantity.MEMORY
-            timing = measure(self.place(scratch), case.source, fixed.text, tick, memory=memory)
+            timing = measure(self.place(scratch, case), case.source, fixed.text, tick, memory=memory)
         except ProgramError as error:
             return _unmeasured(case, fixed.text, fixed.origin, f"the program failed: {error}", equality)
         return _judged(case, fixed, equality, timing)
@@ -114,7 +115,7 @@ class Bench:
         return allow_for_noise(found, original, again, outputs)
 
     def _outputs(self, case: Case, text: str, folder: Path) -> Outputs:
-        with self.place(folder.parent).program(folder.name, text) as program:
+        with self.place(folder.parent, case).program(folder.name, text) as program:
             return program.outputs(case.compared_steps)
 
 

@@ -1,4 +1,4 @@
-"""Timing two programs against each other: own processes, A B A B, round after round."""
+"""Timing two programs against each other: own processes, the same cores, A B B A, round after round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torchlint.harness.counters import Counters
 from torchlint.harness.intervals import outliers, round_ratio
-from torchlint.harness.processes import Launcher, Program, settle
+from torchlint.harness.processes import Launcher, Program, settle, usable_cores
 
 _WARM_STEPS = 3
 _HARD_LIMIT = 4.0
@@ -26,13 +26,14 @@ class Plan:
     budget: float = 30.0
     """Seconds for a case, all rounds together; a step that is longer than its share is still run once a round."""
 
-    block: float = 0.06
-    """Seconds that a block of steps takes at least, far above the clock's resolution and the cost of asking."""
+    block: float = 0.03
+    """Seconds that a block of steps takes at least: far above the clock's resolution and the cost of asking, and so
+    short that what slows the machine down for a while slows both blocks of a pair."""
 
     warm: float = 0.3
     """Seconds of warm-up for each process, and three steps at least."""
 
-    most_pairs: int = 40
+    most_pairs: int = 60
     """So many pairs of blocks are enough for a round."""
 
     @property
@@ -85,20 +86,34 @@ class _Variant:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where programs run: the device, how their processes start, how long they may take, and a folder for them."""
+    """Where programs run: the device, how their processes start, how long they may take, and a folder for them.
+
+    Cores differ in speed from second to second (virtual machines share them with others), by far more than processes
+    do: two programs on a core each are compared core with core. So both programs of a round, of which only one works
+    at a time, get the same ``cores``.
+    """
 
     device: str
     launcher: Launcher
     plan: Plan
     folder: Path
+    cores: int = 0
+    """How many cores a program keeps to while it is timed; 0 for all."""
 
-    def program(self, name: str, text: str) -> Program:
+    def program(self, name: str, text: str, cores: frozenset[int] = frozenset()) -> Program:
         """Return a program that has been set up in a process of its own.
 
         Raises:
             ProgramError: its ``setup`` failed.
         """
-        return Program(self.folder / name, self.launcher, text, self.device, self.plan.timeout)
+        return Program(self.folder / name, self.launcher, text, self.device, self.plan.timeout, cores)
+
+    def cores_of(self, number: int) -> frozenset[int]:
+        """Return the cores of a round's programs, others in each round; empty for all."""
+        usable = usable_cores()
+        if not 0 < self.cores < len(usable):
+            return frozenset()
+        return frozenset(usable[(number * self.cores + index) % len(usable)] for index in range(self.cores))
 
 
 def measure(place: Place, original: str, fixed: str, tick: Callable[[], None], *, memory: bool = False) -> Timing:
@@ -120,7 +135,7 @@ def measure(place: Place, original: str, fixed: str, tick: Callable[[], None], *
     ratios: list[float] = []
     for number in range(rounds):
         share = (deadline - time.perf_counter()) / (rounds - number)
-        pairs = _round(place, one, two, share, swapped=number % 2 == 1, counted=memory or number == 0)
+        pairs = _round(place, one, two, share, number, counted=memory or number == 0)
         ratios.append(round_ratio(one.host[-pairs:], two.host[-pairs:]))
         tick()
     peaks = [(a.peak_bytes, b.peak_bytes) for a, b in zip(one.counters, two.counters, strict=True)]
@@ -128,18 +143,19 @@ def measure(place: Place, original: str, fixed: str, tick: Callable[[], None], *
     return Timing(tuple(ratios), found if len(found) == rounds else (), one.cost(), two.cost())
 
 
-def _round(place: Place, one: _Variant, two: _Variant, share: float, *, swapped: bool, counted: bool) -> int:
+def _round(place: Place, one: _Variant, two: _Variant, share: float, number: int, *, counted: bool) -> int:
     """Run one round in two fresh processes and return how many pairs of blocks it took."""
-    began, plan = time.perf_counter(), place.plan
-    with place.program("original", one.text) as a, place.program("fixed", two.text) as b:
+    began, plan, cores = time.perf_counter(), place.plan, place.cores_of(number)
+    with place.program("original", one.text, cores) as a, place.program("fixed", two.text, cores) as b:
         slowest = max(program.warm(plan.warm, _WARM_STEPS) for program in (a, b))
         steps = max(1, math.ceil(plan.block / slowest))
         left = share - (time.perf_counter() - began)
         pairs = min(plan.most_pairs, max(1, int(left / (2 * steps * slowest))))
-        order = ((b, two), (a, one)) if swapped else ((a, one), (b, two))
-        for _ in range(pairs):
-            for program, variant in order:
-                settle()
+        order = ((a, one), (b, two))
+        for pair in range(pairs):
+            for program, variant in order if (pair + number) % 2 == 0 else order[::-1]:
+                if place.cores != 1:
+                    settle()
                 elapsed = program.block(steps)
                 variant.host.append(elapsed.host)
                 if elapsed.device is not None:

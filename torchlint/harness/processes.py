@@ -111,8 +111,16 @@ class Worker:
 class Program(Worker):
     """A worker with a program that has been set up."""
 
-    def __init__(self, folder: Path, launcher: Launcher, text: str, device: str, timeout: float) -> None:
-        """Write the program to the folder, start its process and set it up.
+    def __init__(
+        self,
+        folder: Path,
+        launcher: Launcher,
+        text: str,
+        device: str,
+        timeout: float,
+        cores: frozenset[int] = frozenset(),
+    ) -> None:
+        """Write the program to the folder, start its process and set it up; it keeps to the cores, if there are any.
 
         Raises:
             ProgramError: the program's ``setup`` failed.
@@ -122,7 +130,7 @@ class Program(Worker):
         super().__init__(folder, launcher)
         self._timeout = timeout
         try:
-            self.ask("setup", str(folder), device, timeout=timeout)
+            self.ask("setup", str(folder), device, cores, timeout=timeout)
         except BaseException:
             self.close()
             raise
@@ -188,3 +196,8 @@ def _kill_group(pid: int | None) -> None:
 def settle() -> None:
     """Wait until the threads of a program that has just worked have stopped spinning."""
     time.sleep(0.004)
+
+
+def usable_cores() -> tuple[int, ...]:
+    """Return the cores that this process may use and assign; none where the system does not let it choose."""
+    return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_setaffinity") else ()

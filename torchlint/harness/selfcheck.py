@@ -16,8 +16,8 @@ from torchlint.harness.measure import Plan, measure
 
 LEAST_COVERAGE, MOST_COVERAGE = 0.90, 0.98
 WIDEST = 0.03
-PLAN = Plan(rounds=8, budget=60, block=0.008, warm=0.05, most_pairs=12)
-"""Short rounds of a fast program, so that hundreds of comparisons take minutes."""
+PLAN = Plan(rounds=Plan().rounds, budget=60, block=0.008, warm=0.05, most_pairs=8)
+"""As many rounds as any measurement, but short ones of a fast program: hundreds of comparisons take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ def self_check(bench: Bench, comparisons: int, tick: Callable[[], None]) -> Self
     program = control().source
     intervals: list[Interval] = []
     try:
-        for number in range(comparisons):
+        for _ in range(comparisons):
             with tempfile.TemporaryDirectory(dir=bench.folder) as scratch:
-                place = dataclasses.replace(bench.place(Path(scratch)), plan=PLAN)
+                place = dataclasses.replace(bench.place(Path(scratch), control()), plan=PLAN)
                 timing = measure(place, program, program, lambda: None)
-            intervals.append(ratio_interval(timing.time_ratios, seed=number))
+            intervals.append(ratio_interval(timing.time_ratios))
             tick()
     except KeyboardInterrupt:
         if not intervals:

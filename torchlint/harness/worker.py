@@ -117,8 +117,11 @@ def _limit_threads(threads: int) -> None:
             import_torch().set_num_threads(threads)
 
 
-def _set_up(folder: str, device: str) -> _Session:
+def _set_up(folder: str, device: str, cores: frozenset[int]) -> _Session:
+    if cores:
+        os.sched_setaffinity(0, cores)
     torch = import_torch()
+    gc.freeze()  # what torch consists of is not the program's garbage to look through
     sys.path.insert(0, folder)
     path = Path(folder) / f"{PROGRAM}.py"
     spec = importlib.util.spec_from_file_location(PROGRAM, path)

@@ -21,7 +21,7 @@ class Speed:
 
     @staticmethod
     def of(slow: Sequence[float], fast: Sequence[float]) -> Speed:
-        """Return the ratio of neighbouring runs: with a bootstrap interval from 5 pairs on, else with their range."""
+        """Return the ratio of neighbouring runs: with an interval from 5 pairs on, else with their range."""
         ratios = [a / b for a, b in zip(slow, fast, strict=True)]
         if len(ratios) < LEAST_ROUNDS:
             return Speed(statistics.geometric_mean(ratios), min(ratios), max(ratios), len(ratios))
