@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.names import Names
 from torchlint.semantics.scopes import BindingKind, Scopes
-from torchlint.semantics.tables.torch_api import LOADERS
+from torchlint.semantics.tables.loaders import LOADER_KINDS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.walk import Tree
 
@@ -124,7 +124,7 @@ class Definitions:
             return Kind.SCHEDULER
         if any(name.startswith("torch.optim.") for name in ancestry):
             return Kind.OPTIMIZER
-        if any(name in LOADERS for name in ancestry):
+        if any(name in LOADER_KINDS for name in ancestry):
             return Kind.DATALOADER
         if any(name.rpartition(".")[2].endswith("Dataset") for name in ancestry):
             return Kind.DATASET

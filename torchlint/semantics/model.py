@@ -16,6 +16,7 @@ from torchlint.semantics.flow import Flow
 from torchlint.semantics.names import Names
 from torchlint.semantics.parts import Parts
 from torchlint.semantics.scopes import Binding, BindingKind, Scopes
+from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.target import Target
 from torchlint.semantics.values import Device, Value
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.guards import Guard
     from torchlint.semantics.heat import Heat
     from torchlint.semantics.host_reads import ScalarRead
+    from torchlint.semantics.loaders import LoaderCall
     from torchlint.semantics.moves import Move, TensorType
     from torchlint.semantics.training import TrainingStep
     from torchlint.syntax.parse import Parsed
@@ -109,6 +111,11 @@ class Model(Parts):
     def code(self, node: cst.CSTNode) -> str:
         """Return the source text of a node."""
         return code(node)
+    def shown(self, node: cst.CSTNode | None, otherwise: str) -> str:
+        """Return the text of a node as a message quotes it; ``otherwise`` where there is none, or too much of it."""
+        text = self.code(node) if node is not None else ""
+        return f"`{text}`" if text and "\n" not in text and len(text) <= 60 else otherwise
+
 
     # Names and arguments
 
@@ -214,6 +221,13 @@ class Model(Parts):
         if self.backward.passes():
             return True
         return any(isinstance(node, cst.If) and is_main_guard(node) for node in self.tree.module.body)
+    def loader(self, call: cst.Call) -> LoaderCall | None:
+        """Return the loader that a call makes, or the settings by which a trainer makes its own."""
+        name = self.callee(call)
+        if name is None or (name not in LOADER_KINDS and name not in TRAINER_SETTINGS):
+            return None
+        return self.loaders.loader(call, name, self.arguments(call))
+
 
     def move(self, call: cst.Call) -> Move | None:
         """Return the move between devices that a method call is."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.inference import Inference
     from torchlint.semantics.layers.norms import Norms
     from torchlint.semantics.layers.successors import Layers
+    from torchlint.semantics.loaders import Loaders
     from torchlint.semantics.moves import Moves
     from torchlint.semantics.retention import Retentions
     from torchlint.semantics.switches import Switches
@@ -140,6 +141,13 @@ class Parts:
         from torchlint.semantics.datasets import Datasets
 
         return Datasets(self.evaluator, self.moves)
+
+    @cached_property
+    def loaders(self) -> Loaders:
+        """Calls that make loaders."""
+        from torchlint.semantics.loaders import Loaders
+
+        return Loaders(self.evaluator, self.moves, self.datasets)
 
     @cached_property
     def creations(self) -> Creations:

@@ -11,6 +11,9 @@ Worker processes make the next batches in the meantime.
 `DataLoader(dataset, num_workers=4)`: a few per GPU to begin with, then measured; the setting `num-workers` is what
 the fix writes. With workers, `persistent_workers=True` keeps them alive between epochs (torch 1.7 and newer).
 
+Hugging Face's trainers make their loaders themselves: `TrainingArguments(..., dataloader_num_workers=4)`. timm's
+`create_loader` has one worker unless it is told otherwise.
+
 The fix is unsafe. Worker processes need a dataset and a collate function that can be pickled where processes are
 spawned (Windows, macOS), and a main module that can be imported; and random augmentations draw from other streams. No
 fix is offered for an `IterableDataset` that does not ask `get_worker_info()`: each worker would yield every item.
@@ -25,6 +28,7 @@ the reason.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -32,10 +36,10 @@ from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.torch_api import DEVICE_LOADERS, LOADERS
-from torchlint.syntax.calls import Arguments, literal
+from torchlint.semantics.tables.loaders import WITH_WORKERS, Choice
 
-_CHECKED = LOADERS - DEVICE_LOADERS
+if TYPE_CHECKING:
+    from torchlint.semantics.loaders import LoaderCall
 
 rule = Rule(
     code="TL101",
@@ -44,7 +48,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ON,
     summary="A DataLoader without workers loads batches in the training process",
-    triggers=Triggers.all_of(frozenset(name.rpartition(".")[2] for name in _CHECKED)),
+    triggers=Triggers.all_of(WITH_WORKERS),
     examples=(
         Example(
             bad="from torch.utils.data import DataLoader\n\n"
@@ -62,6 +66,8 @@ rule = Rule(
         "given": "`num_workers` is given by an expression: somebody has thought about it.",
         "kwargs": "`*` or `**` arguments may carry `num_workers`.",
         "in-memory": "The items are in memory already: workers would only copy them between processes.",
+        "own-thread": "MONAI's `ThreadDataLoader` makes its batches in a thread, which its documentation prefers to "
+        "processes.",
         "handle": "The dataset keeps an open file or database, which processes cannot share.",
         "on-device": "The dataset or the collate function makes CUDA tensors, which workers must not.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
@@ -74,51 +80,49 @@ rule = Rule(
 @rule.check(cst.Call)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a loader that has no workers."""
-    if model.callee(call) not in _CHECKED:
+    loader = model.loader(call)
+    if loader is None:
         return
-    given = model.arguments(call)
-    workers = given.get("num_workers")
-    if rule.silent("given", workers is not None and literal(workers) != 0):
+    workers = loader.kind.workers
+    if workers is None or rule.silent("own-thread", loader.kind.threaded):
         return
-    if rule.silent("kwargs", workers is None and given.open):
+    given = loader.chosen(workers)
+    if rule.silent("given", given is not None and not loader.is_off(workers)):
         return
-    dataset = given.get("dataset")
-    if dataset is not None and _is_better_without(dataset, given, model):
+    if given is None and (rule.silent("kwargs", loader.open) or workers.default):
         return
-    yield Finding(call, _message(dataset, workers, model), _fix(call, given, model))
+    if _is_better_without(loader, model):
+        return
+    yield Finding(call, _message(loader, workers, model), _fix(loader, workers, model))
 
 
-def _is_better_without(dataset: cst.BaseExpression, given: Arguments, model: Model) -> bool:
+def _is_better_without(loader: LoaderCall, model: Model) -> bool:
     """Whether worker processes cannot help with this dataset, or cannot work."""
-    if rule.silent("in-memory", model.datasets.in_memory(dataset)):
+    datasets = loader.datasets
+    if rule.silent("in-memory", bool(datasets) and all(map(model.datasets.in_memory, datasets))):
         return True
-    if rule.silent("handle", model.datasets.holds_handle(dataset)):
+    if rule.silent("handle", any(map(model.datasets.holds_handle, datasets))):
         return True
-    collate = given.get("collate_fn")
-    on_device = model.datasets.yields_device_tensors(dataset)
-    return rule.silent(
-        "on-device", on_device or (collate is not None and model.datasets.yields_device_tensors(collate))
-    )
+    return rule.silent("on-device", model.loaders.reads_device(loader))
 
 
-def _message(dataset: cst.BaseExpression | None, workers: cst.BaseExpression | None, model: Model) -> str:
-    shown = model.code(dataset) if dataset is not None else "the dataset"
-    shown = f"`{shown}`" if "\n" not in shown and len(shown) <= 60 else "the dataset"
-    why = "`num_workers=0`" if workers is not None else "no `num_workers`, and the default is 0"
+def _message(loader: LoaderCall, workers: Choice, model: Model) -> str:
+    shown = model.shown(loader.source, "the dataset")
+    off = f"`{workers.keyword}=0`" if loader.chosen(workers) is not None else f"no `{workers.keyword}`"
+    default = ", and the default is 0" if loader.chosen(workers) is None else ""
     return (
-        f"This loader of {shown} has {why}: every batch is loaded in the training process, and the device possibly "
-        f"waits for it. "
-        f"Pass `num_workers={model.options.num_workers}` and measure."
+        f"{loader.kind.title.capitalize()} of {shown} has {off}{default}: every batch is loaded in the training "
+        "process, and the device possibly waits for it. "
+        f"Pass `{workers.keyword}={model.options.num_workers}` and measure."
     )
 
 
-def _fix(call: cst.Call, given: Arguments, model: Model) -> Fix | None:
-    dataset, workers = given.get("dataset"), given.get("num_workers")
-    if dataset is not None and model.datasets.is_iterable(dataset):
+def _fix(loader: LoaderCall, workers: Choice, model: Model) -> Fix | None:
+    if any(map(model.datasets.is_iterable, loader.datasets)):
         return None
-    count = str(model.options.num_workers)
-    own = workers is not None and model.within(workers, call)
-    edit: Edit = Replace(workers, count) if own and workers is not None else AddKeyword(call, "num_workers", count)
+    count, given = str(model.options.num_workers), loader.chosen(workers)
+    own = given is not None and model.within(given, loader.call)
+    edit: Edit = Replace(given, count) if own and given is not None else AddKeyword(loader.call, workers.keyword, count)
     return Fix(
         f"Load with {count} worker processes",
         (edit,),

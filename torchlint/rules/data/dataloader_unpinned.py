@@ -11,6 +11,10 @@ a thread of the loader makes that copy ahead of time, and the transfer can run w
 `DataLoader(dataset, pin_memory=True)`, and `batch.to(device, non_blocking=True)`. Where the device is chosen at run
 time, `pin_memory=torch.cuda.is_available()`.
 
+Loaders that a framework moves the batches of count as well: those given to accelerate's `prepare`, to a Lightning
+`Trainer(accelerator="gpu")`, timm's `create_loader`, and Hugging Face's `TrainingArguments(dataloader_pin_memory=..)`,
+which pins unless it is told not to.
+
 The fix is safe for the default collate function and a dataset that certainly yields tensors of the CPU; otherwise it
 is unsafe, because a batch of CUDA or sparse tensors cannot be pinned, and a batch of a class of its own is pinned by
 its `pin_memory` method only.
@@ -24,6 +28,7 @@ otherwise: under WSL and for small batches pinning can cost more than it saves.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -31,11 +36,12 @@ from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.torch_api import DEVICE_LOADERS, LOADERS
+from torchlint.semantics.tables.loaders import FRAMEWORK_MOVES, WITH_WORKERS, Choice
 from torchlint.semantics.values import Device
-from torchlint.syntax.calls import Arguments, is_none, literal
+from torchlint.syntax.calls import is_none, literal
 
-_CHECKED = LOADERS - DEVICE_LOADERS
+if TYPE_CHECKING:
+    from torchlint.semantics.loaders import LoaderCall
 
 rule = Rule(
     code="TL102",
@@ -44,7 +50,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ON,
     summary="A DataLoader for the GPU without `pin_memory`",
-    triggers=Triggers.all_of(frozenset(name.rpartition(".")[2] for name in _CHECKED), ("to", "cuda")),
+    triggers=Triggers.all_of(WITH_WORKERS, ("to", "cuda", *FRAMEWORK_MOVES)),
     examples=(
         Example(
             bad="""from torch.utils.data import DataLoader
@@ -81,58 +87,54 @@ def train(model, dataset):
 @rule.check(cst.Call)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a loader whose batches are not pinned."""
-    if model.callee(call) not in _CHECKED or model.moves.destination is None:
+    loader = model.loader(call)
+    pinning = loader.kind.pinned if loader is not None else None
+    destination = model.loaders.destination(loader) if loader is not None and pinning is not None else None
+    if loader is None or pinning is None or destination is None:
         return  # without a move to an accelerator in the file pinning only costs
-    given = model.arguments(call)
-    pinned = given.get("pin_memory")
-    if rule.silent("given", pinned is not None and literal(pinned) is not False):
+    given = loader.chosen(pinning)
+    if rule.silent("given", given is not None and literal(given) is not False):
         return
-    if rule.silent("kwargs", pinned is None and given.open):
+    if given is None and (rule.silent("kwargs", loader.open) or pinning.default):
         return
-    dataset = given.get("dataset")
-    if rule.silent("constants", dataset is not None and model.datasets.yields_constants(dataset)):
+    if rule.silent("constants", any(map(model.datasets.yields_constants, loader.datasets))):
         return
-    if rule.silent("on-device", _yields_device_tensors(given, model)):
+    if rule.silent("on-device", model.loaders.reads_device(loader)):
         return
-    value = _value(call, model)
+    value = _value(loader, destination, model)
+    shown = model.shown(loader.source, "")
+    whose = f"{loader.kind.title} of {shown}" if shown else loader.kind.title
     yield Finding(
         call,
-        f"The batches of this loader{_shown(given, model)} lie in pageable memory: each copy to the GPU goes through a "
-        f"staging buffer and makes the host wait. Pass `pin_memory={value or 'True'}`.",
-        _fix(call, given, value, model),
+        f"The batches of {whose} lie in pageable memory: each copy to the GPU goes through a staging buffer and makes "
+        f"the host wait. Pass `{pinning.keyword}={value or 'True'}`.",
+        _fix(loader, pinning, value, model),
     )
 
 
-def _yields_device_tensors(given: Arguments, model: Model) -> bool:
-    sources = (given.get("dataset"), given.get("collate_fn"))
-    return any(source is not None and model.datasets.yields_device_tensors(source) for source in sources)
-
-
-def _shown(given: Arguments, model: Model) -> str:
-    dataset = given.get("dataset")
-    shown = model.code(dataset) if dataset is not None else ""
-    return f" of `{shown}`" if shown and "\n" not in shown and len(shown) <= 60 else ""
-
-
-def _value(call: cst.Call, model: Model) -> str | None:
+def _value(loader: LoaderCall, destination: Device, model: Model) -> str | None:
     """The code to pass: whether there is CUDA, where the device is chosen at run time."""
-    if model.moves.destination is Device.ACCELERATOR:
+    if destination is Device.ACCELERATOR or loader.kind.moves:
         return "True"
-    available = model.spelling("torch.cuda.is_available", call)
+    available = model.spelling("torch.cuda.is_available", loader.call)
     return f"{available}()" if available is not None else None
 
 
-def _fix(call: cst.Call, given: Arguments, value: str | None, model: Model) -> Fix | None:
+def _fix(loader: LoaderCall, pinning: Choice, value: str | None, model: Model) -> Fix | None:
     if value is None or model.mentions_mps or model.datasets.makes_sparse_tensors():
         return None
-    pinned, dataset, collate = given.get("pin_memory"), given.get("dataset"), given.get("collate_fn")
+    pinned, call = loader.chosen(pinning), loader.call
     own = pinned is not None and model.within(pinned, call)
-    edit: Edit = Replace(pinned, value) if pinned is not None and own else AddKeyword(call, "pin_memory", value)
-    plain = collate is None or is_none(collate)
-    is_torch = model.callee(call) == "torch.utils.data.DataLoader"
-    is_safe = plain and is_torch and dataset is not None and model.datasets.on_host(dataset)
+    edit: Edit = Replace(pinned, value) if pinned is not None and own else AddKeyword(call, pinning.keyword, value)
+    plain = loader.collate is None or is_none(loader.collate)
+    is_safe = (
+        plain
+        and loader.name == "torch.utils.data.DataLoader"
+        and bool(loader.datasets)
+        and all(map(model.datasets.on_host, loader.datasets))
+    )
     return Fix(
-        f"Pass `pin_memory={value}`",
+        f"Pass `{pinning.keyword}={value}`",
         (edit,),
         Safety.SAFE if is_safe else Safety.UNSAFE,
         ""

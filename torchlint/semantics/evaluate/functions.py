@@ -10,6 +10,13 @@ import libcst as cst
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
+from torchlint.semantics.tables.loaders import (
+    LOADER_KINDS,
+    PLACING_TRANSFORMS,
+    TEXT_ITERATORS,
+    TYPING_TRANSFORMS,
+    LoaderKind,
+)
 from torchlint.semantics.values import (
     NDARRAY,
     NUMBER,
@@ -75,8 +82,10 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         return _builtin(call, last, evaluator)
     if name.startswith("numpy."):
         return NUMBER if name in api.NUMPY_NUMBERS else NDARRAY
-    if name in api.LOADERS:
+    if name in LOADER_KINDS:
         return loader(call, name, evaluator)
+    if name.startswith("torchtext."):
+        return _text_iterator(call, name, evaluator)
     if name in api.ITERATION_WRAPPERS or (last in ("tqdm", "track", "prefetch") and call.args):
         return evaluator.value(call.args[0].value) if call.args else UNKNOWN
     if name.startswith(api.OPTIMIZER_MODULES) and last[:1].isupper():
@@ -101,7 +110,7 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
 
 def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
     arguments = [evaluator.value(a.value) for a in call.args if a.keyword is None and not a.star]
-    if name in api.LOADERS:
+    if name in LOADER_KINDS:
         return loader(call, name, evaluator)
     if name == "torch.accelerator.current_accelerator":
         return Value(Kind.DEVICE, device=Device.EITHER)
@@ -159,9 +168,47 @@ def _data(call: cst.Call, name: str, last: str, arguments: list[Value]) -> Value
 
 def loader(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     """Return the value of a data loader: its batches are on the host, unless it is known to move them."""
-    device = Device.ACCELERATOR if name in api.DEVICE_LOADERS else Device.CPU
+    kind = LOADER_KINDS[name]
+    device = hands_out(kind, bind(call.args, kind.parameters.split()), evaluator)
+    return _of_batches(name, Device.UNKNOWN if name.startswith("monai.") and places_items(evaluator) else device)
+
+
+def _of_batches(name: str, device: Device) -> Value:
     batch = Value(Kind.BATCH, Evidence.INFERRED, device=device, graph=Graph.DETACHED, origin=Origin.BATCH)
     return Value(Kind.DATALOADER, name=name, element=batch)
+
+
+def hands_out(kind: LoaderKind, given: Arguments, evaluator: Evaluator) -> Device:
+    """Return where the batches of a loader are when it hands them out."""
+    if not kind.moves:
+        return Device.CPU
+    switch = given.get(kind.moves_unless_off) if kind.moves_unless_off else None
+    if given.open_keywords or (switch is not None and not isinstance(literal(switch), bool)):
+        return Device.UNKNOWN
+    if switch is not None and literal(switch) is False:
+        return Device.CPU
+    where = given.get("device")
+    return named_device(evaluator.value(where)) if where is not None else Device.ACCELERATOR
+
+
+def places_items(evaluator: Evaluator) -> bool:
+    """Return whether a transform of MONAI in this file puts items on a device."""
+    for call in evaluator.tree.nodes(cst.Call):
+        name = evaluator.names.qualified(call.func)
+        if name in PLACING_TRANSFORMS or (name in TYPING_TRANSFORMS and bind(call.args).get("device") is not None):
+            return True
+    return False
+
+
+def _text_iterator(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
+    """The iterators of old torchtext: their batches are where ``device`` says, wherever that is by default."""
+    made = name.removesuffix(".splits")
+    if made not in TEXT_ITERATORS:
+        return UNKNOWN
+    where = bind(call.args).get("device")
+    device = named_device(evaluator.value(where)) if where is not None else Device.UNKNOWN
+    found = _of_batches(made, device)
+    return of(Kind.SEQUENCE, found) if made != name else found
 
 
 def named_device(value: Value) -> Device:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torchlint.semantics.tables.loaders import GRAPH_LOADERS
+
 # Modules whose members are re-exported: the longest matching prefix is replaced.
 CANONICAL_PREFIXES: dict[str, str] = {
     "torch.utils.data.dataloader": "torch.utils.data",
@@ -52,6 +54,7 @@ CANONICAL_PREFIXES: dict[str, str] = {
     "torch_geometric.data.dataloader": "torch_geometric.loader",
     "torch_geometric.loader.dataloader": "torch_geometric.loader",
     "torch_geometric.loader.neighbor_loader": "torch_geometric.loader",
+    "torch_geometric.loader.prefetch": "torch_geometric.loader",
     "pytorch_lightning": "lightning.pytorch",
     "lightning.pytorch.core.module": "lightning.pytorch",
     "lightning.pytorch.core.lightning": "lightning.pytorch",
@@ -59,6 +62,9 @@ CANONICAL_PREFIXES: dict[str, str] = {
     "lightning.pytorch.trainer.trainer": "lightning.pytorch",
     "lightning.pytorch.trainer": "lightning.pytorch",
     "monai.data.dataloader": "monai.data",
+    "monai.data.dataset": "monai.data",
+    "monai.data.thread_buffer": "monai.data",
+    "timm.data.loader": "timm.data",
     "accelerate.accelerator": "accelerate",
 }
 # Single objects that live under several names.
@@ -72,14 +78,14 @@ CANONICAL_NAMES: dict[str, str] = {
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
     "torch.torch": "torch",
     "torch.nn.utils.clip_grad.clip_grad_norm_": "torch.nn.utils.clip_grad_norm_",
-    "torch_geometric.data.DataLoader": "torch_geometric.loader.DataLoader",
-    "torch_geometric.data.NeighborLoader": "torch_geometric.loader.NeighborLoader",
+    **{f"torch_geometric.data.{name}": f"torch_geometric.loader.{name}" for name in GRAPH_LOADERS},
     "lightning.LightningModule": "lightning.pytorch.LightningModule",
     "lightning.LightningDataModule": "lightning.pytorch.LightningDataModule",
     "lightning.Trainer": "lightning.pytorch.Trainer",
     "lightning.Fabric": "lightning.fabric.Fabric",
     "transformers.trainer.Trainer": "transformers.Trainer",
     "transformers.training_args.TrainingArguments": "transformers.TrainingArguments",
+    "transformers.training_args_seq2seq.Seq2SeqTrainingArguments": "transformers.Seq2SeqTrainingArguments",
     "torch.autograd.profiler.profile": "torch.autograd.profiler.profile",
     "torch.utils.checkpoint.checkpoint": "torch.utils.checkpoint.checkpoint",
     "numpy.random.mtrand.RandomState": "numpy.random.RandomState",

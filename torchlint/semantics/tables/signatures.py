@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-_LOADER = (
-    "dataset batch_size shuffle sampler batch_sampler num_workers "
-    "collate_fn pin_memory drop_last timeout worker_init_fn "
-    "multiprocessing_context generator"
-)
+from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS
+
 _CONV = "in_channels out_channels kernel_size stride padding dilation groups bias padding_mode device dtype"
 _CONV_TRANSPOSE = (
     "in_channels out_channels kernel_size stride padding output_padding groups bias dilation padding_mode device dtype"
@@ -16,8 +13,7 @@ _NORM = "num_features eps momentum affine track_running_stats device dtype"
 SIGNATURES: dict[str, tuple[str, ...]] = {
     name: tuple(parameters.split())
     for names, parameters in {
-        "torch.utils.data.DataLoader monai.data.DataLoader": _LOADER,
-        "torch_geometric.loader.DataLoader": "dataset batch_size shuffle follow_batch exclude_keys",
+        **{name: kind.parameters for name, kind in (LOADER_KINDS | TRAINER_SETTINGS).items()},
         "torch.utils.data.TensorDataset": "",
         "torch.nn.Conv1d torch.nn.Conv2d torch.nn.Conv3d": _CONV,
         "torch.nn.LazyConv1d torch.nn.LazyConv2d torch.nn.LazyConv3d": _CONV.partition(" ")[2],

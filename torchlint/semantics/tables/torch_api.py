@@ -71,26 +71,6 @@ DTYPE_CASTS = {
     "bool": "torch.bool",
 }
 
-LOADERS = frozenset(
-    (
-        "torch.utils.data.DataLoader",
-        "torch_geometric.loader.DataLoader",
-        "torch_geometric.loader.NeighborLoader",
-        "torch_geometric.loader.LinkNeighborLoader",
-        "torch_geometric.loader.ClusterLoader",
-        "torch_geometric.loader.DenseDataLoader",
-        "torch_geometric.loader.DataListLoader",
-        "monai.data.DataLoader",
-        "monai.data.ThreadDataLoader",
-        "timm.data.create_loader",
-        "torchdata.stateful_dataloader.StatefulDataLoader",
-        "accelerate.data_loader.DataLoaderShard",
-    )
-)
-# Loaders that move batches themselves or have workers by default.
-DEVICE_LOADERS = frozenset(
-    ("monai.data.ThreadDataLoader", "timm.data.create_loader", "accelerate.data_loader.DataLoaderShard")
-)
 IN_MEMORY_DATASETS = frozenset(
     ("torch.utils.data.TensorDataset", "monai.data.CacheDataset", "torch_geometric.data.InMemoryDataset")
 )

@@ -1,0 +1,144 @@
+"""Calls that make loaders of batches, torch's own and those of frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.datasets import Datasets
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.functions import hands_out, places_items
+from torchlint.semantics.moves import Moves
+from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS, Choice, LoaderKind
+from torchlint.semantics.values import Device, Kind
+from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
+
+_RUNNERS = ("lightning.pytorch.Trainer", "lightning.fabric.Fabric")
+_ON_GPU = frozenset(("gpu", "cuda"))
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderCall:
+    """A call that makes a loader, or that says how a trainer makes its own."""
+
+    call: cst.Call
+    kind: LoaderKind
+    given: Arguments
+    datasets: tuple[cst.BaseExpression, ...]
+    """What the items come from; empty for a graph, of which batches are sampled."""
+
+    collate: cst.BaseExpression | None
+    source: cst.BaseExpression | None
+    """What a message calls the data by."""
+
+    name: str
+
+    @property
+    def open(self) -> bool:
+        """Whether arguments that nobody sees may decide."""
+        return self.given.open or bool(self.given.extra)
+
+    def chosen(self, choice: Choice) -> cst.BaseExpression | None:
+        """Return what is given for a parameter."""
+        return self.given.get(choice.keyword)
+
+    def is_off(self, choice: Choice) -> bool:
+        """Return whether a parameter is the constant 0 or False, or is that unless it is given."""
+        value = self.chosen(choice)
+        found = choice.default if value is None else literal(value)
+        return isinstance(found, (bool, int)) and not found
+
+
+class Loaders:
+    """Recognises loaders, and says where their batches go."""
+
+    def __init__(self, evaluator: Evaluator, moves: Moves, datasets: Datasets) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._moves = moves
+        self._datasets = datasets
+        self._run_on: tuple[Device | None] | None = None
+
+    def loader(self, call: cst.Call, name: str, given: Arguments) -> LoaderCall | None:
+        """Return the loader that a call of ``name`` makes."""
+        if name in LOADER_KINDS:
+            kind = LOADER_KINDS[name]
+            source = given.get(kind.data)
+            datasets: tuple[cst.BaseExpression, ...] = (source,) if source is not None and kind.indexes else ()
+            return LoaderCall(call, kind, given, datasets, given.get("collate_fn"), source, name)
+        if name not in TRAINER_SETTINGS or self._loads_itself():
+            return None
+        datasets = tuple(self._keyword_values("train_dataset", "eval_dataset"))
+        collate = next(self._keyword_values("data_collator"), None)
+        source = datasets[0] if datasets else None
+        return LoaderCall(call, TRAINER_SETTINGS[name], given, datasets, collate, source, name)
+
+    def _loads_itself(self) -> bool:
+        """Whether a trainer of the file makes its loaders by a method of its own."""
+        return any(function.name.value == "get_train_dataloader" for function in self._tree.nodes(cst.FunctionDef))
+
+    def _keyword_values(self, *names: str) -> Iterator[cst.BaseExpression]:
+        for argument in self._tree.nodes(cst.Arg):
+            if argument.keyword is not None and argument.keyword.value in names:
+                yield argument.value
+
+    def reads_device(self, loader: LoaderCall) -> bool:
+        """Return whether the items of a loader, or the graph that it samples, are on a device already."""
+        sources = (*loader.datasets, loader.collate) if loader.collate is not None else loader.datasets
+        if any(map(self._datasets.yields_device_tensors, sources)):
+            return True
+        if loader.name.startswith("monai.") and places_items(self._evaluator):
+            return True
+        return not loader.kind.indexes and loader.source is not None and self._moved_before(loader.source, loader.call)
+
+    def _moved_before(self, graph: cst.BaseExpression, place: cst.Call) -> bool:
+        """Whether a graph, which ``to`` moves in place, is put on a device further up."""
+        return any(
+            self._tree.order(call) < self._tree.order(place) and self._is_moved(graph, call)
+            for call in self._tree.nodes(cst.Call)
+        )
+
+    def _is_moved(self, graph: cst.BaseExpression, call: cst.Call) -> bool:
+        method = method_call(call, "to", "cuda")
+        parent = self._tree.parent(call)
+        bound = [target.target for target in parent.targets] if isinstance(parent, cst.Assign) else []
+        return method is not None and any(place.deep_equals(graph) for place in (method.value, *bound))
+
+    def destination(self, loader: LoaderCall) -> Device | None:
+        """Return the place that the batches of a loader are moved to: an accelerator, one of them, or None."""
+        if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only):
+            return None
+        if not loader.kind.moves:
+            return self._moves.destination or self._framework_destination()
+        place = hands_out(loader.kind, loader.given, self._evaluator)
+        if place is Device.CPU:
+            return self._moves.destination
+        return Device.EITHER if loader.kind.host_only or place is not Device.ACCELERATOR else place
+
+    def _framework_destination(self) -> Device | None:
+        """Where a framework moves what the file gives it."""
+        if self._run_on is None:
+            places = {self._run_place(call) for call in self._tree.nodes(cst.Call)}
+            chosen = Device.ACCELERATOR if Device.ACCELERATOR in places else Device.EITHER
+            self._run_on = (chosen if places - {None} else None,)
+        return self._run_on[0]
+
+    def _run_place(self, call: cst.Call) -> Device | None:
+        """Where the batches of a Lightning trainer or of accelerate's loaders go."""
+        if self._evaluator.names.qualified(call.func) in _RUNNERS:
+            given = bind(call.args)
+            where, gpus = literal(given.get("accelerator")), literal(given.get("gpus"))
+            if where in _ON_GPU or gpus:
+                return Device.ACCELERATOR
+            return Device.EITHER if where == "auto" else None
+        method = method_call(call, "prepare", "prepare_data_loader", "setup_dataloaders")
+        if method is None or not self._is_accelerator(method.value):
+            return None
+        loads = any(self._evaluator.value(a.value).kind is Kind.DATALOADER for a in call.args)
+        return Device.EITHER if loads else None
+
+    def _is_accelerator(self, expression: cst.BaseExpression) -> bool:
+        named = self._evaluator.value(expression).name or ""
+        return named.startswith(("accelerate.", "lightning.fabric.")) or identifier(expression) == "accelerator"
