@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import Binding, BindingKind
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal, method_call
 
 _MAKES = "zeros ones empty full arange linspace logspace eye identity loadtxt genfromtxt fromfile"
@@ -24,6 +25,8 @@ _VIEWS = (
 _OWNING_METHODS = frozenset("astype copy flatten repeat cumsum clip round to_numpy".split())
 _VIEW_METHODS = frozenset("reshape transpose swapaxes squeeze ravel view".split())
 _ONLY_ARRAYS = frozenset(("astype", "to_numpy"))
+_SHAPED = frozenset("zeros ones empty full".split())
+_KEEP_DIMENSIONS = frozenset("astype copy clip round".split())
 # How many arguments stand before `order`.
 _BEFORE_ORDER = {"zeros": 2, "ones": 2, "empty": 2, "full": 3, "eye": 4, "array": 3}
 _FLOAT64 = frozenset(
@@ -53,6 +56,9 @@ class Array:
 
     dtypes: frozenset[str | None] = frozenset((None,))
     """The dtypes that it can have, None for one that is not known."""
+
+    dimensions: int = 1
+    """How many dimensions it has at least."""
 
 
 class Arrays:
@@ -105,7 +111,8 @@ class Arrays:
             return Array(owned=True, ordered=True, dtypes=frozenset((default,))) if sized and call.args else None
         by_row = self._by_row(call, name)
         if name in _MAKES.split():
-            return Array(owned=True, ordered=by_row, dtypes=frozenset((default,)))
+            dimensions = self._dimensions(call) if name in _SHAPED else 1
+            return Array(owned=True, ordered=by_row, dtypes=frozenset((default,)), dimensions=dimensions)
         if name == "array" and call.args:
             given = call.args[0].value
             display = isinstance(given, (cst.List, cst.Tuple, cst.ListComp)) and by_row
@@ -113,6 +120,14 @@ class Arrays:
         if name in _JOINS.split() and name != "meshgrid":
             return Array(owned=True, dtypes=frozenset((dtype,)))
         return Array(dtypes=frozenset((dtype,))) if name in _VIEWS.split() else None
+
+    @staticmethod
+    def _dimensions(call: cst.Call) -> int:
+        """Return how many dimensions a literal shape has, 1 for any other."""
+        shape = bind(call.args, ("shape",)).get("shape")
+        if not isinstance(shape, (cst.Tuple, cst.List)):
+            return 1
+        return max(1, sum(isinstance(element, cst.Element) for element in shape.elements))
 
     @staticmethod
     def _by_row(call: cst.Call, name: str) -> bool:
@@ -147,10 +162,14 @@ class Arrays:
             return None
         if name == "astype":
             dtype = self._dtype(call.args[0].value) if call.args else None
-            return Array(owned.evidence, owned=bind(call.args).get("copy") is None, dtypes=frozenset((dtype,)))
+            is_copy = bind(call.args).get("copy") is None
+            return replace(owned, owned=is_copy, ordered=False, dtypes=frozenset((dtype,)))
+        dimensions = owned.dimensions if name in _KEEP_DIMENSIONS else 1
         if name in _OWNING_METHODS:
-            return replace(owned, owned=True, ordered=name == "flatten")
-        return replace(owned, owned=False, ordered=False) if name in _VIEW_METHODS else None
+            return replace(owned, owned=True, ordered=name == "flatten", dimensions=dimensions)
+        if name in _VIEW_METHODS:
+            return replace(owned, owned=False, ordered=False, dimensions=dimensions)
+        return None
 
     def _is_generator(self, owner: cst.BaseExpression) -> bool:
         """Whether a name (or a call) is one of NumPy's random generators."""
@@ -170,8 +189,36 @@ class Arrays:
         )
 
     def _name(self, name: cst.Name) -> Array | None:
-        found = self._all(self._evaluator.flow.definitions(name), self._binding)
+        bindings = self._evaluator.flow.definitions(name)
+        found = self._all(bindings, self._binding)
+        if found is None and self._is_checked(name, bindings):
+            return Array()
         return replace(found, owned=False) if found is not None else None
+
+    def _is_checked(self, name: cst.Name, bindings: list[Binding]) -> bool:
+        """Whether the branch that a name stands in is taken only for an array, and nothing rebinds the name in it."""
+        tree = self._evaluator.tree
+        child: cst.CSTNode = name
+        for ancestor in tree.ancestors(name):
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and ancestor.body is child:
+                branch = child
+                if self._is_array_test(ancestor.test, name.value):
+                    return not any(a is branch for binding in bindings for a in tree.ancestors(binding.node))
+            child = ancestor
+        return False
+
+    def _is_array_test(self, test: cst.BaseExpression, name: str) -> bool:
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            return self._is_array_test(test.left, name) or self._is_array_test(test.right, name)
+        if not isinstance(test, cst.Call) or len(test.args) != 2:
+            return False
+        names = self._evaluator.names
+        return (
+            names.qualified(test.func) == "builtins.isinstance"
+            and isinstance(test.args[0].value, cst.Name)
+            and test.args[0].value.value == name
+            and names.qualified(test.args[1].value) == "numpy.ndarray"
+        )
 
     def _binding(self, binding: Binding) -> Array | None:
         if binding.kind is BindingKind.PARAMETER:
@@ -205,6 +252,7 @@ class Arrays:
             all(array.owned for array in arrays),
             all(array.ordered for array in arrays),
             frozenset[str | None]().union(*(array.dtypes for array in arrays)),
+            min(array.dimensions for array in arrays),
         )
 
     def _attribute(self, attribute: cst.Attribute) -> Array | None:
@@ -224,9 +272,18 @@ class Arrays:
 
     def _subscript(self, subscript: cst.Subscript) -> Array | None:
         owner = self.array(subscript.value)
-        if owner is None or not any(self._keeps_dimension(element.slice) for element in subscript.slice):
+        if owner is None:
             return None
-        return replace(owner, owned=False, ordered=False)
+        left = owner.dimensions - len(subscript.slice)
+        if left >= 1 and all(self._is_number(element.slice) for element in subscript.slice):
+            return replace(owner, owned=False, dimensions=left)
+        if not any(self._keeps_dimension(element.slice) for element in subscript.slice):
+            return None
+        return replace(owner, owned=False, ordered=False, dimensions=1)
+
+    def _is_number(self, index: cst.BaseSlice) -> bool:
+        value = index.value if isinstance(index, cst.Index) else None
+        return value is not None and self._evaluator.value(value).kind is Kind.NUMBER
 
     def _keeps_dimension(self, index: cst.BaseSlice) -> bool:
         if isinstance(index, cst.Slice):
@@ -250,4 +307,6 @@ class Arrays:
             or self._evaluator.value(expression.right).is_tensor
         ):
             return None
-        return Array(min(array.evidence for array in arrays), owned=True)
+        return Array(
+            min(array.evidence for array in arrays), owned=True, dimensions=max(array.dimensions for array in arrays)
+        )
