@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 
@@ -39,6 +39,14 @@ class Report:
 
     command: str = ""
     """The paths and options of this run, quoted for a shell, to be repeated in hints."""
+
+    def limited(self, most: int) -> tuple[Report, int]:
+        """Return the report with the first findings only, and how many are left out."""
+        room, results = most, []
+        for result in self.results:
+            results.append(replace(result, diagnostics=result.diagnostics[:room]))
+            room -= len(results[-1].diagnostics)
+        return replace(self, results=tuple(results)), max(0, sum(self.by_code.values()) - most)
 
     def diagnostics(self) -> Iterator[tuple[FileResult, Diagnostic]]:
         """Yield every finding with the result of its file."""

@@ -29,7 +29,6 @@ _HEADINGS = {
     "Findings": "number",
     "Safe fixes": "number optional",
     "Unsafe fixes": "number optional",
-    "Measured": "",
 }
 _APPLIED = (Safety.SAFE, Safety.UNSAFE)
 
@@ -85,15 +84,19 @@ def _overview(report: Report) -> str:
         return ""
     safeties = Counter((d.code, d.fix.safety) for _, d in report.diagnostics() if d.fix)
     ordered = sorted(report.by_code.items(), key=lambda item: (-item[1], item[0]))
-    rows = "".join(_row(report, code, name, count, safeties) for (code, name), count in ordered)
-    headings = "".join(f'<th class="{style}">{heading}</th>' for heading, style in _HEADINGS.items())
-    table = f"<table><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>"
+    measured = any(evidence.for_rule(code) for code, _ in report.by_code)
+    rows = "".join(_row(report, code, name, count, safeties, measured) for (code, name), count in ordered)
+    headings = _HEADINGS | ({"Measured": ""} if measured else {})
+    head = "".join(f'<th class="{style}">{heading}</th>' for heading, style in headings.items())
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     return (
         f'<section aria-labelledby="overview"><h2 id="overview">By rule</h2><div class="scroll">{table}</div></section>'
     )
 
 
-def _row(report: Report, code: str, name: str, count: int, safeties: Mapping[tuple[str, Safety], int]) -> str:
+def _row(
+    report: Report, code: str, name: str, count: int, safeties: Mapping[tuple[str, Safety], int], measured: bool
+) -> str:
     info = _info(report, code, name)
     link = f'<a href="#rule={escape(code)}">{escape(code)}</a> {escape(name)}'
     cells = [
@@ -101,7 +104,7 @@ def _row(report: Report, code: str, name: str, count: int, safeties: Mapping[tup
         f'<td class="optional">{escape(info.summary)}</td>',
         f'<td class="number">{count:,}</td>',
         *(f'<td class="number optional">{safeties.get((code, safety), 0):,}</td>' for safety in _APPLIED),
-        f"<td>{escape(_measured(code))}</td>",
+        *([f"<td>{escape(_measured(code))}</td>"] if measured else []),
     ]
     return f"<tr>{''.join(cells)}</tr>"
 

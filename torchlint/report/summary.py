@@ -59,6 +59,12 @@ def _skipped(report: Report) -> Iterator[Line]:
     suppressed = sum(result.suppressed for result in report.results)
     if suppressed:
         yield [(f"Suppressed by comments: {plural(suppressed, 'finding')}.", "dim")]
+    baselined = sum(result.baselined for result in report.results)
+    if baselined:
+        yield [(f"Known from the baseline: {plural(baselined, 'finding')}.", "dim")]
+    unchanged = sum(result.unchanged for result in report.results)
+    if unchanged:
+        yield [(f"On lines that did not change: {plural(unchanged, 'finding')}.", "dim")]
 
 
 def _counts(report: Report) -> Iterator[Line]:

@@ -91,7 +91,8 @@
 
   function card(finding, grouping) {
     const rule = data.rules[finding.code];
-    const place = element("span", "place", `${grouping === "file" ? "" : path(finding)}:${finding.range[0].join(":")}`);
+    const [row, column] = finding.range[0];
+    const place = element("span", "place", grouping === "file" ? `line ${row}` : `${path(finding)}:${row}:${column}`);
     const title = grouping === "file"
       ? element("h3", "", element("span", "code-name", finding.code), ` ${rule.name} `, place)
       : element("h3", "", place);
