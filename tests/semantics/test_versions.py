@@ -17,6 +17,11 @@ PROVEN = {
     "under try": ("try:\n    torch.compile(m)\nexcept AttributeError:\n    pass", (1, 8)),
     "conditional expression": ("m = torch.compile(m) if args.compile else m", (1, 8)),
     "short circuit": ("new and torch.compile(m)", (1, 8)),
+    "accelerator": ("if args.accel and torch.accelerator.is_available():\n    f()", (2, 6)),
+    "accelerator behind a flag": ("if args.accel:\n    torch.accelerator.current_accelerator()", (2, 6)),
+    "accelerator if there is one": ("hasattr(torch, 'accelerator') and torch.accelerator.is_available()", (1, 8)),
+    "accelerator under try": ("try:\n    torch.accelerator.is_available()\nexcept AttributeError:\n    pass", (1, 8)),
+    "accelerator of a version": ("if version >= (2, 6):\n    torch.accelerator.is_available()", (1, 8)),
     "somebody else's": ("def compile(m): ...\ncompile(m)", (1, 8)),
 }
 

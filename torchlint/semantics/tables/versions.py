@@ -24,6 +24,8 @@ SINCE: dict[str, tuple[int, int]] = {
     "torch.distributed.fsdp.fully_shard": (2, 6),
     "torch.nn.attention.flex_attention.flex_attention": (2, 5),
     "torch.accelerator.current_accelerator": (2, 6),
+    "torch.accelerator.device_count": (2, 6),
+    "torch.accelerator.is_available": (2, 6),
     "torch.accelerator.synchronize": (2, 6),
 }
 LAST_NAMES = frozenset(name.rpartition(".")[2] for name in SINCE)
