@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import bind, identifier, literal
+from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES
+from torchlint.syntax.calls import bind, code, identifier, literal
 
 _ENVIRONMENT = "os.environ"
 _SEEDING = frozenset(
@@ -34,6 +35,9 @@ class Setting:
     statement: cst.CSTNode
     alone: bool
     """Whether the statement does nothing else."""
+
+    keyword: str = ""
+    """The argument of a framework's class that sets it, "" where it is set by itself."""
 
 
 class Switches:
@@ -76,6 +80,13 @@ class Switches:
 
     def _called(self, call: cst.Call) -> Iterator[Setting]:
         name = self._names.qualified(call.func)
+        if name in FRAMEWORK_SWITCHES:
+            given = bind(call.args)
+            found = ((keyword, switch, given.get(keyword)) for keyword, switch in FRAMEWORK_SWITCHES[name].items())
+            for keyword, switch, value in found:
+                if value is not None:
+                    yield Setting(switch, value, call, False, keyword)
+            return
         alone = isinstance(self._tree.parent(call), cst.Expr)
         values = [argument.value for argument in call.args if not argument.star and argument.keyword is None]
         if name == "builtins.setattr" and len(values) == 3:
@@ -87,15 +98,23 @@ class Switches:
             if isinstance(key, str):
                 yield Setting(f"{_ENVIRONMENT}[{key}]", values[1], call, alone)
         elif name == f"{_ENVIRONMENT}.update":
-            given = dict(bind(call.args).named)
+            variables = dict(bind(call.args).named)
             for value in values:
                 if isinstance(value, cst.Dict):
-                    given |= _items(value)
-            for key, value in given.items():
-                yield Setting(f"{_ENVIRONMENT}[{key}]", value, call, alone and len(given) == 1)
+                    variables |= _items(value)
+            for key, value in variables.items():
+                yield Setting(f"{_ENVIRONMENT}[{key}]", value, call, alone and len(variables) == 1)
+
+    def shown(self, setting: Setting) -> str:
+        """Return the code that sets a switch, of a framework's class only the argument."""
+        if setting.keyword and isinstance(setting.statement, cst.Call):
+            return f"{code(setting.statement.func)}({setting.keyword}={code(setting.value)})"
+        return code(setting.statement).strip()
 
     def restored(self, setting: Setting) -> bool:
         """Return whether the same function (or the top level) sets the switch to something else further on."""
+        if setting.keyword:
+            return False  # each object that is made has its own
         function = self._evaluator.definitions.enclosing_function(setting.statement)
         place = self._tree.order(setting.statement)
         later: list[cst.Assign | cst.Call] = [*self._tree.nodes(cst.Assign), *self._tree.nodes(cst.Call)]
@@ -142,7 +161,7 @@ class Switches:
         value = line.value
         if isinstance(value, cst.Call) and self._names.qualified(value.func) in _SEEDING | _SETTING:
             return True
-        return bool(self.settings(line)) or bool(self.settings(value))
+        return any(not setting.keyword for setting in (*self.settings(line), *self.settings(value)))
 
 
 def _gives(statement: cst.CSTNode) -> bool:

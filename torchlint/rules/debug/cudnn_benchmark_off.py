@@ -49,7 +49,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="cuDNN may not look for the fastest convolution algorithms",
-    triggers=Triggers.all_of("cudnn", "benchmark"),
+    triggers=Triggers.all_of(("cudnn", "Trainer"), "benchmark"),
     examples=(
         Example(
             bad="import torch\n\ntorch.backends.cudnn.benchmark = False\n",
@@ -86,8 +86,8 @@ def benchmark_off(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
         if rule.silent("restored", model.switches.restored(setting)):
             continue
         message = (
-            f"`{model.code(node).strip()}` keeps cuDNN from timing its convolution algorithms and using the fastest. "
-            "Set it to True if the sizes of the inputs stay the same, or let an argument decide."
+            f"`{model.switches.shown(setting)}` keeps cuDNN from timing its convolution algorithms and using "
+            "the fastest. Set it to True if the sizes of the inputs stay the same, or let an argument decide."
         )
         yield Finding(node, message, _fix(setting, model))
 

@@ -1,7 +1,8 @@
 """Deterministic algorithms are forced, or cuDNN is switched off, in every run.
 
 `torch.use_deterministic_algorithms(True)`, `torch.backends.cudnn.deterministic = True` and
-`torch.backends.cudnn.enabled = False`, set whatever the user asks for.
+`torch.backends.cudnn.enabled = False`, set whatever the user asks for; also through a Lightning
+`Trainer(deterministic=True)` or Hugging Face's `TrainingArguments(full_determinism=True)`.
 
 ## Why it costs
 
@@ -31,13 +32,16 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES
 from torchlint.syntax.calls import literal
 
 CALLS = frozenset(("torch.use_deterministic_algorithms", "torch.set_deterministic"))
-COSTS = {
-    "torch.backends.cudnn.deterministic": (True, "leaves out cuDNN's fastest convolution algorithms"),
-    "torch.backends.cudnn.enabled": (False, "replaces cuDNN's kernels by slower ones"),
+COSTS: dict[str, tuple[tuple[object, ...], str]] = {
+    "torch.backends.cudnn.deterministic": ((True,), "leaves out cuDNN's fastest convolution algorithms"),
+    "torch.backends.cudnn.enabled": ((False,), "replaces cuDNN's kernels by slower ones"),
+    "torch.use_deterministic_algorithms": ((True, "warn"), "replaces fast kernels by deterministic ones"),
 }
+_FRAMEWORKS = frozenset(name.rpartition(".")[2] for name in FRAMEWORK_SWITCHES)
 
 rule = Rule(
     code="TL604",
@@ -47,8 +51,8 @@ rule = Rule(
     default=Default.PREVIEW,
     summary="deterministic algorithms are forced in every run",
     triggers=Triggers.all_of(
-        ("use_deterministic_algorithms", "set_deterministic", "cudnn"),
-        ("use_deterministic_algorithms", "set_deterministic", "deterministic", "enabled"),
+        ("use_deterministic_algorithms", "set_deterministic", "cudnn", *_FRAMEWORKS),
+        ("use_deterministic_algorithms", "set_deterministic", "deterministic", "enabled", "full_determinism"),
     ),
     examples=(Example(bad="import torch\n\ntorch.backends.cudnn.deterministic = True\n"),),
     references=(
@@ -74,11 +78,11 @@ def switched(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
         if setting.name not in COSTS:
             continue
         slow, effect = COSTS[setting.name]
-        if rule.silent("argument", literal(setting.value) is not slow) or _is_wanted(node, model):
+        if rule.silent("argument", literal(setting.value) not in slow) or _is_wanted(node, model):
             continue
         if rule.silent("restored", model.switches.restored(setting)):
             continue
-        yield Finding(node, _message(f"`{model.code(node).strip()}`", effect))
+        yield Finding(node, _message(f"`{model.switches.shown(setting)}`", effect))
 
 
 @rule.check(cst.Call)

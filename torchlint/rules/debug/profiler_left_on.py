@@ -1,7 +1,7 @@
 """A profiler records every training step of every run.
 
 `torch.autograd.profiler.profile`, `emit_nvtx` and `emit_itt`, and `torch.profiler.profile` without a `schedule`, around
-training steps.
+training steps; and a Lightning `Trainer(profiler="advanced")` or `"pytorch"`.
 
 ## Why it costs
 
@@ -41,6 +41,10 @@ PROFILERS = frozenset(
         "torch.autograd.profiler.emit_itt",
     )
 )
+TRAINER = "lightning.pytorch.Trainer"
+# Lightning's profilers that look at more than whole phases, by their names and classes.
+DETAILED = frozenset(("advanced", "pytorch"))
+CLASSES = frozenset(("AdvancedProfiler", "PyTorchProfiler"))
 
 rule = Rule(
     code="TL602",
@@ -49,7 +53,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="a profiler records every training step",
-    triggers=Triggers.all_of(("profiler", "profiler_legacy"), ("profile", "emit_nvtx", "emit_itt")),
+    triggers=Triggers.all_of(("profiler", "profiler_legacy"), ("profile", "emit_nvtx", "emit_itt", "Trainer")),
     examples=(
         Example(
             bad="from torch import optim, profiler\n\n"
@@ -92,6 +96,28 @@ def profiled(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
             f"`{model.code(call.func)}` records every operation of every training step: each takes longer, and the "
             f"events fill the memory. Remove it, or {advice}.",
         )
+
+
+@rule.check(cst.Call)
+def of_trainer(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+    """Report a Lightning trainer that is given a profiler of every operation or function."""
+    if not isinstance(node, cst.Call) or model.callee(node) != TRAINER:
+        return
+    profiler = model.arguments(node).get("profiler")
+    made = _made(profiler, model) if profiler is not None else None
+    name = model.callee(made) if made is not None else None
+    if profiler is None or (literal(profiler) not in DETAILED and (name or "").rpartition(".")[2] not in CLASSES):
+        return
+    if made is not None and _is_limited(made, SCHEDULED, model):
+        return
+    if rule.silent("asked-for", model.chosen(node)) or rule.silent("test", model.in_test(node)):
+        return
+    yield Finding(
+        node,
+        f"`{model.code(node.func)}(profiler={model.code(profiler)})` records the functions or operations of the "
+        "training steps in every run: each takes longer, and the events fill the memory. Remove it, let a flag switch "
+        'it on, or pass `profiler="simple"`, which only times whole phases.',
+    )
 
 
 def _made(expression: cst.BaseExpression, model: Model) -> cst.Call | None:

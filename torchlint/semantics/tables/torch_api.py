@@ -94,6 +94,16 @@ DATASET_WRAPPERS = frozenset(
     )
 )
 
+# Arguments by which a framework sets a switch of torch, by the class that takes them.
+FRAMEWORK_SWITCHES = {
+    "lightning.pytorch.Trainer": {
+        "deterministic": "torch.use_deterministic_algorithms",
+        "benchmark": "torch.backends.cudnn.benchmark",
+    },
+    "transformers.TrainingArguments": {"full_determinism": "torch.use_deterministic_algorithms"},
+    "transformers.Seq2SeqTrainingArguments": {"full_determinism": "torch.use_deterministic_algorithms"},
+}
+
 NO_GRAD_CONTEXTS = frozenset(("torch.no_grad", "torch.inference_mode"))
 LOSS_CLASSES = _names(
     "torch.nn",
