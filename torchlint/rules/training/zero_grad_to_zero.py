@@ -47,6 +47,8 @@ WHY = (
     "A parameter that gets no gradient in a step has None instead of zeros: momentum and weight decay skip it, and "
     "code that reads `.grad` sees None."
 )
+FIRST_CHOICE = (1, 7)
+"""`set_to_none` exists since then."""
 OTHERS = frozenset((Kind.NDARRAY, Kind.STRING, Kind.NUMBER, Kind.DATASET, Kind.DATALOADER, Kind.DEVICE, Kind.BATCH))
 
 rule = Rule(
@@ -75,7 +77,8 @@ rule = Rule(
     silences={
         "argument": "`set_to_none` is True, or a variable or a star argument decides it.",
         "default": "A bare call, where torch is at least 2.0.",
-        "own-method": "The class in this file that the receiver is an instance of defines `zero_grad` itself.",
+        "own-method": "The class in this file that the receiver is an instance of defines `zero_grad` itself, or a "
+        "`zero_grad` hands on to something unknown, which may be another wrapper.",
         "not-torch": "The receiver is known to be neither an optimizer nor a module.",
         "selected": "A loop that zeroes the gradients of some parameters only: the zeros mask.",
         "buffer": "The definition around the loop computes into gradients in place, so that there must be some.",
@@ -102,7 +105,9 @@ def zero_grad(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
     receiver = model.value(node.func.value)
     if rule.silent("not-torch", receiver.kind in OTHERS and receiver.evidence > Evidence.NAMED):
         return
-    if rule.silent("own-method", model.own_method(node.func) is not None):
+    known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE) and receiver.evidence > Evidence.NAMED
+    handed_on = bare and not known and model.code(node.func.value) != "super()" and _in_zero_grad(node, model)
+    if rule.silent("own-method", handed_on or model.own_method(node.func) is not None):
         return
     yield Finding(node, _message(node, bare, model), _call_fix(node, model))
 
@@ -111,7 +116,10 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
     what = f"`{model.code(call)}` fills every gradient with zeros"
     if bare:
         what += f" before torch 2.0 (target-torch is {model.target}: {model.target.origin})"
-    instead = "Leave `set_to_none` out" if model.target.version >= (2, 0) else "Pass `set_to_none=True`"
+    if model.target.version < FIRST_CHOICE:
+        instead = "From torch 1.7 on pass `set_to_none=True`, before assign `p.grad = None` to each parameter"
+    else:
+        instead = "Leave `set_to_none` out" if model.target.version >= (2, 0) else "Pass `set_to_none=True`"
     return (
         f"{what}: they are written, then read and added to by the backward pass. "
         f"{instead}, so that the gradients are dropped and stored anew."
@@ -119,7 +127,7 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 
 
 def _call_fix(call: cst.Call, model: Model) -> Fix | None:
-    if not isinstance(call.func, cst.Attribute) or _overrides(call, model):
+    if not isinstance(call.func, cst.Attribute) or _overrides(call, model) or model.target.version < FIRST_CHOICE:
         return None
     given = model.arguments(call, ("set_to_none",)).nodes.get("set_to_none")
     edit: Edit = AddKeyword(call, "set_to_none", "True")
@@ -134,10 +142,15 @@ def _call_fix(call: cst.Call, model: Model) -> Fix | None:
     return Fix(message, (edit,), Safety.UNSAFE, WHY, receiver.evidence if known else Evidence.NAMED)
 
 
+def _in_zero_grad(node: cst.CSTNode, model: Model) -> bool:
+    function = model.enclosing_function(node)
+    return function is not None and function.name.value == "zero_grad"
+
+
 def _overrides(call: cst.Call, model: Model) -> bool:
     """Whether a call stands in a `zero_grad(self, set_to_none)`, which lets its own caller decide."""
     function = model.enclosing_function(call)
-    if function is None or function.name.value != "zero_grad":
+    if function is None or not _in_zero_grad(call, model):
         return False
     return any(parameter.name.value == "set_to_none" for parameter in parameters(function))
 
@@ -152,9 +165,10 @@ def zeroing_loop(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
         return
     owner = model.code(cleared.owner) if cleared.owner is not None else "optimizer"
     call = f"{owner}.zero_grad({'' if model.target.version >= (2, 0) else 'set_to_none=True'})"
+    old = model.target.version < FIRST_CHOICE
     message = (
         f"`{model.code(node).strip()}` fills the gradients with zeros one by one: a kernel for each, and the backward "
-        f"pass then reads them and adds to them. Write `{call}` in place of the loop."
+        f"pass then reads them and adds to them. {'Assign None' if old else f'Write `{call}` in place of the loop'}."
     )
     yield Finding(node, message, _loop_fix(node, call, model))
 
@@ -163,9 +177,8 @@ def _loop_fix(node: cst.CSTNode, call: str, model: Model) -> Fix | None:
     cleared = model.cleared_gradients(node)
     if cleared is None or cleared.owner is None or not cleared.alone or not isinstance(cleared.loop, cst.For):
         return None
-    function = model.enclosing_function(node)
-    if function is not None and function.name.value == "zero_grad":
-        return None  # this is what the call would call
+    if _in_zero_grad(node, model) or model.target.version < FIRST_CHOICE:
+        return None  # this is what the call would call, or cannot be called
     owner = model.value(cleared.owner)
     evidence = owner.evidence if owner.kind in (Kind.OPTIMIZER, Kind.MODULE) else Evidence.NAMED
     return Fix(f"Write `{call}`", (ReplaceStatement(cleared.loop, (call,)),), Safety.UNSAFE, WHY, evidence)
