@@ -213,3 +213,47 @@ def test_place(case: str) -> None:
     model = model_of(program)
     heat = model.heat(calls(model, "at")[0])
     assert (heat.role if heat is not None else None) is role
+
+
+SETTING = """
+import torch
+from torch import nn
+
+class Loss(nn.Module):
+    def __init__(self, scale, balance=False):
+        super().__init__()
+        {store}
+
+    def forward(self, x: torch.Tensor):
+        if self.balance:
+            here.at()
+        return x
+
+{use}
+"""
+OFF = {
+    "stored": ("self.balance = balance", ""),
+    "stored with others": ("self.scale, self.balance = scale, balance", ""),
+    "never turned on": ("self.balance = balance", "loss = Loss(1.0)"),
+    "turned off": ("self.balance = balance", "loss = Loss(1.0, balance=False)"),
+    "handed on": ("self.balance = balance", "def make(balance=False):\n    return Loss(1.0, balance=balance)"),
+}
+ON = {
+    "turned on": ("self.balance = balance", "loss = Loss(1.0, balance=True)"),
+    "turned on by position": ("self.balance = balance", "loss = Loss(1.0, True)"),
+    "chosen elsewhere": ("self.balance = balance", "loss = Loss(1.0, balance=settings.balance)"),
+    "something else": ("self.balance = balance or scale > 1", ""),
+}
+
+
+@pytest.mark.parametrize("case", OFF)
+def test_a_setting_that_is_off_by_default_guards(case: str) -> None:
+    model = model_of(SETTING.format(store=OFF[case][0], use=OFF[case][1]))
+    assert model.heat(calls(model, "at")[0]) is None
+    assert model.heat(calls(model, "at")[0], through_flags=True) is not None
+
+
+@pytest.mark.parametrize("case", ON)
+def test_a_setting_that_can_be_on_guards_nothing(case: str) -> None:
+    model = model_of(SETTING.format(store=ON[case][0], use=ON[case][1]))
+    assert model.heat(calls(model, "at")[0]) is not None

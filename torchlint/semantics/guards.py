@@ -252,7 +252,35 @@ class Guards:
             return None
         if _OCCASIONAL.search(identifier(test)) or identifier(test) in self._command_line_flags():
             return Guard.FLAG
-        return Guard.FLAG if isinstance(test, cst.Name) and self._default(test) is False else None
+        off = self._default(test) is False if isinstance(test, cst.Name) else self._is_off_setting(test)
+        return Guard.FLAG if off else None
+
+    def _is_off_setting(self, attribute: cst.Attribute) -> bool:
+        """Whether ``self.flag`` only holds a parameter that is False by default and that the file never turns on."""
+        definitions = self._evaluator.definitions
+        owner = definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
+        if owner is None:
+            return False
+        bindings = definitions.attribute(owner, attribute.attr.value)
+        values = [_element(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign)]
+        return bool(values) and all(
+            isinstance(v, cst.Name) and self._default(v) is False and not self._is_turned_on(v) for v in values
+        )
+
+    def _is_turned_on(self, name: cst.Name) -> bool:
+        """Whether a call in the file gives a parameter a value of its own, by keyword or by position."""
+        for argument in self._tree.nodes(cst.Arg):
+            if argument.keyword is not None and argument.keyword.value == name.value:
+                handed_on = isinstance(argument.value, cst.Name) and argument.value.value == name.value
+                if literal(argument.value) is not False and not handed_on:
+                    return True
+        function = self._evaluator.definitions.enclosing_function(name)
+        if function is None:
+            return False
+        names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
+        place = names.index(name.value) - 1 if name.value in names else len(names)
+        positional = (sum(a.keyword is None for a in c.args) for c in self._evaluator.callers(function))
+        return any(count > place for count in positional)
 
     def _default(self, name: cst.Name) -> bool | int | float | str | None:
         """The constant that a parameter is by default, where nothing binds its name again."""
@@ -282,3 +310,12 @@ class Guards:
             isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) in _CLOCKS
             for node in self._tree.descendants(expression)
         )
+
+
+def _element(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:
+    """The part of a written-out tuple that ``a, b = 1, 2`` binds to a name."""
+    for index in path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
+            return None
+        value = value.elements[index].value
+    return value
