@@ -67,6 +67,17 @@ def test_the_screen_changes_nothing(path: Path) -> None:
     assert screened.errors == whole.errors
 
 
+def test_where_nothing_is_found_the_draft_is_enough() -> None:
+    results = [check_file(read_source(str(path)), Settings(), rules(), UNKNOWN_TARGET) for path in FIXTURES]
+    silent = [result for result in results if not result.diagnostics and "draft" in result.timings]
+    assert sum("parse" not in result.timings for result in silent) > 0.8 * len(silent) > 20
+
+
+def test_a_draft_that_shows_too_little_hides_nothing() -> None:
+    text = "import torch\nmatch torch:\n    case wanted: pass\n"
+    assert codes(check(text, rule_for_names()).diagnostics) == ["TL901"]
+
+
 def test_wide_letters_hide_nothing() -> None:
     wanted = "".join(chr(ord(letter) + 0xFEE0) for letter in "wanted")
     assert check(f"import torch\n{wanted}\n", rule_for_names()).status is Status.CHECKED

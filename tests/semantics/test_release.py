@@ -43,7 +43,7 @@ def alive_after_a_run(*, release: bool) -> bool:
     gc.collect()
     gc.disable()
     try:
-        model = build_model(parsed, UNKNOWN_TARGET, Options())
+        model = build_model(parsed.module, UNKNOWN_TARGET, Options())
         for rule in rules():
             for node_type, checks in rule.checks.items():
                 for node in model.nodes(node_type):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.report.data import Report
 
-STAGES = ("screen", "parse", "model", "locate", "suppress")
+STAGES = ("screen", "draft", "parse", "model", "locate", "suppress")
 
 
 def profile_lines(report: Report) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""One source to its diagnostics: screen, parse, model, rules, locate, suppress."""
+"""One source to its diagnostics: screen, draft, parse, model, rules, locate, suppress."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from torchlint.engine.selection import holds_for, is_built_in_enabled
 from torchlint.engine.unused import UNUSED, unused_suppressions
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from torchlint.finding import Finding
     from torchlint.rule import Rule
     from torchlint.semantics.model import Model
@@ -48,7 +50,7 @@ def check_file(
 ) -> FileResult:
     """Return what the rules find in the source; an exception in one rule costs its findings only.
 
-    ``screened`` False parses even what cannot hold a finding: what is found is the same.
+    ``screened`` False parses even what cannot hold a finding, with libcst: what is found is the same.
     """
     watch = Stopwatch()
     with watch.time("screen"):
@@ -64,7 +66,8 @@ def check_file(
     from torchlint.syntax.parse import run_with_large_stack
 
     try:
-        result = run_with_large_stack(lambda: _Check(source, settings, active, rules, target, watch).run())
+        check = _Check(source, settings, active, rules, target, watch)
+        result = run_with_large_stack(check.run_screened if screened else check.run)
     except Exception as error:
         return FileResult(source.path, Status.FAILED, errors=(internal_problem(source.path, "the engine", error),))
     if uses_torch or result.diagnostics or result.errors:
@@ -92,33 +95,64 @@ class _Check:
         self._watch = watch
         self._errors: list[Problem] = []
 
-    def run(self) -> FileResult:
+    def run_screened(self) -> FileResult:
+        """Return what is found, where only the rules that may fire, to judge by a draft, look at the whole tree."""
+        if not self._active:
+            return self.run()
+        firing = self._firing()
+        return self.run(firing) if firing else self._result([])
+
+    def _firing(self) -> Sequence[Rule]:
+        """Return the rules that find something on a draft, and those to which it does not show enough."""
+        from torchlint.syntax.draft import draft
+
+        try:
+            with self._watch.time("draft"):
+                module = draft(self._source.text)
+            model = self._model(module)
+        except Exception:  # also NoDraftError: whatever it is, the whole tree shows it too or does not have it
+            return self._active
+        try:
+            return [rule for rule in self._active if self._fires(rule, model)]
+        finally:
+            model.release()
+
+    def _fires(self, rule: Rule, model: Model) -> bool:
+        try:
+            with self._watch.time(rule.code):
+                return any(True for _ in run_rule(rule, model))
+        except Exception:
+            return True
+
+    def run(self, active: Sequence[Rule] | None = None) -> FileResult:
+        """Return what these rules, or all active ones, find on the whole tree."""
         from torchlint.syntax.parse import SyntaxFailure, parse
 
         with self._watch.time("parse"):
             parsed = parse(self._source)
         if isinstance(parsed, SyntaxFailure):
             return self._result([syntax_error(self._source, parsed)])
-        model = self._model(parsed) if self._active else None
-        if model is None:
+        if not self._active:
             return self._result([])
         try:
-            found = [(rule, findings) for rule in self._active if (findings := self._findings(rule, model))]
+            model = self._model(parsed.module)
+        except Exception as error:
+            self._errors.append(internal_problem(self._source.path, "the model", error))
+            return self._result([])
+        rules = self._active if active is None else active
+        try:
+            found = [(rule, findings) for rule in rules if (findings := self._findings(rule, model))]
             with self._watch.time("locate"):
                 diagnostics = self._diagnostics(parsed, model, found) if found else []
         finally:
             model.release()
         return self._result(diagnostics)
 
-    def _model(self, parsed: Parsed) -> Model | None:
+    def _model(self, module: cst.Module) -> Model:
         from torchlint.semantics.model import Options, build_model
 
-        try:
-            with self._watch.time("model"):
-                return build_model(parsed, self._target, Options(num_workers=self._settings.num_workers))
-        except Exception as error:
-            self._errors.append(internal_problem(self._source.path, "the model", error))
-            return None
+        with self._watch.time("model"):
+            return build_model(module, self._target, Options(num_workers=self._settings.num_workers))
 
     def _findings(self, rule: Rule, model: Model) -> list[Finding]:
         try:

@@ -19,7 +19,8 @@ from torchlint.semantics.tables.torch_api import (
     TENSOR_ATTRIBUTES,
 )
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import code, identifier
+from torchlint.syntax.calls import identifier
+from torchlint.syntax.canonical import is_same
 
 _VARIABLE = "torch.autograd.Variable"
 _KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_"}
@@ -300,14 +301,12 @@ def _rebinds(statement: cst.Assign, target: cst.BaseExpression) -> bool:
         return False
     bound = statement.targets[0].target
     if isinstance(bound, cst.Tuple) and isinstance(statement.value, cst.Tuple):
-        return any(code(element.value) == code(target) for element in bound.elements)
-    return code(bound) == code(target)
+        return any(is_same(element.value, target) for element in bound.elements)
+    return is_same(bound, target)
 
 
 def _is_same(node: cst.CSTNode, target: cst.BaseExpression) -> bool:
-    if isinstance(target, cst.Name):
-        return isinstance(node, cst.Name) and node.value == target.value
-    return isinstance(node, cst.Attribute) and isinstance(target, cst.Attribute) and code(node) == code(target)
+    return isinstance(target, (cst.Name, cst.Attribute)) and is_same(target, node)
 
 
 def _is_basic(subscript: cst.Subscript) -> bool:

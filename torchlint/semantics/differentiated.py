@@ -10,7 +10,8 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Graph, Origin
-from torchlint.syntax.calls import code, method_call
+from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import canonical, is_same
 from torchlint.syntax.walk import children
 
 _DETACHES = frozenset(("item", "detach", "tolist", "numpy", "data", "size", "shape"))
@@ -42,13 +43,12 @@ class Differentiated:
         self._tree = evaluator.tree
         self._known: dict[int, _Sources] = {}
 
-    def includes(self, value: cst.BaseExpression, root: cst.CSTNode, passes: list[cst.Call]) -> bool:
-        """Return whether a value below ``root`` is part of what one of the passes there differentiates."""
+    def includes(self, value: cst.BaseExpression, root: cst.CSTNode, losses: list[cst.BaseExpression]) -> bool:
+        """Return whether a value below ``root`` is part of what gradients start from, given the losses there."""
         if id(root) not in self._known:
             self._known[id(root)] = sources = _Sources()
-            for call in passes:
-                for start in _starts(call):
-                    self._follow(start, True, sources, 0)
+            for start in losses:
+                self._follow(start, True, sources, 0)
         return any(
             self._is_source(leaf, self._known[id(root)], root) for leaf, _ in self._leaves(value, True, whole=True)
         )
@@ -61,7 +61,7 @@ class Differentiated:
                 return False
             is_loss = all(found)
         else:
-            text = code(leaf)
+            text = canonical(leaf)
             if text not in sources.expressions or self._is_detached_below(leaf, root):
                 return False
             is_loss = sources.expressions[text]
@@ -73,7 +73,7 @@ class Differentiated:
     def _is_detached_below(self, leaf: cst.BaseExpression, root: cst.CSTNode) -> bool:
         return any(
             isinstance(node, cst.Assign)
-            and any(t.target.deep_equals(leaf) for t in node.targets)
+            and any(is_same(t.target, leaf) for t in node.targets)
             and _is_detaching(node.value)
             for node in self._tree.descendants(root)
         )
@@ -82,7 +82,7 @@ class Differentiated:
         """Enter what an expression is computed from."""
         for leaf, same in self._leaves(expression, is_loss):
             if not isinstance(leaf, cst.Name):
-                text = code(leaf)
+                text = canonical(leaf)
                 sources.expressions[text] = sources.expressions.get(text, False) or same
                 continue
             for binding in self._evaluator.flow.definitions(leaf):
@@ -149,7 +149,7 @@ class Differentiated:
             yield from self._leaves(argument.value, is_loss and scales and argument is call.args[0], whole=whole)
 
 
-def _starts(call: cst.Call) -> Iterator[cst.BaseExpression]:
+def starts(call: cst.Call) -> Iterator[cst.BaseExpression]:
     """Yield what a pass starts from: ``loss.backward()``, ``accelerator.backward(loss)``, ``grad(loss, x)``."""
     method = method_call(call, "backward")
     if call.args and call.args[0].keyword is None and not call.args[0].star:

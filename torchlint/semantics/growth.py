@@ -11,6 +11,7 @@ from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import code, identifier, literal
+from torchlint.syntax.canonical import is_same
 
 _FEW = 8
 _CATENATES = frozenset(("torch.cat", "torch.concat", "torch.concatenate"))
@@ -111,10 +112,10 @@ class Growths:
             return None
         parts = call.args[0].value
         if isinstance(parts, (cst.Tuple, cst.List)):
-            if all(e.value.deep_equals(target) for e in parts.elements):
+            if all(is_same(e.value, target) for e in parts.elements):
                 return None  # doubling copies each element once on average
-            return next((e.value for e in parts.elements if e.value.deep_equals(target)), None)
-        two = len(call.args) >= 2 and parts.deep_equals(target)
+            return next((e.value for e in parts.elements if is_same(e.value, target)), None)
+        two = len(call.args) >= 2 and is_same(parts, target)
         return parts if two and identifier(call.func) == "append" else None
 
     def _loop(self, node: cst.CSTNode, target: cst.BaseExpression) -> cst.For | cst.While | None:
@@ -148,7 +149,7 @@ class Growths:
         return not any(
             other is not statement and not self._is_start(other, statement)
             for other in (node for node in self._tree.descendants(loop.body) if isinstance(node, cst.Assign))
-            if any(t.target.deep_equals(own) for t in other.targets)
+            if any(is_same(t.target, own) for t in other.targets)
         )
 
     def _comes_back(self, own: cst.Name, statement: cst.Assign, loop: cst.For | cst.While) -> bool:

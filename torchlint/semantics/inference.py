@@ -15,6 +15,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.canonical import is_same
 
 _EVALUATES = re.compile(
     r"^_?(eval|evaluate|evaluation|validate|validation|val|valid|test|infer|inference|predict|prediction|greedy_decode|"
@@ -163,7 +164,7 @@ class Inference:
     def _is_set_to_evaluate(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Whether ``eval()`` is called on this very variable in the routine."""
         evals = (method_call(call, "eval") for call in self._mode_calls().get(id(function), ()))
-        return any(method is not None and method.value.deep_equals(module) for method in evals)
+        return any(method is not None and is_same(method.value, module) for method in evals)
 
     def _script_only_infers(self) -> bool:
         """Whether a file without training loads weights and runs the model at its top level."""

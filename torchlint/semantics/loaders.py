@@ -14,6 +14,7 @@ from torchlint.semantics.moves import Moves
 from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS, Choice, LoaderKind
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
+from torchlint.syntax.canonical import is_same
 
 _RUNNERS = ("lightning.pytorch.Trainer", "lightning.fabric.Fabric")
 _ON_GPU = frozenset(("gpu", "cuda"))
@@ -104,7 +105,7 @@ class Loaders:
         method = method_call(call, "to", "cuda")
         parent = self._tree.parent(call)
         bound = [target.target for target in parent.targets] if isinstance(parent, cst.Assign) else []
-        return method is not None and any(place.deep_equals(graph) for place in (method.value, *bound))
+        return method is not None and any(is_same(place, graph) for place in (method.value, *bound))
 
     def destination(self, loader: LoaderCall) -> Device | None:
         """Return the place that the batches of a loader are moved to: an accelerator, one of them, or None."""

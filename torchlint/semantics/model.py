@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.loaders import LoaderCall
     from torchlint.semantics.moves import Move, TensorType
     from torchlint.semantics.training import TrainingStep
-    from torchlint.syntax.parse import Parsed
 
 NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 _PARTIAL = "functools.partial"
@@ -111,11 +110,11 @@ class Model(Parts):
     def code(self, node: cst.CSTNode) -> str:
         """Return the source text of a node."""
         return code(node)
+
     def shown(self, node: cst.CSTNode | None, otherwise: str) -> str:
         """Return the text of a node as a message quotes it; ``otherwise`` where there is none, or too much of it."""
         text = self.code(node) if node is not None else ""
         return f"`{text}`" if text and "\n" not in text and len(text) <= 60 else otherwise
-
 
     # Names and arguments
 
@@ -221,13 +220,13 @@ class Model(Parts):
         if self.backward.passes():
             return True
         return any(isinstance(node, cst.If) and is_main_guard(node) for node in self.tree.module.body)
+
     def loader(self, call: cst.Call) -> LoaderCall | None:
         """Return the loader that a call makes, or the settings by which a trainer makes its own."""
         name = self.callee(call)
         if name is None or (name not in LOADER_KINDS and name not in TRAINER_SETTINGS):
             return None
         return self.loaders.loader(call, name, self.arguments(call))
-
 
     def move(self, call: cst.Call) -> Move | None:
         """Return the move between devices that a method call is."""
@@ -345,6 +344,6 @@ class Model(Parts):
         return self.evaluator.gradients.disabled(node)
 
 
-def build_model(parsed: Parsed, target: Target, options: Options) -> Model:
-    """Return the model of a parsed file."""
-    return Model(walk(parsed.module), target, options)
+def build_model(module: cst.Module, target: Target, options: Options) -> Model:
+    """Return the model of a file, given its tree or a draft of it."""
+    return Model(walk(module), target, options)

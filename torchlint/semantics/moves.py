@@ -20,6 +20,7 @@ from torchlint.semantics.tables.torch_api import (
 )
 from torchlint.semantics.values import Device, Kind, Value
 from torchlint.syntax.calls import bind, code, identifier, is_none, literal
+from torchlint.syntax.canonical import canonical, is_same
 
 _TO = ("device", "dtype", "non_blocking", "copy")
 _CUDA = ("device", "non_blocking", "memory_format")
@@ -117,7 +118,7 @@ class Moves:
         """The types that are assigned to a name, or to an attribute of ``self``."""
         found: list[TensorType] = []
         for value in self._assigned(variable):
-            one = self.tensor_type(value) if value is not None and code(value) != code(variable) else None
+            one = self.tensor_type(value) if value is not None and not is_same(variable, value) else None
             if one is None:
                 return None
             found.append(one)
@@ -262,7 +263,7 @@ class Moves:
 
     def certainty(self, expression: cst.BaseExpression, value: Value) -> Evidence:
         """Return how certain it is that an expression in the place of a device is one."""
-        if self._is_attribute_device(expression) or code(expression) in self._known_devices():
+        if self._is_attribute_device(expression) or canonical(expression) in self._known_devices():
             return max(value.evidence, Evidence.INFERRED) if value.known else Evidence.INFERRED
         return value.evidence if value.known else Evidence.NAMED
 
@@ -275,10 +276,12 @@ class Moves:
         return isinstance(expression, cst.Attribute) and expression.attr.value == "device"
 
     def _known_devices(self) -> frozenset[str]:
-        """Code that the file gives to ``device=`` or ``torch.device`` somewhere."""
+        """What the file gives to ``device=`` or ``torch.device`` somewhere."""
         if self._devices is None:
             arguments = self._evaluator.tree.nodes(cst.Arg)
-            self._devices = frozenset(code(argument.value) for argument in arguments if self._names_device(argument))
+            self._devices = frozenset(
+                canonical(argument.value) for argument in arguments if self._names_device(argument)
+            )
         return self._devices
 
     def _names_device(self, argument: cst.Arg) -> bool:

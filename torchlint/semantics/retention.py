@@ -15,6 +15,7 @@ from torchlint.semantics.inference import Inference
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import is_same
 
 _NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
 
@@ -111,11 +112,17 @@ class Retentions:
                 if not self._is_attribute_of_self(variable):
                     return None
                 found = self._hotness.function(ancestor)
-                return found if found is not None and found.root is ancestor and found.role is Role.STEP else None
+                return (
+                    found if found is not None and found.root is ancestor and self._is_step(found, ancestor) else None
+                )
             elif isinstance(ancestor, (cst.ClassDef, cst.Lambda)):
                 return None
             child = ancestor
         return None
+
+    def _is_step(self, heat: Heat, function: cst.FunctionDef) -> bool:
+        """Whether a function is one training step, by itself or together with the framework that calls it."""
+        return heat.role is Role.STEP or any(step is function for step, _ in self._backward.framework_losses())
 
     def _is_attribute_of_self(self, variable: cst.BaseExpression) -> bool:
         base, is_attribute = variable, False
@@ -183,7 +190,7 @@ class Retentions:
             found += [
                 target
                 for target in self._tree.nodes(cst.AssignTarget)
-                if target.target.deep_equals(held) and not self._adds_to_itself(target)
+                if is_same(target.target, held) and not self._adds_to_itself(target)
             ]
             held = held.value
         if isinstance(held, cst.Name):
@@ -192,7 +199,7 @@ class Retentions:
                 b.node for b in bindings if b.kind is not BindingKind.AUGMENTED and not self._adds_to_itself(b.node)
             ]
         clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, "clear") is not None)
-        found += [c for c in clears if isinstance(c.func, cst.Attribute) and c.func.value.deep_equals(variable)]
+        found += [c for c in clears if isinstance(c.func, cst.Attribute) and is_same(c.func.value, variable)]
         return found
 
     def _adds_to_itself(self, target: cst.CSTNode) -> bool:
@@ -255,4 +262,4 @@ def _scales(term: cst.BaseExpression, target: cst.BaseExpression) -> bool:
     """Whether a term is a multiple of the target."""
     if isinstance(term, cst.BinaryOperation) and isinstance(term.operator, (cst.Multiply, cst.Divide)):
         return _scales(term.left, target) or (isinstance(term.operator, cst.Multiply) and _scales(term.right, target))
-    return term.deep_equals(target)
+    return is_same(term, target)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from torchlint.syntax.canonical import canonical
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -121,5 +123,8 @@ def identifier(expression: cst.CSTNode) -> str:
 
 
 def code(node: cst.CSTNode) -> str:
-    """Return the source text of a node."""
-    return cst.Module(body=()).code_for_node(node)
+    """Return the source text of a node; for a node of a draft, some text that stands for it."""
+    try:
+        return cst.Module(body=()).code_for_node(node)
+    except AttributeError:
+        return canonical(node)

@@ -14,6 +14,7 @@ NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 _SKIPPED_FIELDS = frozenset(
     {
         "leading_lines",
+        "leading_whitespace",
         "lines_after_decorators",
         "lines_after_module_docstring",
         "header",

@@ -8,7 +8,8 @@ import libcst as cst
 
 from torchlint.semantics.layers.successors import Consumer, Layers, Use
 from torchlint.semantics.tables.layers import LINEAR, NORMS, NORMS_OF_MATRICES, dimensions
-from torchlint.syntax.calls import code, literal
+from torchlint.syntax.calls import literal
+from torchlint.syntax.canonical import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,11 @@ class Norms:
 
     def _could_be_norm(self, node: cst.CSTNode) -> bool:
         if not isinstance(node, cst.Call):
-            return isinstance(node, (cst.Name, cst.Attribute)) and "norm" in code(node).lower()
+            return isinstance(node, (cst.Name, cst.Attribute)) and "norm" in canonical(node).lower()
         names = (made.name for made in self._layers.constructors(node))
-        return "norm" in code(node.func).lower() or any(name is not None and "norm" in name.lower() for name in names)
+        return "norm" in canonical(node.func).lower() or any(
+            name is not None and "norm" in name.lower() for name in names
+        )
 
     def fits(self, call: cst.Call, norm: cst.Call) -> bool:
         """Return whether a normalisation can be meant for the output of a layer: as many channels and dimensions."""

@@ -112,9 +112,9 @@ class Layers:
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGNMENT or bindings[0].path:
             return argument
         value = bindings[0].value
-        return (
-            argument.with_changes(value=value) if value is not None and self._only_passed_on(bindings[0]) else argument
-        )
+        if value is None or not self._only_passed_on(bindings[0]):
+            return argument
+        return cst.Arg(value=value, star="**")
 
     def _only_passed_on(self, binding: Binding) -> bool:
         for name in self._tree.nodes(cst.Name):

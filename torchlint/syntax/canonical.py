@@ -1,0 +1,68 @@
+"""Whether two expressions are the same but for white space, parentheses and quotes."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import libcst as cst
+
+_PUNCTUATION = frozenset(
+    (
+        "lpar",
+        "rpar",
+        "lbracket",
+        "rbracket",
+        "lbrace",
+        "rbrace",
+        "comma",
+        "equal",
+        "dot",
+        "colon",
+        "first_colon",
+        "second_colon",
+        "start",
+        "end",
+        "posonly_ind",
+        "semicolon",
+        "leading_lines",
+        "trailing_whitespace",
+    )
+)
+_CONSTANTS = (cst.SimpleString, cst.ConcatenatedString, cst.BaseNumber)
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """The fields with a meaning of each type of node, worked out when the type is first met."""
+
+    def __missing__(self, node_type: type[cst.CSTNode]) -> tuple[str, ...]:
+        names = (field.name for field in fields(node_type))
+        found = tuple(name for name in names if name not in _PUNCTUATION and not name.startswith("whitespace"))
+        self[node_type] = found
+        return found
+
+
+_FIELDS = _Fields()
+
+
+def canonical(node: object) -> str:
+    """Return a text that two expressions share if and only if they are written the same, apart from their layout."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        return f"{canonical(node.value)}.{node.attr.value}"
+    if isinstance(node, (tuple, list)):
+        return f"[{','.join(map(canonical, node))}]"
+    if not isinstance(node, cst.CSTNode):
+        return repr(node)
+    if isinstance(node, _CONSTANTS):
+        value = getattr(node, "evaluated_value", None)
+        if value is not None:  # None for a concatenation that holds replacement fields
+            return repr(value)
+    return f"{node.__class__.__name__}({','.join(canonical(getattr(node, name)) for name in _FIELDS[node.__class__])})"
+
+
+def is_same(left: cst.CSTNode, right: cst.CSTNode) -> bool:
+    """Return whether two expressions are written the same, apart from their layout."""
+    if isinstance(left, (cst.Name, cst.Attribute)) and left.__class__ is not right.__class__:
+        return False
+    return canonical(left) == canonical(right)
