@@ -27,6 +27,9 @@ target-torch = "2.1"
 num-workers = 8
 lint-tests = true
 output-format = "json"
+cache-dir = "../cache"
+baseline = "known.json"
+fail-level = "warning"
 plugins = ["mine"]
 [per-file-ignores]
 "tools/**" = ["TL1"]
@@ -71,6 +74,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         lint_tests=True,
         severity={"TL601": Severity.ERROR},
         output_format="json",
+        cache_dir="../cache",
+        baseline="known.json",
+        fail_level=Severity.WARNING,
         plugins=("mine",),
         root=str(tmp_path),
         origin=str(tmp_path / "torchlint.toml"),
@@ -86,7 +92,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ('selct = ["TL101"]', "unknown key `selct`; did you mean `select`?"),
         ("num_worker = 3", "did you mean `num-workers`?"),
         ("num_workers = 3", "did you mean `num-workers`?"),
-        ("qqq = 1", "the keys are exclude, extend"),
+        ("qqq = 1", "the keys are baseline, cache-dir, exclude"),
         ('select = "TL101"', "`select` must be a list of strings"),
         ("select = [1]", "`select` must be a list of strings"),
         ('lint-tests = "yes"', "`lint-tests` must be true or false"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-import libcst as cst
-
-from torchlint.finding import Finding, Safety
+from torchlint.safety import Safety
 
 if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchlint.finding import Finding
     from torchlint.semantics.model import Model
 
 Check: TypeAlias = "Callable[[Any, Model], Iterator[Finding]]"
@@ -65,6 +66,35 @@ class Example:
 
     bad: str
     good: str | None = None
+
+
+class RuleWords(Protocol):
+    """What selecting and reporting need to know of a rule: no check, so that no syntax tree is needed."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def documentation(self) -> str: ...
+    @property
+    def default(self) -> Default: ...
+    @property
+    def in_tests(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCard:
+    """The words of a rule without the rule."""
+
+    code: str
+    name: str
+    summary: str
+    documentation: str
+    default: Default
+    in_tests: bool
 
 
 @dataclass(frozen=True, slots=True)

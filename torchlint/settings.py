@@ -72,7 +72,16 @@ class Settings:
     severity: Mapping[str, Severity] = field(default_factory=dict, hash=False)
     """Selector to severity; the most specific selector counts."""
 
+    baseline: str | None = None
+    """The file of findings that are known, relative to ``root``; None or empty: there is none."""
+
+    fail_level: Severity = Severity.INFO
+    """Findings below this severity do not make the exit code 1."""
+
     output_format: str | None = None
+    cache_dir: str | None = None
+    """Folder of the cache, relative to ``root``; None is ``.torchlint_cache``."""
+
     plugins: tuple[str, ...] = ()
     root: str = ""
     """The folder of the file that these settings come from, absolute; empty without a file."""
@@ -118,10 +127,29 @@ def _worker_count(value: object) -> int:
     return value
 
 
+def _file_name(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError('the path of a file in quotes, as in "torchlint-baseline.json"')
+    return value
+
+
+def _severity(value: object) -> Severity:
+    names = [severity.value for severity in Severity]
+    if value not in names:
+        raise TypeError(f"one of {', '.join(names)}")
+    return Severity(value)
+
+
 def _output_format(value: object) -> str:
     if value not in OUTPUT_FORMATS:
         raise TypeError(f"one of {', '.join(OUTPUT_FORMATS)}")
     return str(value)
+
+
+def _folder(value: object) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise TypeError("the path of a folder")
+    return value
 
 
 _READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
@@ -134,9 +162,12 @@ _READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         **dict.fromkeys("force_exclude respect_gitignore unsafe_fixes lint_tests".split(), _flag),
         "per_file_ignores": _table_of_lists,
         "severity": _severities,
+        "baseline": _file_name,
+        "fail_level": _severity,
         "target_torch": _torch_version,
         "num_workers": _worker_count,
         "output_format": _output_format,
+        "cache_dir": _folder,
     }
 )
 """How the value of each key is checked; a TypeError says what it must be."""

@@ -140,6 +140,15 @@ def read_source(path: str) -> Source:
     return source_from_bytes(_read(path, limit=LARGEST_FILE), path)
 
 
+def file_digest(path: str) -> str:
+    """Return the digest that the source of a file would have.
+
+    Raises:
+        SourceError: it is not a regular file, is larger than LARGEST_FILE, or cannot be read.
+    """
+    return digest(_read(path, limit=LARGEST_FILE))
+
+
 def _read(path: str, limit: int | None = None) -> bytes:
     try:
         # Opening a named pipe would wait for a writer, so that the kind of file is asked for first; without blocking,

@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,9 @@ import click
 from torchlint.cli import ERROR
 from torchlint.cli.output import Output
 from torchlint.cli.progress import ProgressBar
+from torchlint.engine.cache.cards import built_in_rules
+from torchlint.engine.cache.identity import run_name
+from torchlint.engine.cache.results import ResultCache, check_with
 from torchlint.engine.many import Work, run_many
 from torchlint.engine.outcome import FixOutcome
 from torchlint.engine.plan import PlanError, Planned, Task, Worker, failed, make_plan, plan_for_stdin
@@ -27,6 +30,7 @@ from torchlint.version import __version__
 
 if TYPE_CHECKING:
     from torchlint.cli.options import Choices
+    from torchlint.rule import RuleWords
 
 STDIN = "-"
 
@@ -78,12 +82,18 @@ class Session:
         isolated, config = self.choices.isolated, self.choices.config
         try:
             if STDIN not in self.choices.paths:
-                return make_plan(self.choices.paths, overrides=self.choices.given(), isolated=isolated, config=config)
+                return make_plan(
+                    self.choices.paths,
+                    overrides=self.choices.given(),
+                    isolated=isolated,
+                    config=config,
+                    cached=not (self.no_cache or self.profile_rules),
+                )
             text, name = sys.stdin.read(), self._stdin_filename or STDIN
             self._stdin, plan = plan_for_stdin(
                 text, name, overrides=self.choices.given(), isolated=isolated, config=config
             )
-            return Planned((plan,), (Task(name, len(text), 0),))
+            return Planned((plan,), (Task(name, len(text), 0),), words=built_in_rules())
         except PlanError as error:
             raise click.UsageError(str(error)) from error
 
@@ -103,11 +113,24 @@ class Session:
         bar = ProgressBar(len(tasks), "checking", enabled=not self.output.quiet)
         worker = Worker(self.planned.plans, self._stdin)
         work: Work[Task, FileResult] = Work(worker.check, size=task_size, on_death=died)
+
+        def run(some: Sequence[Task]) -> list[FileResult]:
+            return run_many(work, some, jobs=self.jobs, on_result=lambda result: bar.advance())
+
         try:
-            results = run_many(work, tasks, jobs=self.jobs, on_result=lambda result: bar.advance())
+            cache = self._cache()
+            results = check_with(cache, tasks, run) if cache else run(tasks)
         finally:
             bar.close()
         return self.make_report(results)
+
+    def _cache(self) -> ResultCache | None:
+        """Return the results of former runs with these options, None where none are to be used."""
+        planned, isolated, config = self.planned, self.choices.isolated, self.choices.config
+        if planned.cache is None:
+            return None
+        name = run_name(self.choices.given(), isolated=isolated, config=config)
+        return ResultCache(planned.cache, name, planned.plans, planned.words)
 
     def fix(self, *, unsafe: bool) -> list[FixOutcome]:
         """Return every file as it would be after its fixes; nothing is written."""
@@ -127,7 +150,12 @@ class Session:
         plans = [self.planned.plans[task.plan] for task in self.planned.tasks]
         targets = Counter(f"{plan.target} ({plan.target.origin})" for plan in plans)
         return Report(
-            tuple(everything), __version__, str(Path.cwd()), rule_table(), dict(targets), self.choices.repeated()
+            tuple(everything),
+            __version__,
+            str(Path.cwd()),
+            rule_table(self.planned.words),
+            dict(targets),
+            self.choices.repeated(),
         )
 
     def report(self, report: Report) -> None:
@@ -206,11 +234,9 @@ def died(task: Task, code: int | None) -> FileResult:
     return failed(Problem(task.path, f"the process that checked this file died ({how}); the file was left out"))
 
 
-def rule_table() -> dict[str, RuleInfo]:
+def rule_table(words: Iterable[RuleWords]) -> dict[str, RuleInfo]:
     """Return what reports say about each rule."""
-    from torchlint.registry import rules
-
-    return {rule.code: RuleInfo(rule.code, rule.name, rule.summary, rule.documentation) for rule in rules()}
+    return {rule.code: RuleInfo(rule.code, rule.name, rule.summary, rule.documentation) for rule in words}
 
 
 def write_report(path: str, text: str) -> None:

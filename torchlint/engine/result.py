@@ -72,12 +72,21 @@ class FileResult:
     """Sorted by place."""
 
     suppressed: int = 0
+    baselined: int = 0
+    """Findings that a baseline knows; they are none of the diagnostics."""
+
+    unchanged: int = 0
+    """Findings on lines that did not change, where only those that did are asked for."""
+
     note: str = ""
     warnings: tuple[str, ...] = ()
     errors: tuple[Problem, ...] = ()
     excerpts: Excerpts = field(default_factory=Excerpts)
     timings: Mapping[str, float] = field(default_factory=dict)
     """Seconds for each stage and rule."""
+
+    digest: str = ""
+    """Of the bytes that were checked; empty where there were none to read."""
 
     @property
     def uses_torch(self) -> bool:

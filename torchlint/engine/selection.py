@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from torchlint.rule import Default, Rule
+from torchlint.rule import Default, RuleWords
 from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def specificity(selector: str, code: str, name: str) -> int:
 
 
 def select(
-    rules: Sequence[Rule], *, chosen: Sequence[str] | None, extended: Sequence[str], ignored: Sequence[str]
+    rules: Sequence[RuleWords], *, chosen: Sequence[str] | None, extended: Sequence[str], ignored: Sequence[str]
 ) -> frozenset[str]:
     """Return the enabled codes; the narrower selector wins, and of equally narrow ones ``ignored`` does.
 
@@ -67,7 +67,7 @@ def is_built_in_enabled(code: str, settings: Settings) -> bool:
     return wanted > narrowest(settings.ignore)
 
 
-def check_selector(selector: str, rules: Iterable[Rule]) -> None:
+def check_selector(selector: str, rules: Iterable[RuleWords]) -> None:
     """Raise SelectionError, with the closest known selector, unless the selector names a rule."""
     words = {EVERYTHING, *BUILT_IN, *BUILT_IN.values()}
     for rule in rules:

@@ -33,6 +33,8 @@ class FoundFile:
     """In bytes; 0 if not even that can be known."""
 
     settings: Settings
+    stamp: tuple[int, ...] = ()
+    """Size, times of change and number of the file: what differs once its content does."""
 
     @property
     def is_stub(self) -> bool:
@@ -61,6 +63,11 @@ class Discovery:
     unreachable: tuple[Unreachable, ...]
     excluded: tuple[str, ...] = ()
     """Given paths that ``force-exclude`` leaves out."""
+
+
+def stamp(status: os.stat_result) -> tuple[int, ...]:
+    """Return size, time of modification, time of change and number of a file."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def is_test_file(path: str) -> bool:
@@ -147,11 +154,11 @@ class _Walk:
 
     def _add_given(self, path: str, settings: Settings) -> None:
         try:
-            size = os.stat(path).st_size
+            status = os.stat(path)
         except (OSError, ValueError) as error:
             self._fail(path, error)
         else:
-            self._files.setdefault(os.path.realpath(path), FoundFile(path, size, settings))
+            self._files.setdefault(os.path.realpath(path), FoundFile(path, status.st_size, settings, stamp(status)))
 
     def _fail(self, path: str, error: OSError | ValueError) -> None:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
@@ -200,7 +207,8 @@ class _Walk:
         try:
             if not entry.is_file():
                 return
-            found = FoundFile(path, entry.stat().st_size, settings)
+            status = entry.stat()
+            found = FoundFile(path, status.st_size, settings, stamp(status))
         except OSError as error:
             self._fail(path, error)
             return
