@@ -1,0 +1,1 @@
+"""What lets other tools run torchlint."""
