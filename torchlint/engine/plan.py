@@ -24,7 +24,6 @@ from torchlint.source import LARGEST_FILE, Source, SourceError, read_source, sou
 from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
-    from torchlint.engine.limits import Limits
     from torchlint.rule import Rule, RuleWords
 
 
@@ -151,13 +150,13 @@ def make_plan(
     overrides: Mapping[str, Any],
     isolated: bool,
     config: str | None,
-) -> Planned:
     cached: bool = False,
+) -> Planned:
     """Return what there is to do for the paths; ``overrides`` are settings by their Python names.
 
-    Raises:
     ``cached`` takes the words of the rules from the cache, where it has them.
 
+    Raises:
         PlanError: a setting, a selector or the target is wrong.
     """
     try:
@@ -202,8 +201,8 @@ class _Planner:
 
     def __init__(self, finder: SettingsFinder, words: Sequence[RuleWords], *, isolated: bool) -> None:
         self._finder = finder
-        self._isolated = isolated
         self._words = words
+        self._isolated = isolated
         self._plans: dict[Plan, int] = {}
         self._selected: dict[int, frozenset[str]] = {}
 
