@@ -38,6 +38,7 @@ _CHEAP_METHODS = frozenset(
 _TENSOR_METHODS = ("nonzero", "unsqueeze", "squeeze", "view", "long", "argsort", "permute", "clone", "detach")
 _ARRAY_KINDS = (Kind.TENSOR, Kind.NDARRAY, Kind.SEQUENCE)
 _TENSORS = "torch.utils.data.TensorDataset"
+_INDICES = ("builtins.range", "torch.arange", "torch.randperm", "torch.nonzero", "torch.argsort", "numpy.arange")
 _STAND_INS = ("torch.rand", "torch.randn")
 _WRAPPERS = DATASET_WRAPPERS | {_TENSORS}
 _WORK = (cst.For, cst.While, cst.With, cst.ListComp, cst.DictComp, cst.GeneratorExp, cst.Try)
@@ -103,7 +104,9 @@ class Datasets:
         return not any(self._may_load(owner, class_def) for owner in indexed) and all(map(self._is_cheap, calls))
 
     def yields_constants(self, expression: cst.BaseExpression) -> bool:
-        """Return whether the items of a dataset of the file are made of nothing but its settings: prompts, indices."""
+        """Return whether items are indices, or what a dataset makes of nothing but its settings: prompts."""
+        if self._is_indices(expression):
+            return True
         class_def = self.class_of(self._evaluator.value(expression))
         method = self._evaluator.definitions.method(class_def, "__getitem__") if class_def is not None else None
         if method is None:
@@ -113,6 +116,15 @@ class Datasets:
         return not any(isinstance(node, (cst.Call, *_WORK)) for node in nodes) and all(
             isinstance(owner, cst.Name) for owner in owners
         )
+
+    def _is_indices(self, expression: cst.BaseExpression) -> bool:
+        """Whether a loader draws from the places of data that lies elsewhere: ``range(n)``, ``mask.nonzero()``."""
+        made: cst.CSTNode | None = self._making_call(expression)
+        while isinstance(made, cst.Call):
+            if self._evaluator.names.qualified(made.func) in _INDICES or identifier(made.func) in ("nonzero", "argsort"):
+                return True
+            made = made.func.value if isinstance(made.func, cst.Attribute) else None
+        return False
 
     def _may_load(self, owner: cst.BaseExpression, class_def: cst.ClassDef) -> bool:
         """Whether indexing something may read it from somewhere: another dataset, a file, a database."""

@@ -110,15 +110,21 @@ def _message(loader: LoaderCall, workers: Choice, model: Model) -> str:
     shown = model.shown(loader.source, "the dataset")
     off = f"`{workers.keyword}=0`" if loader.chosen(workers) is not None else f"no `{workers.keyword}`"
     default = ", and the default is 0" if loader.chosen(workers) is None else ""
+    first = "Let it share its items out by `get_worker_info()`, then pass" if _is_whole(loader, model) else "Pass"
     return (
         f"{loader.kind.title.capitalize()} of {shown} has {off}{default}: every batch is loaded in the training "
-        "process, and the device possibly waits for it. "
-        f"Pass `{workers.keyword}={model.options.num_workers}` and measure."
+        f"process, and the device possibly waits for it. {first} `{workers.keyword}={model.options.num_workers}` and "
+        "measure."
     )
 
 
+def _is_whole(loader: LoaderCall, model: Model) -> bool:
+    """Whether each worker would yield all items of the dataset."""
+    return any(map(model.datasets.is_iterable, loader.datasets))
+
+
 def _fix(loader: LoaderCall, workers: Choice, model: Model) -> Fix | None:
-    if any(map(model.datasets.is_iterable, loader.datasets)):
+    if _is_whole(loader, model):
         return None
     count, given = str(model.options.num_workers), loader.chosen(workers)
     own = given is not None and model.within(given, loader.call)
