@@ -15,6 +15,11 @@ class Severity(str, Enum):
     WARNING = "warning"
     INFO = "info"
 
+    def reaches(self, level: Severity) -> bool:
+        """Return whether this is at least as loud as the level."""
+        order = list(Severity)
+        return order.index(self) <= order.index(level)
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Range:

@@ -8,13 +8,12 @@ import click
 
 from torchlint.cli import CLEAN, ERROR, FINDINGS
 from torchlint.cli.options import Choices, selecting_options
-from torchlint.report.formats import FORMATS
+from torchlint.cli.reporting import reporting_options
 
 
 @click.command("check", short_help="Report code that wastes time.")
 @selecting_options
-@click.option("--output-format", type=click.Choice(FORMATS), metavar="FORMAT", help=", ".join(FORMATS))
-@click.option("--output-file", "-o", type=click.Path(dir_okay=False), help="Write the report to a file.")
+@reporting_options
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option("--show-settings", is_flag=True, help="Show settings and target for the paths, and where they come from.")
@@ -22,14 +21,28 @@ from torchlint.report.formats import FORMATS
 @click.option("--fix", "fixing", is_flag=True, help="Apply fixes, as `torchlint fix --apply` does.")
 @click.option("--diff", is_flag=True, help="Show fixes as a diff, as `torchlint fix` does.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: include unsafe fixes.")
+@click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Print the first N findings only.")
+@click.option("--write-baseline", type=click.Path(dir_okay=False), metavar="FILE", help="Write all findings to a file.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="With --fix: exit with 1 if anything was fixed.")
 def command(
-    choices: Choices, fixing: bool, diff: bool, unsafe_fixes: bool, exit_non_zero_on_fix: bool, **options: Any
+    choices: Choices,
+    fixing: bool,
+    diff: bool,
+    unsafe_fixes: bool,
+    exit_non_zero_on_fix: bool,
+    write_baseline: str | None,
+    **options: Any,
 ) -> int:
     """Report code that wastes time in PyTorch programs.
 
     Exit code 0: nothing found, 1: findings, 2: a usage or internal error.
     """
+    if write_baseline is not None:
+        from torchlint.cli.baselines import run_write_baseline
+
+        if fixing or diff or choices.since is not None:
+            raise click.UsageError("--write-baseline takes all findings: leave out --fix, --diff and --since")
+        return run_write_baseline(choices, write_baseline, **options)
     if fixing or diff:
         from torchlint.cli.fix import run_fix
 
@@ -52,5 +65,6 @@ def run_check(choices: Choices, *, exit_zero: bool, **options: Any) -> int:
         return session.exit_code(CLEAN)
     report = session.check()
     session.report(report)
-    found = FINDINGS if report.by_code and not exit_zero else CLEAN
+    fails = not exit_zero and session.fails(diagnostic for _, diagnostic in report.diagnostics())
+    found = FINDINGS if fails else CLEAN
     return ERROR if report.problems else session.exit_code(found)

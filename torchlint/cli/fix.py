@@ -70,10 +70,10 @@ def run_fix(
         session.complain(report)
     session.output.aside(account(outcomes, written, apply=apply, unsafe=unsafe))
     if apply:
-        remaining = any(outcome.result.diagnostics for outcome in outcomes)
+        remaining = session.fails(d for outcome in outcomes for d in outcome.result.diagnostics)
         found = bool(remaining and not exit_zero) or bool(written and exit_non_zero_on_fix)
     else:
-        found = bool(changed) and not exit_zero
+        found = not exit_zero and session.fails(d for outcome in changed for d in outcome.applied)
     return ERROR if report.problems else session.exit_code(FINDINGS if found else CLEAN)
 
 

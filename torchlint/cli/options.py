@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -45,18 +46,31 @@ class Choices:
     settings: Mapping[str, Any] | None = None
     """Settings by their Python names."""
 
+    since: str | None = None
+    """The revision since which lines must have changed to count."""
+
     def given(self) -> Mapping[str, Any]:
         """Return the settings that the command line gives."""
         return {name: value for name, value in (self.settings or {}).items() if value is not None}
+
+    def overrides(self) -> Mapping[str, Any]:
+        """Return the settings that the command line gives, with paths that no longer depend on the folder."""
+        given = dict(self.given())
+        if given.get("baseline"):
+            given["baseline"] = os.path.abspath(given["baseline"])
+        return given
 
     def repeated(self) -> str:
         """Return the paths and selecting options, quoted for a shell."""
         words: list[str] = ["--isolated"] if self.isolated else []
         words += ["--config", self.config] if self.config else []
+        words += ["--since", self.since] if self.since else []
         for name, value in self.given().items():
             option = "--" + name.replace("_", "-")
             if value is True:
                 words.append(option)
+            elif name == "baseline" and not value:
+                words.append("--no-baseline")
             elif isinstance(value, Mapping):
                 words += [option, ",".join(f"{pattern}:{code}" for pattern, codes in value.items() for code in codes)]
             elif value is not False:
@@ -92,6 +106,14 @@ _SELECTING = (
     click.option("--target-torch", metavar="VERSION", help="Oldest torch version that the code supports."),
     click.option("--num-workers", type=click.IntRange(min=1), help="What TL101 writes for num_workers."),
     click.option("--lint-tests", is_flag=True, default=None, help="Apply performance rules to tests too."),
+    click.option("--baseline", type=click.Path(), metavar="FILE", help="Leave out the findings in this file."),
+    click.option("--no-baseline", is_flag=True, help="Leave out nothing, whatever the settings say."),
+    click.option("--since", metavar="REV", help="Only findings on lines that changed since this git revision."),
+    click.option(
+        "--fail-level",
+        type=click.Choice(("error", "warning", "info")),
+        help="Exit with 1 only for findings of at least this severity; default: info.",
+    ),
     click.option("--isolated", is_flag=True, help="Ignore all configuration and project files."),
     click.option("--config", type=click.Path(), metavar="FILE", help="Configuration file for all files."),
     click.option("--stdin-filename", metavar="PATH", help="Name of what is read from standard input (path -)."),
@@ -122,13 +144,18 @@ def selecting_options(function: Command) -> Command:
     def with_choices(*args: Any, **options: Any) -> Any:
         settings: dict[str, Any] = {name: joined(options.pop(name)) for name in _SETTINGS}
         settings["per_file_ignores"] = per_file_ignores(options.pop("per_file_ignores"))
-        for name in ("force_exclude", "target_torch", "num_workers", "lint_tests"):
+        for name in ("force_exclude", "target_torch", "num_workers", "lint_tests", "baseline", "fail_level"):
             settings[name] = options.pop(name)
+        if options.pop("no_baseline"):
+            if settings["baseline"]:
+                raise click.UsageError("--baseline and --no-baseline contradict each other")
+            settings["baseline"] = ""
         choices = Choices(
             paths=options.pop("paths") or (".",),
             isolated=options.pop("isolated"),
             config=options.pop("config"),
             settings=settings,
+            since=options.pop("since"),
         )
         return function(*args, choices=choices, **options)
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from torchlint.cli.progress import ProgressBar
 from torchlint.engine.cache.cards import built_in_rules
 from torchlint.engine.cache.identity import run_name
 from torchlint.engine.cache.results import ResultCache, check_with
+from torchlint.engine.limits import Limits
 from torchlint.engine.many import Work, run_many
 from torchlint.engine.outcome import FixOutcome
 from torchlint.engine.plan import PlanError, Planned, Task, Worker, failed, make_plan, plan_for_stdin
@@ -30,6 +32,8 @@ from torchlint.version import __version__
 
 if TYPE_CHECKING:
     from torchlint.cli.options import Choices
+    from torchlint.diagnostic import Diagnostic
+    from torchlint.project.baseline import Baseline
     from torchlint.rule import RuleWords
 
 STDIN = "-"
@@ -54,6 +58,7 @@ class Session:
         show_files: bool = False,
         show_settings: bool = False,
         profile_rules: bool = False,
+        max_findings: int | None = None,
     ) -> None:
         self.choices = choices
         self.output = Output(colour=color, quiet=quiet, verbose=verbose)
@@ -62,11 +67,16 @@ class Session:
         self.output_file = output_file
         self.statistics = statistics
         self.profile_rules = profile_rules
+        self.max_findings = max_findings
         self._show_files = show_files
         self._show_settings = show_settings
         self._stdin_filename = stdin_filename
         self._stdin: Source | None = None
         self.planned = self._plan()
+        self.baselines = self._baselines()
+        self.limits = Limits({path: baseline.entries(path) for path, baseline in self.baselines.items()})
+        if choices.since is not None:
+            self._limit_to_changes(choices.since)
         self.output_format = output_format or self.planned.output_format or DEFAULT_FORMAT
         if self.output_format not in FORMATS:
             raise click.UsageError(f"the settings ask for output format {self.output_format!r}, which there is not")
@@ -84,18 +94,42 @@ class Session:
             if STDIN not in self.choices.paths:
                 return make_plan(
                     self.choices.paths,
-                    overrides=self.choices.given(),
+                    overrides=self.choices.overrides(),
                     isolated=isolated,
                     config=config,
                     cached=not (self.no_cache or self.profile_rules),
                 )
             text, name = sys.stdin.read(), self._stdin_filename or STDIN
             self._stdin, plan = plan_for_stdin(
-                text, name, overrides=self.choices.given(), isolated=isolated, config=config
+                text, name, overrides=self.choices.overrides(), isolated=isolated, config=config
             )
             return Planned((plan,), (Task(name, len(text), 0),), words=built_in_rules())
         except PlanError as error:
             raise click.UsageError(str(error)) from error
+
+    def _baselines(self) -> dict[str, Baseline]:
+        """Return the baseline of each file that has one."""
+        if not any(plan.settings.baseline for plan in self.planned.plans):
+            return {}
+        from torchlint.cli.baselines import find_baselines
+
+        return find_baselines(self.planned)
+
+    def _limit_to_changes(self, revision: str) -> None:
+        """Leave out the files without changes since the revision, and what did not change in the others."""
+        if STDIN in self.choices.paths:
+            raise click.UsageError("--since compares files with git: it cannot be used with `-` (standard input)")
+        from torchlint.project.changes import ChangesError, changes_since
+
+        try:
+            changes = changes_since(revision, [task.path for task in self.planned.tasks])
+        except ChangesError as error:
+            raise click.ClickException(str(error)) from error
+        tasks = tuple(task for task in self.planned.tasks if task.path in changes)
+        count = plural(len(self.planned.tasks), "file")
+        self.output.note(f"Changed since {revision}: {len(tasks):,} of {count}.")
+        self.planned = replace(self.planned, tasks=tasks)
+        self.limits = replace(self.limits, changes=changes)
 
     def show_only(self) -> bool:
         """Print files or settings if that is all that is asked for."""
@@ -122,7 +156,12 @@ class Session:
             results = check_with(cache, tasks, run) if cache else run(tasks)
         finally:
             bar.close()
-        return self.make_report(results)
+        if self.baselines:
+            from torchlint.cli.baselines import baseline_notes
+
+            for note in baseline_notes(self.planned, self.baselines, results):
+                self.output.note(note)
+        return self.make_report(map(self.limits.applied, results))
 
     def _cache(self) -> ResultCache | None:
         """Return the results of former runs with these options, None where none are to be used."""
@@ -135,7 +174,8 @@ class Session:
     def fix(self, *, unsafe: bool) -> list[FixOutcome]:
         """Return every file as it would be after its fixes; nothing is written."""
         bar = ProgressBar(len(self.planned.tasks), "fixing", enabled=not self.output.quiet)
-        function = functools.partial(Worker(self.planned.plans, self._stdin).fix, unsafe=unsafe)
+        worker = Worker(self.planned.plans, self._stdin)
+        function = functools.partial(worker.fix, unsafe=unsafe, limits=self.limits)
         work: Work[Task, FixOutcome] = Work(
             function, size=task_size, on_death=lambda task, code: FixOutcome(died(task, code))
         )
@@ -160,10 +200,13 @@ class Session:
 
     def report(self, report: Report) -> None:
         """Write the report and the notes about what went wrong."""
+        shown, more = (report, 0) if self.max_findings is None else report.limited(self.max_findings)
         if self.output_format in MACHINE_FORMATS:
-            self._machine_report(report)
+            self._machine_report(report if self.statistics else shown)
         else:
-            self._text_report(report)
+            self._text_report(report, shown)
+        if more and not self.statistics:
+            self.output.note(f"... and {plural(more, 'more finding')} (--max-findings {self.max_findings}).")
         self.complain(report)
         if self.profile_rules:
             from torchlint.cli.profile import profile_lines
@@ -190,8 +233,8 @@ class Session:
                 "absolute URIs for them, which code scanning does not show; run torchlint in the repository they are in"
             )
 
-    def _text_report(self, report: Report) -> None:
-        lines = summary.statistics(report) if self.statistics else text_format(self.output_format)(report)
+    def _text_report(self, report: Report, shown: Report) -> None:
+        lines = summary.statistics(report) if self.statistics else text_format(self.output_format)(shown)
         if self.output_file is not None:
             from torchlint.report.styled import plain
 
@@ -217,6 +260,11 @@ class Session:
         """Print what went wrong and exit with 2 in the end."""
         self.output.error(message)
         self._failed = True
+
+    def fails(self, diagnostics: Iterable[Diagnostic]) -> bool:
+        """Return whether any of the findings is of a severity that makes the exit code 1."""
+        plans = {task.path: self.planned.plans[task.plan] for task in self.planned.tasks}
+        return any(found.severity.reaches(plans[found.path].settings.fail_level) for found in diagnostics)
 
     def exit_code(self, otherwise: int) -> int:
         """Return the exit code: 2 if anything went wrong."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +13,11 @@ from torchlint.edits.orphans import removals
 from torchlint.edits.plan import compatible, joined, largest_sound
 from torchlint.edits.text import Shift, apply_edits, merged
 from torchlint.edits.verify import Original
+from torchlint.engine.limits import Scope
 from torchlint.finding import Safety
 
 if TYPE_CHECKING:
+    from torchlint.engine.limits import FileLimits
     from torchlint.engine.result import FileResult
     from torchlint.rule import Rule
     from torchlint.semantics.target import Target
@@ -51,26 +54,33 @@ def fix_file(
     *,
     unsafe: bool,
     check: Callable[[Source, Settings, Sequence[Rule], Target], FileResult] | None = None,
+    limits: FileLimits | None = None,
 ) -> FixResult:
     """Return the file with its fixes applied; each is applied as a whole or not at all.
 
+    Findings that do not count within the ``limits`` are neither fixed nor reported.
     If the fixes do not come to an end, the file stays as it was and the rules are named.
     """
     from torchlint.engine.file import check_file
     from torchlint.syntax.parse import run_with_large_stack
 
     checked = check or check_file
-    return run_with_large_stack(lambda: _Run(source, lambda some: checked(some, settings, rules, target), unsafe).run())
+    run = functools.partial(_Run, source, lambda some: checked(some, settings, rules, target), unsafe, limits)
+    return run_with_large_stack(lambda: run().run())
 
 
 class _Run:
     """The passes over one file."""
 
-    def __init__(self, source: Source, check: Callable[[Source], FileResult], unsafe: bool) -> None:
+    def __init__(
+        self, source: Source, check: Callable[[Source], FileResult], unsafe: bool, limits: FileLimits | None
+    ) -> None:
         self._first = self._source = source
         self._check = check
         self._unsafe = unsafe
         self._before = self._result = check(source)
+        self._scope = limits.scope(source, self._before.diagnostics) if limits else Scope()
+        self._before = self._counted(self._before)
         self._original = Original(source.text)
         self._applied: list[Diagnostic] = []
         self._refused: dict[tuple[str, int], tuple[Diagnostic, str]] = {}
@@ -89,7 +99,13 @@ class _Run:
             self._pass(todo)
         if self._applied:
             self._remove_orphans()
-        return FixResult(self._source.text, self._result, tuple(self._applied), tuple(self._refused.values()))
+        return FixResult(
+            self._source.text, self._counted(self._result), tuple(self._applied), tuple(self._refused.values())
+        )
+
+    def _counted(self, result: FileResult) -> FileResult:
+        """Return the result with the findings that count."""
+        return replace(result, diagnostics=tuple(d for d in result.diagnostics if self._scope.counts(d)))
 
     def _second_chance(self) -> list[Diagnostic]:
         """Return what was refused before the text became what it is: fixing again must find nothing to do."""
@@ -103,7 +119,8 @@ class _Run:
         wanted = (Safety.SAFE, Safety.UNSAFE) if self._unsafe else (Safety.SAFE,)
         for diagnostic in self._result.diagnostics:
             key = (diagnostic.code, diagnostic.range.start)
-            if diagnostic.fix and diagnostic.fix.safety in wanted and key not in self._refused:
+            is_wanted = diagnostic.fix and diagnostic.fix.safety in wanted and key not in self._refused
+            if is_wanted and self._scope.counts(diagnostic):
                 yield diagnostic
 
     def _pass(self, todo: Sequence[Diagnostic]) -> None:
@@ -120,6 +137,7 @@ class _Run:
     def _accept(self, edits: tuple[TextEdit, ...], result: FileResult) -> None:
         shift = Shift(edits)
         self._refused = {(code, shift.offset(start)): value for (code, start), value in self._refused.items()}
+        self._scope = self._scope.after(edits, shift)
         self._source = replace(self._source, text=apply_edits(self._source.text, edits))
         self._original = Original(self._source.text)
         self._result = result

@@ -24,6 +24,7 @@ from torchlint.source import LARGEST_FILE, Source, SourceError, read_source, sou
 from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
+    from torchlint.engine.limits import Limits
     from torchlint.rule import Rule, RuleWords
 
 
@@ -101,7 +102,7 @@ class Worker:
         result = check_file(source, plan.settings, enabled_rules(plan.codes), plan.target)
         return replace(result, digest=source.data_digest)
 
-    def fix(self, task: Task, *, unsafe: bool) -> FixOutcome:
+    def fix(self, task: Task, *, unsafe: bool, limits: Limits | None = None) -> FixOutcome:
         """Return one file as it would be after its fixes; nothing is raised or written."""
         from torchlint.engine.fix import fix_file
 
@@ -112,7 +113,8 @@ class Worker:
         enabled = enabled_rules(plan.codes)
         try:
             unsafe = unsafe or plan.settings.unsafe_fixes
-            fixed = fix_file(source, plan.settings, enabled, plan.target, unsafe=unsafe)
+            limit = limits.of(task.path) if limits else None
+            fixed = fix_file(source, plan.settings, enabled, plan.target, unsafe=unsafe, limits=limit)
             data = source.encode(fixed.text) if fixed.text != source.text else b""
         except Exception as error:
             return FixOutcome(failed(internal_problem(task.path, "the fixer", error)))

@@ -1,0 +1,115 @@
+"""Which findings of a run count: not those that a baseline knows, only those on lines that changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from torchlint.diagnostic import Diagnostic, Range, TextEdit
+from torchlint.project.baseline import Entry, counted, matched
+
+if TYPE_CHECKING:
+    from torchlint.edits.text import Shift
+    from torchlint.engine.result import FileResult
+    from torchlint.project.changes import Changes
+    from torchlint.source import Source
+
+SYNTAX_ERROR = "TL000"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What limits the findings of the files of a run, by their paths."""
+
+    known: Mapping[str, Mapping[Entry, int]] = field(default_factory=dict)
+    changes: Mapping[str, Changes] | None = None
+    """None: every line counts."""
+
+    def of(self, path: str) -> FileLimits | None:
+        """Return what limits the findings of one file, None if nothing does."""
+        known = self.known.get(path, {})
+        if not known and self.changes is None:
+            return None
+        return FileLimits(known, self.changes.get(path) if self.changes is not None else None)
+
+    def applied(self, result: FileResult) -> FileResult:
+        """Return the result of a file with the findings that count, and how many others there are."""
+        limits = self.of(result.path)
+        if limits is None or not result.diagnostics:
+            return result
+        fates = limits.fates(result.diagnostics)
+        return replace(
+            result,
+            diagnostics=tuple(d for d, fate in zip(result.diagnostics, fates, strict=True) if fate is None),
+            baselined=fates.count("known"),
+            unchanged=fates.count("unchanged"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What limits the findings of one file."""
+
+    known: Mapping[Entry, int]
+    changes: Changes | None
+
+    def fates(self, diagnostics: Sequence[Diagnostic]) -> list[str | None]:
+        """Return for each finding why it does not count (``known`` or ``unchanged``), None if it does."""
+        known = matched(diagnostics, self.known)
+        return [
+            "known" if is_known else None if self._is_changed(diagnostic) else "unchanged"
+            for diagnostic, is_known in zip(diagnostics, known, strict=True)
+        ]
+
+    def _is_changed(self, diagnostic: Diagnostic) -> bool:
+        """Return whether a finding stands on a changed line; a syntax error may come from any of them."""
+        if self.changes is None or diagnostic.code == SYNTAX_ERROR:
+            return True
+        return self.changes.touch(diagnostic.start.row, diagnostic.end.row)
+
+    def scope(self, source: Source, diagnostics: Sequence[Diagnostic]) -> Scope:
+        """Return which of the findings in a text count, in a form that follows its edits."""
+        known = matched(diagnostics, self.known)
+        held = frozenset(
+            (diagnostic.code, diagnostic.range.start)
+            for diagnostic, is_known in zip(diagnostics, known, strict=True)
+            if is_known
+        )
+        return Scope(held, None if self.changes is None else tuple(self.changes.ranges(source)))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which findings of a text count while it is being fixed."""
+
+    held: frozenset[tuple[str, int]] = frozenset()
+    """Code and offset of the known ones."""
+
+    changed: tuple[Range, ...] | None = None
+    """Where the text changed, None: everywhere."""
+
+    def counts(self, diagnostic: Diagnostic) -> bool:
+        """Return whether a finding counts."""
+        if (diagnostic.code, diagnostic.range.start) in self.held:
+            return False
+        if self.changed is None or diagnostic.code == SYNTAX_ERROR:
+            return True
+        place = diagnostic.range
+        return any(place.start < other.end and other.start < place.end for other in self.changed)
+
+    def after(self, edits: Sequence[TextEdit], shift: Shift) -> Scope:
+        """Return the scope in the text after the edits, which are changes themselves."""
+        held = frozenset((code, shift.offset(start)) for code, start in self.held)
+        if self.changed is None:
+            return Scope(held)
+        moved = [Range(shift.offset(place.start), shift.end(place.end)) for place in self.changed]
+        return Scope(held, (*moved, *(shift.content(index) for index in range(len(edits)))))
+
+
+def removable(result: FileResult, known: Mapping[Entry, int], looked_for: Iterable[str]) -> Counter[Entry]:
+    """Return what is known of a file and was looked for but not found: it can leave the baseline."""
+    codes = set(looked_for) | {SYNTAX_ERROR}
+    wanted = Counter({key: count for key, count in known.items() if key.code in codes})
+    return wanted - counted(result.diagnostics)
