@@ -219,3 +219,45 @@ def test_a_closed_pipe_ends_quietly(project: Path) -> None:
 def _environment() -> dict[str, str]:
     root = str(Path(__file__).parents[2])
     return {**os.environ, "PYTHONPATH": root}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--output-format", "json", "--output-format", "sarif"), "one run gives one report, not json and sarif"),
+        (("-o", "a.txt", "-o", "b.txt"), "not to a.txt and b.txt"),
+        (("-o", "."), "it is a folder"),
+        (("-o", "missing/a.sarif"), "there is no folder missing"),
+        (("-o", "a.py/a.sarif"), "there is no folder a.py"),
+    ],
+)
+def test_reports_with_no_place_to_go(project: Path, invoke: Invoke, arguments: tuple[str, ...], reason: str) -> None:
+    (project / "a.py").write_text(SAFE)
+    outcome = invoke("check", *arguments, "a.py")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert reason in outcome.err
+
+
+def test_a_report_that_may_not_be_written(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "a.py").write_text(SAFE)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    outcome = invoke("check", "-o", "report.txt", "a.py")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error: cannot write the report to report.txt: . may not be written (")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["sarif", "html", "text"])
+def test_a_full_disk(project: Path, invoke: Invoke, name: str) -> None:
+    (project / "a.py").write_text(SAFE)
+    outcome = invoke("check", "--output-format", name, "-o", "/dev/full", "a.py")
+    assert outcome.code == 2
+    assert outcome.err == "error: cannot write the report to /dev/full: No space left on device\n"
+
+
+def test_the_same_format_twice_is_no_contradiction(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    outcome = invoke("check", "--output-format", "json", "--output-format", "json", "-o", "a.json", "a.py")
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", "")
+    assert json.loads((project / "a.json").read_text())[0]["code"] == "TL601"
