@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from torchlint.semantics.differentiated import Differentiated
+from torchlint.semantics.differentiated import Differentiated, starts
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.walk import children
 
+# Methods whose result a framework backpropagates, by what the name of its class holds.
+_STEP_METHODS = {"training_step": "Lightning", "compute_loss": "Trainer"}
 _GRADIENT_FUNCTIONS = frozenset(("torch.autograd.backward", "torch.autograd.grad"))
 
 
@@ -22,6 +26,7 @@ class Backward:
         self._tree = evaluator.tree
         self._upstream = Differentiated(evaluator)
         self._calls: list[cst.Call] | None = None
+        self._returned: list[tuple[cst.FunctionDef, cst.BaseExpression]] | None = None
 
     def passes(self, root: cst.CSTNode | None = None) -> list[cst.Call]:
         """Return the calls that compute gradients, those below ``root`` if one is given."""
@@ -53,11 +58,42 @@ class Backward:
                     reached |= targets
             if len(reached) == before:
                 break
-        return any(self._mentions(call, reached) for call in self.passes(root))
+        handed = [*self.passes(root), *self._handed_over(root)]
+        return any(self._mentions(expression, reached) for expression in handed)
 
     def differentiates(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a value below ``root`` is part of what a backward pass there differentiates."""
-        return self._upstream.includes(value, root, self.passes(root)) or self._is_result_of_step(value)
+        return self._upstream.includes(value, root, self._losses(root)) or self._is_result_of_step(value)
+
+    def _losses(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
+        """The values from which the backward passes below ``root`` start."""
+        return [*(start for call in self.passes(root) for start in starts(call)), *self._handed_over(root)]
+
+    def _handed_over(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
+        """The losses that step methods below ``root``, or ``root`` itself, return to a framework."""
+        return [
+            loss
+            for function, loss in self.framework_losses()
+            if function is root or any(ancestor is root for ancestor in self._tree.ancestors(function))
+        ]
+
+    def framework_losses(self) -> list[tuple[cst.FunctionDef, cst.BaseExpression]]:
+        """Return what Lightning's ``training_step`` and the ``compute_loss`` of Hugging Face's trainers return."""
+        if self._returned is None:
+            self._returned = [
+                (function, loss)
+                for function in self._tree.nodes(cst.FunctionDef)
+                if function.name.value in _STEP_METHODS and self._is_step_method(function)
+                for statement in self._tree.nodes(cst.Return)
+                if self._belongs(statement, function) and statement.value is not None
+                for loss in _loss_of(statement.value)
+            ]
+        return self._returned
+
+    def _is_step_method(self, function: cst.FunctionDef) -> bool:
+        owner = self._evaluator.definitions.owner(function)
+        base = _STEP_METHODS[function.name.value]
+        return owner is not None and any(base in name for name in self._evaluator.definitions.ancestry(owner))
 
     def _is_result_of_step(self, value: cst.BaseExpression) -> bool:
         """Whether a value is what a function of the file returns after it has differentiated just that."""
@@ -77,10 +113,10 @@ class Backward:
         function = self._evaluator.definitions.definition(call.func)
         if not isinstance(function, cst.FunctionDef):
             return False
-        passes = self.passes(function)
+        losses = self._losses(function)
         returned = [_part(r.value, path) for r in self._tree.nodes(cst.Return) if self._belongs(r, function)]
-        return bool(passes and returned) and all(
-            part is not None and self._upstream.includes(part, function, passes) for part in returned
+        return bool(losses and returned) and all(
+            part is not None and self._upstream.includes(part, function, losses) for part in returned
         )
 
     def _belongs(self, node: cst.CSTNode, function: cst.FunctionDef) -> bool:
@@ -119,6 +155,19 @@ class Backward:
                 return True
             stack += children(current)
         return False
+
+
+def _loss_of(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield the loss in what a step method returns: the value itself, ``{"loss": loss}``, ``(loss, outputs)``."""
+    if isinstance(value, cst.Dict):
+        elements = (element for element in value.elements if isinstance(element, cst.DictElement))
+        yield from (element.value for element in elements if literal(element.key) == "loss")
+    elif isinstance(value, cst.IfExp):
+        yield from (*_loss_of(value.body), *_loss_of(value.orelse))
+    elif isinstance(value, cst.Tuple):
+        yield from (element.value for element in value.elements[:1])
+    else:
+        yield value
 
 
 def _part(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:
