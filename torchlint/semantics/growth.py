@@ -83,6 +83,8 @@ class Growths:
         loop = self._loop(call, target)
         if loop is None or (name not in _JOINS and name != _APPEND):
             return None
+        if isinstance(loop, cst.While) and isinstance(target, cst.Name) and _mirrors(call, target.value):
+            return None  # it doubles, which copies each element once on average
         is_array = name.startswith("numpy.")
         rebuilt = not self._is_carried(own, statement, loop)
         few = self._is_short(loop)
@@ -263,6 +265,12 @@ class Growths:
 
     def _within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
         return any(a is ancestor for a in self._tree.ancestors(node))
+
+
+def _mirrors(call: cst.Call, name: str) -> bool:
+    """Return whether all that is joined comes out of one tensor: ``torch.cat([x, x.flip(0)[:n]])`` pads it."""
+    parts = call.args[0].value
+    return isinstance(parts, (cst.Tuple, cst.List)) and all(_root(e.value) == name for e in parts.elements)
 
 
 def _root(expression: cst.BaseExpression) -> str:

@@ -75,6 +75,8 @@ def of_tensor(owner: Value, name: str) -> Value:
         return Value(Kind.DEVICE, owner.evidence, device=owner.device)
     if name == "dtype":
         return DTYPE
+    if name == "meta":  # what MONAI's tensors know of their picture stays on the host
+        return tensor(Evidence.INFERRED, Device.CPU)
     if name in NUMBER_ATTRIBUTES:
         return NUMBER
     if name in TENSOR_ATTRIBUTES:
