@@ -109,7 +109,7 @@ class Loaders:
 
     def destination(self, loader: LoaderCall) -> Device | None:
         """Return the place that the batches of a loader are moved to: an accelerator, one of them, or None."""
-        if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only):
+        if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only) or self._runs_on_tpu():
             return None
         if not loader.kind.moves:
             return self._moves.destination or self._framework_destination()
@@ -117,6 +117,14 @@ class Loaders:
         if place is Device.CPU:
             return self._moves.destination
         return Device.EITHER if loader.kind.host_only or place is not Device.ACCELERATOR else place
+
+    def _runs_on_tpu(self) -> bool:
+        """Whether the file moves things to a TPU and never speaks of CUDA: pinned memory is nothing to it."""
+        if not any(identifier(call.func) == "xla_device" for call in self._tree.nodes(cst.Call)):
+            return False
+        return not any(a.attr.value == "cuda" for a in self._tree.nodes(cst.Attribute)) and not any(
+            text.raw_value.startswith("cuda") for text in self._tree.nodes(cst.SimpleString)
+        )
 
     def _framework_destination(self) -> Device | None:
         """Where a framework moves what the file gives it."""
