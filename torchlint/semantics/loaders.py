@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
@@ -18,6 +19,9 @@ from torchlint.syntax.canonical import is_same
 
 _RUNNERS = ("lightning.pytorch.Trainer", "lightning.fabric.Fabric")
 _ON_GPU = frozenset(("gpu", "cuda"))
+
+_PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
+_NO_LOADERS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCHEDULER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,12 @@ class Loaders:
             return self._moves.destination
         return Device.EITHER if loader.kind.host_only or place is not Device.ACCELERATOR else place
 
+    @cached_property
+    def are_prepared(self) -> bool:
+        """Whether anything that may be a loader is given to an accelerator, which then moves the batches."""
+        calls = (c for c in self._tree.nodes(cst.Call) if method_call(c, *_PREPARES) is not None)
+        return any(a.star or self._evaluator.value(a.value).kind not in _NO_LOADERS for c in calls for a in c.args)
+
     def _runs_on_tpu(self) -> bool:
         """Whether the file moves things to a TPU and never speaks of CUDA: pinned memory is nothing to it."""
         if not any(identifier(call.func) == "xla_device" for call in self._tree.nodes(cst.Call)):
@@ -142,7 +152,7 @@ class Loaders:
             if where in _ON_GPU or gpus:
                 return Device.ACCELERATOR
             return Device.EITHER if where == "auto" else None
-        method = method_call(call, "prepare", "prepare_data_loader", "setup_dataloaders")
+        method = method_call(call, *_PREPARES)
         if method is None or not self._is_accelerator(method.value):
             return None
         loads = any(self._evaluator.value(a.value).kind is Kind.DATALOADER for a in call.args)

@@ -103,7 +103,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("on-device", moved.device is not Device.CPU) or rule.silent("to-host", move.place is Device.CPU):
         return
-    if rule.silent("prepared", _is_prepared(call, model)):
+    if rule.silent("prepared", _is_prepared(call, moved, model)):
         return
     arguments = model.arguments(call)
     positional = len(arguments.extra) > (1 if move.method == "cuda" else 2)
@@ -122,12 +122,14 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     )
 
 
-def _is_prepared(call: cst.Call, model: Model) -> bool:
+def _is_prepared(call: cst.Call, moved: Value, model: Model) -> bool:
     """Whether a batch moves to the device of an accelerator that prepares loaders in this file."""
     place = next((a.value for a in call.args if a.star == ""), None)
     if not isinstance(place, cst.Attribute) or place.attr.value != "device":
         return False
     value = model.value(place.value)
+    if moved.evidence > Evidence.NAMED and not model.loaders.are_prepared:
+        return False  # the loader is made here, and nobody hands it to the accelerator
     return "prepare" in model.evaluator.usage.attributes(place.value) or (value.name or "").startswith("accelerate.")
 
 
