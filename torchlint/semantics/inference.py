@@ -36,7 +36,11 @@ _WITH_PARAMETERS = (
     ),
     *("Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention"),
 )
-_ENTRY_POINTS = frozenset(("encode", "decode", "sample", "generate", "predict", "forward_features", "forward"))
+_ENTRY_POINTS = frozenset(
+    "encode decode sample generate predict forward_features forward act get_action get_action_and_value".split()
+)
+# Methods that switch gradients off themselves where a library defines them.
+_SELF_CONTAINED = frozenset(("sample", "generate", "predict"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,9 @@ class InferenceCall:
     is_generator: bool
     returns_host_values: bool
     """Whether the function hands out nothing that could still be backpropagated."""
+
+    switches_off: bool
+    """Whether what is called computes without gradients, whoever calls it."""
 
 
 class Inference:
@@ -87,7 +94,23 @@ class Inference:
             self._key(call.func) in self._frozen_modules(),
             function is not None and self._is_generator(function),
             function is None or self._returns_host_values(function),
+            self._switches_off(call.func, module),
         )
+
+    def _switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
+        """Whether the method behind a call is in the file and computes without gradients."""
+        method = self._method(called, module)
+        if method is None:
+            return False
+        returned = self._evaluator.returned(method)
+        detached = returned.is_tensor and returned.graph is Graph.DETACHED
+        return detached or self._evaluator.gradients.function_disabled(method)
+
+    def _method(self, called: cst.Name | cst.Attribute, module: Value) -> cst.FunctionDef | None:
+        if not isinstance(module.definition, cst.ClassDef):
+            return None
+        name = identifier(called) if identifier(called) in _ENTRY_POINTS else "forward"
+        return self._evaluator.definitions.method(module.definition, name)
 
     def _called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
         if self._evaluator.names.qualified(function) is not None or _CLASS.match(identifier(function)):
@@ -101,7 +124,8 @@ class Inference:
             and function.attr.value in _ENTRY_POINTS
         ):
             value = self._evaluator.value(function.value)
-            if value.evidence < Evidence.INFERRED:
+            unseen = identifier(function) in _SELF_CONTAINED and self._method(function, value) is None
+            if unseen or value.evidence < Evidence.INFERRED:
                 return None
         if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
             return None

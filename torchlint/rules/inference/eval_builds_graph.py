@@ -74,12 +74,12 @@ def evaluate(model: torch.nn.Module, loader):
     ),
     documentation=__doc__,
     silences={
-        "no-graph": "Gradients are off: a decorator, a `with` block, `set_grad_enabled(False)`, every caller, or "
-        "the framework.",
+        "no-graph": "Gradients are off: a decorator, a `with` block, `set_grad_enabled(False)`, every caller, the "
+        "method that is called, or the framework.",
         "wanted": "The function switches gradients on: `torch.enable_grad()`, `set_grad_enabled(True)`.",
         "trains": "The routine computes gradients, or what it returns is backpropagated.",
         "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so.",
-        "no-model": "What is called is no model: a loss, a metric, a transform.",
+        "no-model": "What is called is no model: a loss, a metric, a transform, `generate` of a library.",
         "frozen": "The parameters of the model are frozen (`requires_grad_(False)`): no graph is built.",
         "returned": "It returns a result with its graph, and no caller in the file shows what becomes of it.",
         "is-forward": "It is part of a model's own forward pass.",
@@ -99,7 +99,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("returned", found.function is not None and not found.returns_host_values):
         return
     gradients = model.evaluator.gradients
-    if rule.silent("no-graph", gradients.disabled(call)) or rule.silent("wanted", gradients.wanted(call)):
+    if rule.silent("no-graph", found.switches_off or gradients.disabled(call)):
+        return
+    if rule.silent("wanted", gradients.wanted(call)):
         return
     place = f"`{found.function.name.value}`" if found.function is not None else "This script"
     yield Finding(

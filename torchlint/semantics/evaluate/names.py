@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from torchlint.syntax.calls import is_none, literal
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
+_CLASS = re.compile(r"^[A-Z][a-z]\w+$")
 _ANNOTATIONS = {
     "torch.Tensor": tensor(),
     "torch.nn.Module": Value(Kind.MODULE),
@@ -128,6 +130,8 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
     if param is function.params.star_arg or param is function.params.star_kwarg:
         return UNKNOWN
     annotated = annotation(param, evaluator)
+    if annotated.kind is Kind.MODULE and _CLASS.match(node.value):  # evaluate(Model: nn.Module): model = Model(envs)
+        return Value(Kind.CLASS, Evidence.INFERRED, name="torch.nn.Module")
     if annotated.known:
         return annotated.weakened(Evidence.INFERRED)
     passed = _passed(function, param, evaluator)
