@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 _FILE = (b"+++ n/", b'+++ "n/')
-_UNMERGED = b"* Unmerged path "
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 
@@ -170,7 +169,6 @@ def parse_diff(diff: bytes) -> Mapping[bytes, Changes]:
     """Return the changed rows of each file in a diff without context, by the file's new name."""
     rows: dict[bytes, list[tuple[int, int]]] = {}
     gaps: dict[bytes, list[int]] = {}
-    unmerged: list[bytes] = []
     name: bytes | None = None
     within = 0
     for line in diff.split(b"\n"):
@@ -188,10 +186,7 @@ def parse_diff(diff: bytes) -> Mapping[bytes, Changes]:
             name = _unquoted(line[4:])[2:]
         elif line.startswith(b"+++ "):
             name = None  # the file is gone
-        elif line.startswith(_UNMERGED):
-            unmerged.append(_unquoted(line[len(_UNMERGED) :]))
-    found = {name: Changes(tuple(rows.get(name, ())), tuple(gaps.get(name, ()))) for name in {**rows, **gaps}}
-    return {**found, **{name: Changes(everything=True) for name in unmerged}}
+    return {name: Changes(tuple(rows.get(name, ())), tuple(gaps.get(name, ()))) for name in {**rows, **gaps}}
 
 
 def _length(header: bytes) -> int:
