@@ -8,15 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.repository import commit, git
 from torchlint.project.changes import Changes, ChangesError, changes_since, parse_diff
 from torchlint.source import source_from_text
-
-
-def git(folder: Path, *arguments: str) -> str:
-    """Run git as a user with a name, and return what it prints."""
-    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout
 
 
 @pytest.fixture
@@ -33,12 +27,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(folder, "init", "-q", "-b", "main")
     commit(folder)
     return folder
-
-
-def commit(folder: Path) -> None:
-    """Commit everything."""
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "more")
 
 
 def edit(path: Path, *changes: tuple[str, str]) -> None:
