@@ -131,6 +131,16 @@ class HostReads:
             source = inner.value
         return source
 
+    def is_certainly_tensor(self, copied: cst.BaseExpression) -> bool:
+        """Return whether what is copied holds a tensor: by the flow of values, or because ``detach`` is called on it."""
+        value = self._evaluator.value(copied)
+        if value.is_tensor and value.evidence >= Evidence.INFERRED:
+            return True
+        tree = self._evaluator.tree
+        method = tree.parent(copied)
+        detached = method_call(tree.parent(method) if method is not None else None, "detach")
+        return detached is not None and detached is method and (value.is_tensor or not value.known)
+
     def _copy(self, node: cst.CSTNode | None) -> cst.Attribute | None:
         """The ``x.cpu``, ``x.numpy``, ``x.tolist`` or ``x.to`` of a call that copies to the host."""
         method = method_call(node, *_COPIES, "to")

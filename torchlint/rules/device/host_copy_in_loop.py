@@ -26,7 +26,6 @@ import libcst as cst
 from torchlint.edits.operations import Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Device
@@ -130,7 +129,6 @@ def _role(node: cst.CSTNode, model: Model) -> str | None:
 
 
 def _is_on_accelerator(copied: cst.BaseExpression, model: Model) -> bool:
-    value = model.value(copied)
-    if not value.is_tensor or value.evidence < Evidence.INFERRED:
+    if not model.host_reads.is_certainly_tensor(copied):
         return False
-    return not rule.silent("on-cpu", value.device is Device.CPU or model.accelerator is None)
+    return not rule.silent("on-cpu", model.value(copied).device is Device.CPU or model.accelerator is None)
