@@ -132,7 +132,7 @@ class HostReads:
         return source
 
     def is_certainly_tensor(self, copied: cst.BaseExpression) -> bool:
-        """Return whether what is copied holds a tensor: by the flow of values, or because ``detach`` is called on it."""
+        """Return whether what is copied holds a tensor: by the flow of values, or since ``detach`` is called on it."""
         value = self._evaluator.value(copied)
         if value.is_tensor and value.evidence >= Evidence.INFERRED:
             return True
