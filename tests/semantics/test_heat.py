@@ -257,3 +257,30 @@ def test_a_setting_that_is_off_by_default_guards(case: str) -> None:
 def test_a_setting_that_can_be_on_guards_nothing(case: str) -> None:
     model = model_of(SETTING.format(store=ON[case][0], use=ON[case][1]))
     assert model.heat(calls(model, "at")[0]) is not None
+
+
+SLICED = """
+import torch
+from torch import nn
+
+def evaluate(features: torch.Tensor, size):
+    net = nn.Linear(3, 3)
+    for i in range(0, len(features), {step}):
+        here.at(net(features[{cut}]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "cut", "role"),
+    [
+        ("size", "i : i + size", Role.EVALUATION_LOOP),
+        ("size", "i : i + size, 0", Role.EVALUATION_LOOP),
+        ("1", ":i", Role.SAMPLING_LOOP),
+        ("size", "i", Role.SAMPLING_LOOP),
+    ],
+)
+def test_batches_are_cut_out_of_a_tensor(step: str, cut: str, role: Role) -> None:
+    model = model_of(SLICED.format(step=step, cut=cut))
+    heat = model.heat(calls(model, "at")[0])
+    assert heat is not None
+    assert heat.role is role

@@ -25,6 +25,7 @@ KINDS = {
     "string": ("mark('a' + 'b')", Kind.STRING),
     "tuple item": ("a = (torch.zeros(1), 2)\nmark(a[1])", Kind.NUMBER),
     "unpacked": ("a, b = torch.zeros(1), 2\nmark(b)", Kind.NUMBER),
+    "topk by name": ("mark(torch.zeros(2, 2).topk(1).indices.t())", Kind.TENSOR),
     "max with a dimension": ("v, i = torch.zeros(2, 2).max(1)\nmark(i)", Kind.TENSOR),
     "range": ("for i in range(3): mark(i)", Kind.NUMBER),
     "enumerate": ("for i, x in enumerate(torch.zeros(3)): mark(i)", Kind.NUMBER),

@@ -144,8 +144,24 @@ class Hotness:
         if training is not None and not self._has_batch_loop(loop):
             return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
         if self._runs_model(loop) and not self._has_batch_loop(loop):
-            return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED)
+            role = Role.EVALUATION_LOOP if self._takes_slices(loop) else Role.SAMPLING_LOOP
+            return Heat(loop, role, Evidence.INFERRED)
         return None
+
+    def _takes_slices(self, loop: cst.For | cst.While) -> bool:
+        """Whether each iteration cuts its batch out of a tensor: ``for i in range(0, n, size): x[i : i + size]``."""
+        if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call) or not isinstance(loop.target, cst.Name):
+            return False
+        if self._evaluator.names.qualified(loop.iter.func) != "builtins.range" or len(loop.iter.args) != 3:
+            return False
+        cuts = (node for node in self._tree.descendants(loop.body) if isinstance(node, cst.Subscript))
+        return any(
+            isinstance(cut.slice[0].slice, cst.Slice)
+            and isinstance(cut.slice[0].slice.lower, cst.Name)
+            and cut.slice[0].slice.lower.value == loop.target.value
+            and self._evaluator.value(cut.value).is_tensor
+            for cut in cuts
+        )
 
     def _batches(self, loop: cst.For | cst.While) -> Evidence | None:
         """How certain it is that each iteration takes a batch."""

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 
+_PAIR = ("values", "indices")
+"""What ``topk``, ``sort`` and ``max`` along a dimension name their results."""
+
+
 def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
     """Return the value of ``owner.name``."""
     qualified = evaluator.names.qualified(expression)
@@ -50,6 +54,8 @@ def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:
         if name == "device":
             return Value(Kind.DEVICE, owner.evidence, device=owner.device)
         return replace(owner, kind=Kind.TENSOR).weakened(Evidence.INFERRED)
+    if owner.kind is Kind.SEQUENCE and len(owner.elements or ()) == 2 and name in _PAIR:
+        return (owner.elements or ())[_PAIR.index(name)]
     if owner.kind is Kind.NDARRAY:
         return NUMBER if name in ("ndim", "size") else of(Kind.SEQUENCE, NUMBER) if name == "shape" else owner
     if owner.definition is not None and isinstance(owner.definition, cst.ClassDef):
