@@ -150,9 +150,10 @@ class Hotness:
 
     def _takes_slices(self, loop: cst.For | cst.While) -> bool:
         """Whether each iteration cuts its batch out of a tensor: ``for i in range(0, n, size): x[i : i + size]``."""
-        if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call) or not isinstance(loop.target, cst.Name):
+        if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name):
             return False
-        if self._evaluator.names.qualified(loop.iter.func) != "builtins.range" or len(loop.iter.args) != 3:
+        steps = loop.iter.args if isinstance(loop.iter, cst.Call) else ()
+        if len(steps) != 3 or self._evaluator.names.qualified(loop.iter.func) != "builtins.range":
             return False
         cuts = (node for node in self._tree.descendants(loop.body) if isinstance(node, cst.Subscript))
         return any(
