@@ -152,8 +152,8 @@ class Hotness:
         """Whether each iteration cuts its batch out of a tensor: ``for i in range(0, n, size): x[i : i + size]``."""
         if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name):
             return False
-        steps = loop.iter.args if isinstance(loop.iter, cst.Call) else ()
-        if len(steps) != 3 or self._evaluator.names.qualified(loop.iter.func) != "builtins.range":
+        made = loop.iter if isinstance(loop.iter, cst.Call) else None
+        if made is None or len(made.args) != 3 or self._evaluator.names.qualified(made.func) != "builtins.range":
             return False
         cuts = (node for node in self._tree.descendants(loop.body) if isinstance(node, cst.Subscript))
         return any(
