@@ -10,7 +10,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import code, identifier, literal
+from torchlint.syntax.calls import code, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 _FEW = 8
@@ -114,9 +114,10 @@ class Growths:
             return None
         parts = call.args[0].value
         if isinstance(parts, (cst.Tuple, cst.List)):
-            if all(is_same(e.value, target) for e in parts.elements):
+            joined = [_unmoved(e.value) for e in parts.elements]
+            if all(is_same(part, target) for part in joined):
                 return None  # doubling copies each element once on average
-            return next((e.value for e in parts.elements if is_same(e.value, target)), None)
+            return next((part for part in joined if is_same(part, target)), None)
         two = len(call.args) >= 2 and is_same(parts, target)
         return parts if two and identifier(call.func) == "append" else None
 
@@ -265,6 +266,13 @@ class Growths:
 
     def _within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
         return any(a is ancestor for a in self._tree.ancestors(node))
+
+
+def _unmoved(expression: cst.BaseExpression) -> cst.BaseExpression:
+    """Return ``x`` of ``x.to(device)`` or ``x.detach()``."""
+    while (method := method_call(expression, "to", "cuda", "cpu", "detach")) is not None:
+        expression = method.value
+    return expression
 
 
 def _mirrors(call: cst.Call, name: str) -> bool:
