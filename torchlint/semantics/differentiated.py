@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.values import Graph, Origin
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import canonical, is_same
@@ -55,7 +55,7 @@ class Differentiated:
 
     def _is_source(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
         if isinstance(leaf, cst.Name):
-            definitions = self._evaluator.flow.definitions(leaf)
+            definitions = [b for last in self._evaluator.flow.definitions(leaf) for b in self._unscaled(last)]
             found = [sources.bindings.get(id(b.node)) for b in definitions]
             if not found or None in found:
                 return False
@@ -69,6 +69,16 @@ class Differentiated:
         if value.graph is Graph.DETACHED or (value.known and not value.is_tensor):
             return False
         return is_loss or (value.is_tensor and (value.graph is Graph.ATTACHED or value.origin is Origin.LOSS))
+
+    def _unscaled(self, binding: Binding) -> list[Binding]:
+        """What a variable was bound to before ``loss *= n`` or ``loss /= n``."""
+        statement = self._evaluator.flow.statement(binding.node)
+        scales = isinstance(statement, cst.AugAssign) and isinstance(
+            statement.operator, (cst.MultiplyAssign, cst.DivideAssign)
+        )
+        if not scales or not isinstance(binding.node, cst.Name):
+            return [binding]
+        return self._evaluator.flow.definitions(binding.node)
 
     def _is_detached_below(self, leaf: cst.BaseExpression, root: cst.CSTNode) -> bool:
         return any(
