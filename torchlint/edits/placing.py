@@ -12,12 +12,20 @@ from torchlint.semantics.creations import Creation
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.moves import Move
-from torchlint.semantics.tables.torch_api import DTYPE_OF_CONSTRUCTOR, LEGACY_CONSTRUCTORS, RESHAPING_METHODS
+from torchlint.semantics.tables.torch_api import (
+    DTYPE_CASTS,
+    DTYPE_OF_CONSTRUCTOR,
+    LEGACY_CONSTRUCTORS,
+    RESHAPING_METHODS,
+)
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier
 
 # Factories whose values are the same whether they are made with a dtype or cast to it.
 _CAST_FREE = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye", "torch.rand", "torch.randn"))
+_ONES_AND_ZEROS = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye"))
+# Constructors of integers, of which every conversion keeps the low bits.
+_WHOLE = ("Long", "Int", "Short", "Char", "Byte", "Bool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,9 @@ class Placement:
     evidence: Evidence
     exact: bool = True
     """Whether the factory certainly makes the values that the constructor made."""
+
+    alike: bool = True
+    """Whether the device certainly converts the numbers to those that the CPU would convert them to."""
 
 
 def place(found: Creation, model: Model) -> Placement | None:
@@ -59,7 +70,22 @@ def place(found: Creation, model: Model) -> Placement | None:
         edits = (*added, device, *_keep_cast(move))
     else:
         edits = (*added, device, *_drop(found, model))
-    return Placement(edits, min(evidence, move.evidence), exact)
+    return Placement(edits, min(evidence, move.evidence), exact, _converts_alike(found, move, model))
+
+
+def _converts_alike(found: Creation, move: Move, model: Model) -> bool:
+    """Whether every cast after the factory, which then happens on the device, gives what it gave on the CPU."""
+    name, given = model.callee(found.factory), model.arguments(found.factory)
+    dtypes = [DTYPE_CASTS.get(method) for method in found.methods & DTYPE_CASTS.keys()]
+    dtypes += [model.value(cast).name for cast in found.casts]
+    if move.dtype:
+        dtypes.append(model.value(move.names[1]).name if len(move.names) > 1 else None)
+    if not dtypes or name in _ONES_AND_ZEROS or identifier(found.factory.func).startswith(_WHOLE):
+        return True
+    values = [given.named["fill_value"]] if "fill_value" in given.named else [a.value for a in found.factory.args[:3]]
+    if name in ("torch.tensor", "torch.as_tensor") or name in LEGACY_CONSTRUCTORS:
+        values = values[:1]
+    return all(model.constructors.converts_alike(values, dtype) for dtype in dtypes)
 
 
 def modernise(call: cst.Call, model: Model) -> Placement | None:

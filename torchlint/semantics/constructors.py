@@ -17,6 +17,22 @@ _DISPLAYS = (cst.List, cst.Tuple, cst.ListComp)
 _INTEGER_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo)
 _INTEGER_CALLS = frozenset(("builtins.len", "builtins.int", "builtins.ord"))
 _INTEGER_METHODS = ("size", "numel", "nelement", "dim", "ndimension")
+# What an integer type can hold; of an unknown type only what all of them can.
+_RANGES = {
+    "torch.uint8": (0, 2**8 - 1),
+    "torch.int8": (-(2**7), 2**7 - 1),
+    "torch.int16": (-(2**15), 2**15 - 1),
+    "torch.short": (-(2**15), 2**15 - 1),
+    "torch.int32": (-(2**31), 2**31 - 1),
+    "torch.int": (-(2**31), 2**31 - 1),
+    "torch.int64": (-(2**63), 2**63 - 1),
+    "torch.long": (-(2**63), 2**63 - 1),
+}
+_NARROWEST = (0, 2**7 - 1)
+_FLOATING = frozenset(
+    f"torch.{name}"
+    for name in "float32 float64 float16 bfloat16 float double half bool complex64 complex128 cfloat".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +115,27 @@ class Constructors:
             return self.is_integer(binding.value)
         is_shape = isinstance(binding.value, cst.Attribute) and binding.value.attr.value == "shape"
         return len(binding.path) == 1 and (is_shape or method_call(binding.value, "size") is not None)
+
+    def converts_alike(self, values: list[cst.BaseExpression], dtype: str | None) -> bool:
+        """Return whether a CPU and an accelerator certainly turn these numbers into the same ones of a dtype.
+
+        A float that an integer type cannot hold becomes whatever the processor makes of it.
+        """
+        if dtype in _FLOATING or all(self._is_whole(value) for value in values):
+            return True
+        least, most = _RANGES.get(dtype or "", _NARROWEST)
+        return all(self._fits(value, least, most) for value in values)
+
+    def _is_whole(self, value: cst.BaseExpression) -> bool:
+        if isinstance(value, (cst.List, cst.Tuple)):
+            return all(self._is_whole(element.value) for element in value.elements)
+        return self.is_integer(value) or isinstance(literal(value), bool)
+
+    def _fits(self, value: cst.BaseExpression, least: int, most: int) -> bool:
+        if isinstance(value, (cst.List, cst.Tuple)):
+            return all(self._fits(element.value, least, most) for element in value.elements)
+        number = literal(value)
+        return isinstance(number, (bool, int, float)) and least <= number <= most
 
     def is_data(self, expression: cst.BaseExpression) -> bool:
         """Return whether an expression is data that is no tensor: numbers, lists of them, arrays."""

@@ -167,6 +167,8 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "The tensor on the device becomes a leaf, which gets the gradient itself."
     if not placement.exact:
         yield "The dtype or the kind of the data is what this file suggests, not certain."
+    if not placement.alike:
+        yield "A float that the integer type cannot hold is converted differently by CPU and device."
     if name in ("torch.tensor", "torch.as_tensor") and not model.constructors.is_data(found.factory.args[0].value):
         yield "What the data is cannot be seen here."
     if found.move is not None and not all(model.is_plain(expression) for expression in found.move.names):
