@@ -13,6 +13,7 @@ from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import Flow
+from torchlint.semantics.mappings import spelled_out
 from torchlint.semantics.names import Names
 from torchlint.semantics.parts import Parts
 from torchlint.semantics.scopes import Binding, BindingKind, Scopes
@@ -139,7 +140,7 @@ class Model(Parts):
                 signature = METHOD_SIGNATURES.get(call.func.attr.value, ())
         partial = self._partial(call)
         given = (*partial.args[1:], *call.args) if partial is not None else call.args
-        return bind(given, signature)
+        return bind(spelled_out(given, self.scopes, self.tree), signature)
 
     def _partial(self, call: cst.Call) -> cst.Call | None:
         made = call.func

@@ -128,6 +128,8 @@ def _fix(loader: LoaderCall, workers: Choice, model: Model) -> Fix | None:
         return None
     count, given = str(model.options.num_workers), loader.chosen(workers)
     own = given is not None and model.within(given, loader.call)
+    if given is not None and not own and not model.is_partial(loader.call):
+        return None  # a mapping holds it, perhaps for other loaders too
     edit: Edit = Replace(given, count) if own and given is not None else AddKeyword(loader.call, workers.keyword, count)
     return Fix(
         f"Load with {count} worker processes",

@@ -125,6 +125,8 @@ def _fix(loader: LoaderCall, pinning: Choice, value: str | None, model: Model) -
         return None
     pinned, call = loader.chosen(pinning), loader.call
     own = pinned is not None and model.within(pinned, call)
+    if pinned is not None and not own and not model.is_partial(call):
+        return None  # a mapping holds it, perhaps for other loaders too
     edit: Edit = Replace(pinned, value) if pinned is not None and own else AddKeyword(call, pinning.keyword, value)
     plain = loader.collate is None or is_none(loader.collate)
     is_safe = (
