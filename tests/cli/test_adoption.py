@@ -222,3 +222,49 @@ def test_no_more_findings_are_printed_than_wanted(project: Path, invoke: Invoke)
     assert (none.code, json.loads(none.out)) == (1, [])
     assert "more finding" not in invoke("check", "--max-findings", "3", ".").err
     assert "3  TL601" in invoke("check", "--max-findings", "1", "--statistics", ".").out
+
+
+def test_comments_are_shown_then_written_and_silence(old: Path, invoke: Invoke) -> None:
+    shown = invoke("check", "--add-ignore", ".")
+    assert shown.code == 1
+    assert "+    torch.autograd.set_detect_anomaly(True)  # torchlint: ignore[TL601]\n" in shown.out
+    assert "2 findings would be silenced in 2 files:" in shown.err
+    assert (old / "a.py").read_text() == SCRIPT
+    written = invoke("check", "--add-ignore", "--apply", ".")
+    assert written.code == 0
+    assert written.out == ""
+    assert "2 findings silenced in 2 files:" in written.err
+    assert invoke("check", ".").code == 0
+    text = (old / "a.py").read_text()
+    assert "There is nothing to silence." in invoke("check", "--add-ignore", "--apply", ".").err
+    assert (old / "a.py").read_text() == text
+
+
+def test_comments_go_only_to_what_counts(old: Path, invoke: Invoke) -> None:
+    (old / "a.py").write_text(SCRIPT + LINE)
+    invoke("check", "--add-ignore", "--apply", "--since", "HEAD", ".")
+    silenced = LINE.replace("\n", "  # torchlint: ignore[TL601]\n")
+    assert (old / "a.py").read_text() == SCRIPT + silenced
+    assert (old / "b.py").read_text() == SCRIPT
+    (old / "a.py").write_text(SCRIPT)
+    invoke("check", "--write-baseline", "base.json", ".")
+    (old / "a.py").write_text(SCRIPT + LINE)
+    invoke("check", "--add-ignore", "--apply", "--baseline", "base.json", ".")
+    assert (old / "a.py").read_text() == SCRIPT + silenced
+
+
+def test_what_cannot_be_silenced_is_named(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text("x = (\n")
+    outcome = invoke("check", "--add-ignore", "--apply", ".")
+    assert outcome.code == 1
+    assert "Left: a.py:1: TL000 cannot be silenced by a comment" in outcome.err
+    assert invoke("check", "--add-ignore", "missing.py").code == 2
+    assert invoke("check", "--add-ignore", "--fix", ".").code == 2
+    assert invoke("check", "--apply", ".").code == 2
+
+
+def test_comments_for_text_from_standard_input(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(SCRIPT))
+    outcome = invoke("check", "--add-ignore", "--apply", "-")
+    assert outcome.code == 0
+    assert outcome.out == SCRIPT.replace("(True)\n", "(True)  # torchlint: ignore[TL601]\n")

@@ -23,6 +23,12 @@ from torchlint.cli.reporting import reporting_options
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: include unsafe fixes.")
 @click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Print the first N findings only.")
 @click.option("--write-baseline", type=click.Path(dir_okay=False), metavar="FILE", help="Write all findings to a file.")
+@click.option(
+    "--add-ignore",
+    is_flag=True,
+    help="Show as a diff a comment for each finding that silences it; --apply writes them.",
+)
+@click.option("--apply", is_flag=True, help="With --add-ignore: write the comments to the files.")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="With --fix: exit with 1 if anything was fixed.")
 def command(
     choices: Choices,
@@ -31,18 +37,32 @@ def command(
     unsafe_fixes: bool,
     exit_non_zero_on_fix: bool,
     write_baseline: str | None,
+    add_ignore: bool,
+    apply: bool,
     **options: Any,
 ) -> int:
     """Report code that wastes time in PyTorch programs.
 
     Exit code 0: nothing found, 1: findings, 2: a usage or internal error.
     """
+    if apply and not add_ignore:
+        raise click.UsageError(
+            "--apply goes with --add-ignore; fixes are applied by --fix, or by `torchlint fix --apply`"
+        )
     if write_baseline is not None:
         from torchlint.cli.baselines import run_write_baseline
 
-        if fixing or diff or choices.since is not None:
-            raise click.UsageError("--write-baseline takes all findings: leave out --fix, --diff and --since")
+        if fixing or diff or add_ignore or choices.since is not None:
+            raise click.UsageError(
+                "--write-baseline takes all findings, and goes with none of the other actions or --since"
+            )
         return run_write_baseline(choices, write_baseline, **options)
+    if add_ignore:
+        from torchlint.cli.ignores import run_add_ignore
+
+        if fixing:
+            raise click.UsageError("--add-ignore and --fix contradict each other; fix first, then add the rest")
+        return run_add_ignore(choices, apply=apply and not diff, **options)
     if fixing or diff:
         from torchlint.cli.fix import run_fix
 

@@ -55,15 +55,7 @@ def run_fix(
     outcomes = session.fix(unsafe=unsafe)
     report = session.make_report(outcome.result for outcome in outcomes)
     changed = [outcome for outcome in outcomes if outcome.changed]
-    if STDIN in choices.paths and apply:
-        for outcome in outcomes:
-            session.output.text(outcome.after)
-        written = changed
-    elif apply:
-        written = _write(session, changed)
-    else:
-        written = changed
-        _show(session, report, changed)
+    written = write_or_show(session, report, outcomes, apply=apply)
     if listing and apply and STDIN not in choices.paths:
         session.report(report)
     else:
@@ -75,6 +67,21 @@ def run_fix(
     else:
         found = not exit_zero and session.fails(d for outcome in changed for d in outcome.applied)
     return ERROR if report.problems else session.exit_code(FINDINGS if found else CLEAN)
+
+
+def write_or_show(session: Session, report: Report, outcomes: Sequence[FixOutcome], *, apply: bool) -> list[FixOutcome]:
+    """Write the files that changed, or show the diff, and return those that are, or would be, written."""
+    from torchlint.cli.session import STDIN
+
+    changed = [outcome for outcome in outcomes if outcome.changed]
+    if STDIN in session.choices.paths and apply:
+        for outcome in outcomes:
+            session.output.text(outcome.after)
+        return changed
+    if apply:
+        return _write(session, changed)
+    _show(session, report, changed)
+    return changed
 
 
 def _write(session: Session, changed: Sequence[FixOutcome]) -> list[FixOutcome]:

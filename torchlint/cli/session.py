@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -173,9 +173,16 @@ class Session:
 
     def fix(self, *, unsafe: bool) -> list[FixOutcome]:
         """Return every file as it would be after its fixes; nothing is written."""
-        bar = ProgressBar(len(self.planned.tasks), "fixing", enabled=not self.output.quiet)
         worker = Worker(self.planned.plans, self._stdin)
-        function = functools.partial(worker.fix, unsafe=unsafe, limits=self.limits)
+        return self._change("fixing", functools.partial(worker.fix, unsafe=unsafe, limits=self.limits))
+
+    def add_ignores(self) -> list[FixOutcome]:
+        """Return every file as it would be with a comment for each finding; nothing is written."""
+        worker = Worker(self.planned.plans, self._stdin)
+        return self._change("commenting", functools.partial(worker.add_ignores, limits=self.limits))
+
+    def _change(self, doing: str, function: Callable[[Task], FixOutcome]) -> list[FixOutcome]:
+        bar = ProgressBar(len(self.planned.tasks), doing, enabled=not self.output.quiet)
         work: Work[Task, FixOutcome] = Work(
             function, size=task_size, on_death=lambda task, code: FixOutcome(died(task, code))
         )

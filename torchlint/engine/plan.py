@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -125,6 +126,35 @@ class Worker:
             refused=fixed.refused,
             before=mark + source.text,
             after=mark + fixed.text,
+            data=data,
+            digest=source.data_digest,
+        )
+
+    def add_ignores(self, task: Task, *, limits: Limits | None = None) -> FixOutcome:
+        """Return one file as it would be with comments that silence what is found; nothing is raised or written."""
+        from torchlint.engine.ignores import add_ignores
+        from torchlint.syntax.parse import run_with_large_stack
+
+        source = self._read(task)
+        if isinstance(source, FileResult):
+            return FixOutcome(source)
+        plan = self.plans[task.plan]
+        enabled = enabled_rules(plan.codes)
+        known = {**{rule.code: rule.name for rule in built_in_rules()}, **BUILT_IN}
+        limit = limits.of(task.path) if limits else None
+        check = functools.partial(check_file, settings=plan.settings, rules=enabled, target=plan.target)
+        try:
+            ignored = run_with_large_stack(lambda: add_ignores(source, check, known, limit))
+            data = source.encode(ignored.text) if ignored.text != source.text else b""
+        except Exception as error:
+            return FixOutcome(failed(internal_problem(task.path, "adding comments", error)))
+        mark = "\ufeff" if source.bom else ""
+        return FixOutcome(
+            ignored.result,
+            applied=(*ignored.silenced, *ignored.removed),
+            refused=ignored.left,
+            before=mark + source.text,
+            after=mark + ignored.text,
             data=data,
             digest=source.data_digest,
         )
