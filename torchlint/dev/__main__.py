@@ -1,4 +1,4 @@
-"""``python -m torchlint.dev``: write stubs for a new rule, regenerate the pages."""
+"""``python -m torchlint.dev``: write stubs for a new rule, regenerate the pages, draw places to judge."""
 
 from __future__ import annotations
 
@@ -40,6 +40,31 @@ def new(family: str, name: str) -> None:
             click.echo(f"wrote {path}")
     except NewRuleError as error:
         raise click.ClickException(str(error)) from error
+
+
+@app.command("ledger-sample")
+@click.argument("rule")
+@click.argument("checkouts", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--findings", default=20, show_default=True, help="How many findings to draw.")
+@click.option("--silent", default=20, show_default=True, help="How many hot files to draw in which it is silent.")
+@click.option("--seed", default=0, show_default=True, help="Draw others.")
+def ledger_sample(rule: str, checkouts: tuple[Path, ...], findings: int, silent: int, seed: int) -> None:
+    """Draw places that nobody has judged yet, as lines of the ledger of RULE (its name).
+
+    CHECKOUTS are git repositories in folders named owner+name.
+    """
+    from torchlint.dev.ledger import LedgerError, read
+    from torchlint.dev.sample import SampleError, draw
+
+    path = Path("tests/corpus/ledger", f"{rule}.tsv")
+    try:
+        judged = read(path) if path.exists() else None
+        sample = draw(rule, checkouts, judged, findings=findings, silent=silent, seed=seed)
+    except (LedgerError, SampleError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    for place in sample.places:
+        click.echo(place.row())
+    click.echo(f"{sample.findings} findings in {sample.repositories} repositories", err=True)
 
 
 if __name__ == "__main__":
