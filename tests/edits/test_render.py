@@ -191,6 +191,13 @@ def test_what_is_no_expression_is_refused() -> None:
         code.edited(op.Replace(code.call("f"), "a b"))
 
 
+def test_an_argument_that_a_mapping_brings_is_not_added() -> None:
+    for call in ("f(a, **{'k': 2})", "f(a, **dict(k=2))"):
+        code = Code(f"x = {call}\n")
+        with pytest.raises(RenderError):
+            code.edited(op.AddKeyword(code.call("f"), "k", "1"))
+
+
 def test_overlapping_edits_of_one_fix_are_refused() -> None:
     code = Code("x = f(g(a))\n")
     with pytest.raises(RenderError):

@@ -12,6 +12,7 @@ from torchlint.edits.errors import RenderError
 from torchlint.edits.locate import Locator
 from torchlint.edits.operations import AddKeyword, RemoveArgument
 from torchlint.edits.text import indentation, line_before, line_end, line_start, starts_line
+from torchlint.syntax.calls import bind
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def _check(call: cst.Call, removals: Sequence[RemoveArgument], additions: Sequen
     kept = [argument for argument in call.args if not any(argument is other for other in removed)]
     if len(kept) + len(removed) != len(call.args):
         raise RenderError("the argument is not one of the call")
-    taken = {argument.keyword.value for argument in kept if argument.keyword}
+    taken = {argument.keyword.value for argument in kept if argument.keyword} | bind(kept).named.keys()
     if any(addition.name in taken for addition in additions):
         raise RenderError("the call has this argument already")
     if additions and any(isinstance(a.value, cst.GeneratorExp) and not a.value.lpar for a in kept):

@@ -128,10 +128,13 @@ class Model(Parts):
         partial = self._partial(call)
         return self.qualified_name(call.func if partial is None else partial.args[0].value)
 
-    def arguments(self, call: cst.Call, signature: Sequence[str] | None = None) -> Arguments:
+    def arguments(
+        self, call: cst.Call, signature: Sequence[str] | None = None, *, through_names: bool = False
+    ) -> Arguments:
         """Return the arguments of a call by name, those of a ``functools.partial`` included.
 
-        The signature is that of the callee in the tables, unless one is given.
+        The signature is that of the callee in the tables, unless one is given; ``through_names`` looks into the
+        mapping behind ``**options`` too.
         """
         if signature is None:
             name = self.callee(call)
@@ -140,7 +143,7 @@ class Model(Parts):
                 signature = METHOD_SIGNATURES.get(call.func.attr.value, ())
         partial = self._partial(call)
         given = (*partial.args[1:], *call.args) if partial is not None else call.args
-        return bind(spelled_out(given, self.scopes, self.tree), signature)
+        return bind(spelled_out(given, self.scopes, self.tree) if through_names else given, signature)
 
     def _partial(self, call: cst.Call) -> cst.Call | None:
         made = call.func
@@ -227,7 +230,7 @@ class Model(Parts):
         name = self.callee(call)
         if name is None or (name not in LOADER_KINDS and name not in TRAINER_SETTINGS):
             return None
-        return self.loaders.loader(call, name, self.arguments(call))
+        return self.loaders.loader(call, name, self.arguments(call, through_names=True))
 
     def move(self, call: cst.Call) -> Move | None:
         """Return the move between devices that a method call is."""
