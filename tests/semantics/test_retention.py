@@ -12,7 +12,9 @@ import torch
 
 def train(model, loader, optimizer, criterion, accelerator, loss_scaler):
     total, items, logs = 0.0, [], {{}}
-    for x, y in loader:
+    step = 0
+    for i, (x, y) in enumerate(loader):
+        step += 1
         output = model(x)
         loss = criterion(output, y)
 {step}
@@ -42,6 +44,9 @@ def kept(body: str, step: str = "loss.backward()") -> bool:
         "items.append({'loss': loss})",
         "items.append(output)",
         "logs['loss'] += loss",
+        "items[i] = loss",
+        "logs[step] = loss",
+        "logs[f'step {step}'] = {'loss': loss}",
         "if x is None:\n    total = 0\ntotal += loss",
     ],
 )
@@ -52,6 +57,10 @@ def test_keeps(body: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
+        "items[0] = loss",
+        "logs['loss'] = loss",
+        "logs[0, i] = loss.detach()",
+        "for k in range(3):\n    logs[k] = loss",
         "total += loss.item()",
         "total += loss.item() * len(output)",
         "total += len(output)",

@@ -44,6 +44,9 @@ class _Kept:
     is_stored: bool
     """Whether the object itself is kept, rather than a sum that is computed from it."""
 
+    index: cst.BaseExpression | None = None
+    """The place in the variable, where one is assigned to."""
+
 
 class Retentions:
     """Finds what loops keep."""
@@ -56,7 +59,10 @@ class Retentions:
         self._inference = inference
 
     def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
-        """Return what ``total += value``, ``total = total + value`` or ``items.append(value)`` keeps with its graph."""
+        """Return what a statement keeps with its graph.
+
+        ``total += value``, ``total = total + value``, ``items.append(value)``, ``items[i] = value``
+        """
         kept = self._kept(node)
         if kept is None or all(self._is_number(value) for value in kept.values):
             return None
@@ -64,6 +70,8 @@ class Retentions:
         if heat is None or (self._evaluator.gradients.disabled(node) and not self._keeps_object(kept)):
             return None
         if self._evaluator.value(kept.variable).kind in _NO_SUMS:
+            return None
+        if kept.index is not None and not self._varies(kept.index, heat.root):
             return None
         for value in kept.values:
             found = self._with_graph(value, node, heat)
@@ -86,7 +94,13 @@ class Retentions:
             return _Kept(node.target, items or (node.value,), bool(items))
         if isinstance(node, cst.Call):
             return _appended(node)
-        return _summed(node)
+        return _summed(node) or _stored(node)
+
+    def _varies(self, index: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Whether every step stores at another place: the index is bound by the loop over steps, or counted in it."""
+        names = (node for node in self._tree.descendants(index) if isinstance(node, cst.Name))
+        bound = (binding.node for name in names for binding in self._evaluator.flow.definitions(name))
+        return any(self._tree.enclosing(place, *LOOPS) is root for place in bound)
 
     def _is_number(self, value: cst.BaseExpression) -> bool:
         if isinstance(value, (cst.BaseNumber, cst.BaseString, cst.Comparison)):
@@ -250,6 +264,17 @@ def _summed(statement: cst.Assign) -> _Kept | None:
     terms = _terms(statement.value)
     rest = tuple(term for term in terms if not _scales(term, target))
     return _Kept(target, rest, False) if rest and len(rest) < len(terms) else None
+
+
+def _stored(statement: cst.Assign) -> _Kept | None:
+    """``items[i] = value``."""
+    target = statement.targets[0].target
+    if len(statement.targets) != 1 or not isinstance(target, cst.Subscript) or len(target.slice) != 1:
+        return None
+    place = target.slice[0].slice
+    if not isinstance(place, cst.Index):
+        return None
+    return _Kept(target.value, _items(statement.value) or (statement.value,), True, place.value)
 
 
 def _terms(expression: cst.BaseExpression) -> list[cst.BaseExpression]:
