@@ -146,14 +146,16 @@ def measure(place: Place, original: str, fixed: str, tick: Callable[[], None], *
 def _round(place: Place, one: _Variant, two: _Variant, share: float, number: int, *, counted: bool) -> int:
     """Run one round in two fresh processes and return how many pairs of blocks it took."""
     began, plan, cores = time.perf_counter(), place.plan, place.cores_of(number)
-    with place.program("original", one.text, cores) as a, place.program("fixed", two.text, cores) as b:
+    # Who starts first, and in which folder, costs a fifth of a percent: each program does in half of the rounds.
+    early, late = (one, two) if number % 2 == 0 else (two, one)
+    with place.program("first", early.text, cores) as a, place.program("other", late.text, cores) as b:
         slowest = max(program.warm(plan.warm, _WARM_STEPS) for program in (a, b))
         steps = max(1, math.ceil(plan.block / slowest))
         left = share - (time.perf_counter() - began)
         pairs = min(plan.most_pairs, max(1, int(left / (2 * steps * slowest))))
-        order = ((a, one), (b, two))
+        order = ((a, early), (b, late))
         for pair in range(pairs):
-            for program, variant in order if (pair + number) % 2 == 0 else order[::-1]:
+            for program, variant in order if pair % 2 == 0 else order[::-1]:
                 if place.cores != 1:
                     settle()
                 elapsed = program.block(steps)

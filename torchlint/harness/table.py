@@ -83,7 +83,7 @@ def _warnings(control: Mapping[str, Any] | None) -> list[Text]:
         return []
     low, high = control["interval"]
     width = (high - low) / (2 * control["ratio"])
-    if width <= CALM and low <= 1 <= high:
+    if width <= CALM and control["verdict"] == Verdict.NO_EFFECT.value:
         return []
     told = (
         f"A program against itself gives {control['ratio']:.2f}x ({low:.2f} to {high:.2f}): this machine was busy with"
