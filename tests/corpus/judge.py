@@ -52,9 +52,9 @@ class Verdict:
     violations: list[str] = field(default_factory=list)
 
 
-def every_rule(source: Source) -> FileResult:
+def every_rule(source: Source, *, screened: bool = True) -> FileResult:
     """Return what all rules say of a source, where nothing is known about the torch version."""
-    return check_file(source, _settings(), rules(), UNKNOWN_TARGET)
+    return check_file(source, _settings(), rules(), UNKNOWN_TARGET, screened=screened)
 
 
 def every_fix(source: Source, check: Check) -> FixResult:
@@ -90,6 +90,8 @@ def _judge(source: Source, verdict: Verdict, fixer: Fixer, deadline: float) -> N
     found = every_rule(source)
     verdict.findings.update(diagnostic.code for diagnostic in found.diagnostics)
     verdict.violations += [f"error while checking: {problem}" for problem in found.errors]
+    if every_rule(source, screened=False).diagnostics != found.diagnostics:
+        verdict.violations.append("the screen changes what is found")
     offered = [diagnostic for diagnostic in found.diagnostics if diagnostic.fix]
     verdict.fixes.update(_kind(diagnostic) for diagnostic in offered)
     if not offered:

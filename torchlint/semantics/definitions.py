@@ -12,6 +12,7 @@ from torchlint.semantics.tables.loaders import LOADER_KINDS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.walk import Tree
 
+_DEFINITIONS: frozenset[type[cst.CSTNode]] = frozenset((cst.ClassDef, cst.FunctionDef))
 _MODULE_CLASSES = ("torch.nn.", "lightning.pytorch.LightningModule", "timm.models.", "torchvision.models.")
 
 
@@ -48,10 +49,8 @@ class Definitions:
     def owner(self, function: cst.FunctionDef) -> cst.ClassDef | None:
         """Return the class whose body a function stands in directly (under ``if`` and ``try`` too)."""
         for ancestor in self._tree.ancestors(function):
-            if isinstance(ancestor, cst.ClassDef):
-                return ancestor
-            if isinstance(ancestor, cst.FunctionDef):
-                return None
+            if ancestor.__class__ in _DEFINITIONS:
+                return ancestor if isinstance(ancestor, cst.ClassDef) else None
         return None
 
     def receiver(self, name: cst.Name) -> cst.ClassDef | None:

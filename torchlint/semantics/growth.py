@@ -13,6 +13,9 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import code, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
+_STORING: frozenset[type[cst.CSTNode]] = frozenset((cst.Assign, cst.IfExp, cst.Attribute, cst.Call))
+"""What a call stands in directly, if its result is stored."""
+
 _FEW = 8
 _CATENATES = frozenset(("torch.cat", "torch.concat", "torch.concatenate"))
 _JOINS = _CATENATES | {
@@ -96,6 +99,8 @@ class Growths:
         """The assignment that stores a call, through ``.method()`` chains and the branches of a conditional."""
         node: cst.CSTNode = call
         parent = self._tree.parent(node)
+        if parent.__class__ not in _STORING:
+            return None
         while parent is not None and not isinstance(parent, cst.Assign):
             through = (
                 (isinstance(parent, cst.IfExp) and node is not parent.test)

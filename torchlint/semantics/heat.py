@@ -241,14 +241,14 @@ class Hotness:
         """Return the calls whose innermost enclosing loop or function is ``root``."""
         if self._own_calls is None:
             self._own_calls = {}
+            parents = self._tree.parents
             for call in self._tree.nodes(cst.Call):
                 child: cst.CSTNode = call
-                for ancestor in self._tree.ancestors(call):
-                    if ancestor.__class__ in _FRAMES:
-                        if child is getattr(ancestor, "body", None):
-                            self._own_calls.setdefault(id(ancestor), []).append(call)
-                        break
-                    child = ancestor
+                ancestor = parents.get(id(call))
+                while ancestor is not None and ancestor.__class__ not in _FRAMES:
+                    child, ancestor = ancestor, parents.get(id(ancestor))
+                if ancestor is not None and child is getattr(ancestor, "body", None):
+                    self._own_calls.setdefault(id(ancestor), []).append(call)
         return self._own_calls.get(id(root), [])
 
     def _within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:

@@ -41,6 +41,8 @@ class Names:
         return self._qualified[key]
 
     def _raw(self, expression: cst.CSTNode) -> str | None:
+        if expression.__class__ is cst.Call:  # most often, and isinstance() is slow where the answer is no
+            return None
         if isinstance(expression, cst.Name):
             return self._resolve(expression.value, self._scopes.scope(expression))
         if isinstance(expression, cst.Attribute):

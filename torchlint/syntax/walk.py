@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TypeVar
@@ -166,25 +167,26 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
 def walk(module: cst.Module) -> Tree:
     """Return the tree of a module."""
     parents: dict[int, cst.CSTNode] = {}
-    orders: dict[int, int] = {}
-    by_type: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
+    by_type: defaultdict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
+    nodes: list[cst.CSTNode] = []
     stack: list[cst.CSTNode] = [module]
-    place = 0
     while stack:
         node = stack.pop()
-        node_type = node.__class__
-        bucket = by_type.get(node_type)
-        if bucket is None:
-            by_type[node_type] = [node]
-        else:
-            bucket.append(node)
-        orders[id(node)] = place
-        place += 1
-        if not _FIELDS[node_type]:
+        nodes.append(node)
+        by_type[node.__class__].append(node)
+        names = _FIELDS[node.__class__]
+        if not names:
             continue
-        below = children(node)
+        below: list[cst.CSTNode] = []
+        for name in names:  # as in children(), without a call for each node
+            child = getattr(node, name)
+            if child.__class__ is tuple or child.__class__ is list:
+                below += child
+            elif _FIELDS[child.__class__] is not None:
+                below.append(child)
         for child in below:
             parents[id(child)] = node
         below.reverse()
         stack += below
-    return Tree(module, parents, orders, by_type)
+    orders = dict(zip(map(id, nodes), range(len(nodes)), strict=True))
+    return Tree(module, parents, orders, dict(by_type))
