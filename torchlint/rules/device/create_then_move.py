@@ -190,9 +190,5 @@ def _asks_for_gradient(found: Creation, model: Model) -> bool:
     if "requires_grad_" in found.methods:
         return True
     calls = [found.factory, *(step for step in found.steps if isinstance(step, cst.Call))]
-    wanted = (argument.value for call in calls for argument in call.args if _names_gradient(argument))
-    return any(model.code(value) != "False" for value in wanted)
-
-
-def _names_gradient(argument: cst.Arg) -> bool:
-    return argument.keyword is not None and argument.keyword.value == "requires_grad"
+    wanted = (model.arguments(call).get("requires_grad") for call in calls)
+    return any(value is not None and model.code(value) != "False" for value in wanted)
