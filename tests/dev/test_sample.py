@@ -51,6 +51,14 @@ def test_repositories_take_turns_and_a_seed_decides(checkouts: list[Path]) -> No
     assert len({drawn(checkouts, findings=2, silent=0, seed=seed).places for seed in range(8)}) > 1
 
 
+def test_files_that_the_rule_looks_at_are_drawn_first(checkouts: list[Path]) -> None:
+    for checkout in checkouts:
+        (checkout / "looked_at.py").write_text(HOT + "\nimport numpy as np\nsize = torch.tensor([1])\n")
+    for seed in range(4):
+        sample = drawn(checkouts, findings=0, silent=2, seed=seed)
+        assert [place.path for place in sample.places] == ["looked_at.py", "looked_at.py"]
+
+
 def test_what_is_judged_is_not_drawn_again(checkouts: list[Path], tmp_path: Path) -> None:
     ledger = tmp_path / "tensor-copies-ndarray.tsv"
     row = f"one/alpha\t{COMMIT}\tfinds.py\t4\tfinding\ttrue\tread"

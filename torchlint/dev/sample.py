@@ -66,7 +66,7 @@ def draw(
 
     found = {f: [p for r in results[f] for p in _findings(r, f, commits[f])] for f in checkouts}
     new = {f: _shuffled(filter(is_new, places), chance) for f, places in found.items()}
-    quiet = {f: _shuffled((r for r in results[f] if not r.diagnostics), chance) for f in checkouts}
+    quiet = {f: _quiet(results[f], chance) for f in checkouts}
     hot = {f: filter(is_new, _hot(r, f, commits[f])) for f, r in quiet.items()}
     drawn = (*_in_turn(new, findings, chance), *_in_turn(hot, silent, chance))
     return Sample(drawn, sum(map(len, found.values())), sum(map(bool, found.values())))
@@ -76,6 +76,12 @@ def _checked(folder: Path, rule: str) -> list[FileResult]:
     """The results of the files that use torch."""
     results = check_paths([folder], select=[rule], isolated=True)
     return [r for r in results if r.status in (Status.CHECKED, Status.SCREENED)]
+
+
+def _quiet(results: Iterable[FileResult], chance: random.Random) -> list[FileResult]:
+    """The files without findings, first those that hold the words to which the rule reacts."""
+    shuffled = _shuffled((r for r in results if not r.diagnostics), chance)
+    return sorted(shuffled, key=lambda result: result.status is not Status.CHECKED)
 
 
 def _commit(folder: Path) -> str:
