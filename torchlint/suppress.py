@@ -67,6 +67,9 @@ class Suppression:
     ours: bool
     """Whether it speaks to torchlint alone, so that we may judge it."""
 
+    listed: tuple[tuple[str, str], ...] = ()
+    """Of ours: each word of the list with its code, which is empty for a word that names no rule."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suppressions:
@@ -161,9 +164,10 @@ def find_suppressions(source: Source, known: Mapping[str, str]) -> Suppressions:
             if verb == "skip-file":
                 skip_file = True
             elif verb == "ignore":
-                codes, unknown = _codes(match["codes"], known)
-                warnings += [f"{source.path}:{row}: {sentence}" for sentence in unknown]
-                comments.append(Suppression(row, _range(start, match), codes, ours=True))
+                listed = _listed(match["codes"], known)
+                warnings += [f"{source.path}:{row}: {sentence}" for sentence in _mistakes(listed, known)]
+                codes = None if listed is None else tuple(dict.fromkeys(code for _, code in listed if code))
+                comments.append(Suppression(row, _range(start, match), codes, ours=True, listed=listed or ()))
             else:
                 warnings.append(f"{source.path}:{row}: {_unknown('torchlint comment', verb, _VERBS)}")
         comments += [
@@ -186,16 +190,22 @@ def _range(start: int, match: re.Match[str]) -> Range:
     return Range(start + match.start(), start + len(match.string[: match.end()].rstrip()))
 
 
-def _codes(listed: str | None, known: Mapping[str, str]) -> tuple[tuple[str, ...] | None, list[str]]:
-    """Return the codes that a list in brackets names (by code or name), and what is wrong with it."""
+def _listed(listed: str | None, known: Mapping[str, str]) -> tuple[tuple[str, str], ...] | None:
+    """Return the words of a list in brackets (codes or names) with the codes that they name, None without a list."""
     if listed is None:
-        return None, []
-    words = [word for word in re.split(r"[\s,]+", listed) if word]
+        return None
     code_of = {**{name: code for code, name in known.items()}, **{code.lower(): code for code in known}}
     code_of.update((theirs.lower(), code) for theirs, code in TORCHFIX_CODES.items())
-    codes = tuple(dict.fromkeys(code_of[word.lower()] for word in words if word.lower() in code_of))
-    unknown = [_unknown("rule", word, (*known, *known.values())) for word in words if word.lower() not in code_of]
-    return codes, unknown if words else ["`torchlint: ignore[]` names no rule"]
+    return tuple((word, code_of.get(word.lower(), "")) for word in re.split(r"[\s,]+", listed) if word)
+
+
+def _mistakes(listed: tuple[tuple[str, str], ...] | None, known: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is wrong with a list, in words."""
+    if listed == ():
+        yield "`torchlint: ignore[]` names no rule"
+    for word, code in listed or ():
+        if not code:
+            yield _unknown("rule", word, (*known, *known.values()))
 
 
 def _unknown(kind: str, word: str, choices: Iterable[str]) -> str:

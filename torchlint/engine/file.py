@@ -56,17 +56,17 @@ def check_file(
     with watch.time("screen"):
         text = screen.normalised(source.text)
         uses_torch = screen.mentions_torch(text)
-        active = [rule for rule in rules if holds_for(rule.torch, target)]
+        active = enabled = [rule for rule in rules if holds_for(rule.torch, target)]
         if screened:
-            active = list(screen.candidates(active, text)) if uses_torch else []
-        resting = not active and "torchlint:" not in text and screen.is_surely_python(source.text)
+            active = list(screen.candidates(enabled, text)) if uses_torch else []
+        resting = not active and "torchlint" not in text and screen.is_surely_python(source.text)
     if resting and screened:
         status = Status.SCREENED if uses_torch else Status.NO_TORCH
         return FileResult(source.path, status, timings=watch.seconds)
     from torchlint.syntax.parse import run_with_large_stack
 
     try:
-        check = _Check(source, settings, active, rules, target, watch)
+        check = _Check(source, settings, active, enabled, target, watch)
         result = run_with_large_stack(check.run_screened if screened else check.run)
     except Exception as error:
         return FileResult(source.path, Status.FAILED, errors=(internal_problem(source.path, "the engine", error),))
@@ -199,9 +199,10 @@ class _Check:
 
     def _unused(self, outcome: suppress.Outcome) -> list[Diagnostic]:
         """Return the suppressions that silence nothing, unless an error may be the reason for that."""
-        if not outcome.unused or self._errors or not is_built_in_enabled(UNUSED, self._settings):
+        path = self._source.path
+        if not outcome.unused or self._errors or not is_built_in_enabled(UNUSED, self._settings, path):
             return []
-        return list(unused_suppressions(self._source, outcome.unused))
+        return list(unused_suppressions(self._source, outcome.unused, self._settings))
 
 
 def run_rule(rule: Rule, model: Model) -> Iterator[Finding]:

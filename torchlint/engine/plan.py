@@ -264,9 +264,9 @@ class _Planner:
     def _codes(self, settings: Settings) -> frozenset[str]:
         key = id(settings)
         if key not in self._selected:
-            for selectors in (settings.fixable or (), settings.unfixable, settings.extend_safe_fixes):
-                for selector in selectors:
-                    check_selector(selector, self._words)
+            trusted = (*settings.extend_safe_fixes, *settings.extend_unsafe_fixes)
+            for selector in (*(settings.fixable or ()), *settings.unfixable, *trusted, *settings.severity):
+                check_selector(selector, self._words)
             self._selected[key] = select(
                 self._words, chosen=settings.select, extended=settings.extend_select, ignored=settings.ignore
             )

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from torchlint.project.patterns import ignored_selectors
 from torchlint.rule import Default, RuleWords
 from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
+    from torchlint.diagnostic import Severity
     from torchlint.semantics.target import Target
     from torchlint.settings import Settings
 
@@ -57,14 +59,30 @@ def select(
     return frozenset(enabled)
 
 
-def is_built_in_enabled(code: str, settings: Settings) -> bool:
-    """Return whether a finding that no rule makes is enabled; it is in the default set."""
+def is_built_in_enabled(code: str, settings: Settings, path: str) -> bool:
+    """Return whether a finding that no rule makes is enabled in a file; it is in the default set."""
 
     def narrowest(selectors: Iterable[str]) -> int:
         return max((specificity(selector, code, BUILT_IN[code]) for selector in selectors), default=-1)
 
     wanted = narrowest((*(settings.select or (EVERYTHING,)), *settings.extend_select))
-    return wanted > narrowest(settings.ignore)
+    return wanted > narrowest(settings.ignore) and narrowest(ignored_selectors(settings, path)) < 0
+
+
+def built_in_severity(code: str, settings: Settings, otherwise: Severity) -> Severity:
+    """Return the severity of a finding that no rule makes: that of the narrowest selector that names it."""
+    ranks = {selector: specificity(selector, code, BUILT_IN[code]) for selector in settings.severity}
+    chosen = max(ranks, key=ranks.__getitem__, default="")
+    return settings.severity[chosen] if ranks.get(chosen, -1) >= 0 else otherwise
+
+
+def is_built_in_fixable(code: str, settings: Settings) -> bool:
+    """Return whether the settings let the fix of a finding be offered that no rule makes."""
+
+    def narrowest(selectors: Iterable[str]) -> int:
+        return max((specificity(selector, code, BUILT_IN[code]) for selector in selectors), default=-1)
+
+    return narrowest((EVERYTHING,) if settings.fixable is None else settings.fixable) > narrowest(settings.unfixable)
 
 
 def check_selector(selector: str, rules: Iterable[RuleWords]) -> None:

@@ -6,18 +6,23 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Anchor, Diagnostic, Range, Severity, TextEdit, TextFix
+from torchlint.engine.selection import built_in_severity, is_built_in_fixable
 from torchlint.safety import Safety
 from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
+    from torchlint.settings import Settings
     from torchlint.source import Source
     from torchlint.suppress import Unused
 
 UNUSED = "TL001"
+_FIX = "Remove the unused suppression"
 
 
-def unused_suppressions(source: Source, unused: Iterable[Unused]) -> Iterator[Diagnostic]:
+def unused_suppressions(source: Source, unused: Iterable[Unused], settings: Settings) -> Iterator[Diagnostic]:
     """Yield a finding for each unused suppression."""
+    severity = built_in_severity(UNUSED, settings, Severity.INFO)
+    fixable = is_built_in_fixable(UNUSED, settings)
     for each in unused:
         place = each.suppression.range
         start = source.position(place.start)
@@ -25,14 +30,14 @@ def unused_suppressions(source: Source, unused: Iterable[Unused]) -> Iterator[Di
         yield Diagnostic(
             code=UNUSED,
             name=BUILT_IN[UNUSED],
-            severity=Severity.INFO,
+            severity=severity,
             message=f"This comment silences {codes}, which finds nothing here: remove it.",
             path=source.path,
             range=place,
             start=start,
             end=source.position(place.end),
             noqa_row=start.row,
-            fix=TextFix("Remove the unused suppression", (removal(source.text, each),), Safety.SAFE),
+            fix=TextFix(_FIX, (removal(source.text, each),), Safety.SAFE) if fixable else None,
             anchor=Anchor("", source.text[place.start : place.end]),
         )
 
@@ -41,7 +46,7 @@ def removal(text: str, unused: Unused) -> TextEdit:
     """Return the edit that removes unused codes, or the whole comment with its reason where no code is left."""
     suppression = unused.suppression
     start, end = suppression.range.start, suppression.range.end
-    kept = [code for code in suppression.codes or () if code not in unused.codes]
+    kept = [word for word, code in suppression.listed if code not in unused.codes]
     if kept:
         return TextEdit(suppression.range, f"# torchlint: ignore[{', '.join(kept)}]")
     line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
