@@ -16,6 +16,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FINDS = "import numpy as np\nimport torch\n\na = torch.tensor(np.zeros(3))\nb = torch.tensor(np.ones(3))\n"
 HOT = "import torch\n\ndef train(model, loader):\n    for x in loader:\n        model(x).sum().backward()\n"
 COLD = "import torch\n\nprint(torch.__version__)\n"
+NO = "import torch, numpy\n\ntensor = (\n"
 
 
 @pytest.fixture
@@ -25,7 +26,13 @@ def checkouts(tmp_path: Path) -> list[Path]:
         folder = tmp_path / name
         (folder / "tests").mkdir(parents=True)
         (tmp_path / f"{name}.sha").write_text(f"{COMMIT}\n")
-        for path, text in (("finds.py", FINDS), ("tests/finds.py", FINDS), ("hot.py", HOT), ("cold.py", COLD)):
+        for path, text in (
+            ("finds.py", FINDS),
+            ("tests/finds.py", FINDS),
+            ("hot.py", HOT),
+            ("cold.py", COLD),
+            ("no.py", NO),
+        ):
             (folder / path).write_text(text)
     return [tmp_path / "one+alpha", tmp_path / "two+beta"]
 

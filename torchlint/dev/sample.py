@@ -64,7 +64,7 @@ def draw(
     def is_new(place: Place) -> bool:
         return (place.repository, place.path, place.line or 0) not in known
 
-    found = {f: [p for r in results[f] for p in _findings(r, f, commits[f])] for f in checkouts}
+    found = {f: [p for r in results[f] for p in _findings(r, rule, f, commits[f])] for f in checkouts}
     new = {f: _shuffled(filter(is_new, places), chance) for f, places in found.items()}
     quiet = {f: _quiet(results[f], chance) for f in checkouts}
     hot = {f: filter(is_new, _hot(r, f, commits[f])) for f, r in quiet.items()}
@@ -100,9 +100,9 @@ def _is_test(path: str, folder: Path) -> bool:
     return not {"test", "tests"}.isdisjoint(parts) or parts[-1].startswith("test_")
 
 
-def _findings(result: FileResult, folder: Path, commit: str) -> Iterator[Place]:
-    for row in sorted({diagnostic.start.row for diagnostic in result.diagnostics}):
-        message = next(d.message for d in result.diagnostics if d.start.row == row)
+def _findings(result: FileResult, rule: str, folder: Path, commit: str) -> Iterator[Place]:
+    by_row = {d.start.row: d.message for d in result.diagnostics if d.name == rule}
+    for row, message in sorted(by_row.items()):
         yield _place(result, folder, commit, row, message)
 
 
