@@ -18,7 +18,7 @@ from torchlint.cli.output import Output
 from torchlint.cli.progress import ProgressBar
 from torchlint.engine.cache.cards import built_in_rules
 from torchlint.engine.cache.identity import run_name
-from torchlint.engine.cache.results import ResultCache, check_with
+from torchlint.engine.cache.results import ResultCache, check_with, completed
 from torchlint.engine.limits import Limits
 from torchlint.engine.many import Work, run_many
 from torchlint.engine.outcome import FixOutcome
@@ -186,8 +186,13 @@ class Session:
         work: Work[Task, FixOutcome] = Work(
             function, size=task_size, on_death=lambda task, code: FixOutcome(died(task, code))
         )
+
+        def run(some: Sequence[Task]) -> list[FixOutcome]:
+            return run_many(work, some, jobs=self.jobs, on_result=lambda outcome: bar.advance())
+
         try:
-            return run_many(work, self.planned.tasks, jobs=self.jobs, on_result=lambda outcome: bar.advance())
+            tasks, cache = self.planned.tasks, self._cache()
+            return completed(tasks, cache.find_clean, FixOutcome, run) if cache else run(tasks)
         finally:
             bar.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 from typing import Protocol
 
 from torchlint.project.gitignore import GitIgnore
@@ -72,13 +71,9 @@ def stamp(status: os.stat_result) -> tuple[int, ...]:
 
 def is_test_file(path: str) -> bool:
     """Return whether the path, relative to the project, is that of test code."""
-    pure = PurePath(path)
-    return (
-        "tests" in pure.parts[:-1]
-        or pure.name == "conftest.py"
-        or pure.stem.startswith("test_")
-        or pure.stem.endswith("_test")
-    )
+    *folders, name = path.replace(os.altsep or os.sep, os.sep).split(os.sep)
+    stem = os.path.splitext(name)[0]
+    return "tests" in folders or name == "conftest.py" or stem.startswith("test_") or stem.endswith("_test")
 
 
 def _relative(path: str, root: str) -> str:

@@ -15,7 +15,8 @@ from torchlint.engine.result import FileResult, Status
 
 _MOST = 2**40
 _PLACE_OF_PATH = [field.name for field in fields(Diagnostic)].index("path")
-_KEPT = ("diagnostics", "suppressed", "note", "warnings", "excerpts")
+_LEFT_OUT = ("path", "status", "errors", "timings", "digest")
+_KEPT = tuple(field.name for field in fields(FileResult) if field.name not in _LEFT_OUT)
 _PLAIN = {status.value: status for status in Status if status is not Status.FAILED}
 
 
@@ -60,8 +61,9 @@ def decode(data: object, path: str, known: Mapping[str, str]) -> FileResult:
         return FileResult(path, _PLAIN[data])
     if not isinstance(data, list) or len(data) != len(_KEPT) + 1 or data[0] not in _PLAIN:
         raise ForeignResultError("no result")
-    items = (_with_path(data[1], path), *data[2:])
-    kept = {name: _reader_of_field(name)(item) for name, item in zip(_KEPT, items, strict=True)}
+    items = dict(zip(_KEPT, data[1:], strict=True))
+    items["diagnostics"] = _with_path(items["diagnostics"], path)
+    kept = {name: _reader_of_field(name)(item) for name, item in items.items()}
     result = FileResult(path, _PLAIN[data[0]], **kept)
     if not _is_sound(result, known):
         raise ForeignResultError("a result that contradicts itself")

@@ -28,6 +28,8 @@ _CHOOSE_FILES_OR_OUTPUT = frozenset(
         "respect_gitignore",
         "output_format",
         "cache_dir",
+        "baseline",
+        "fail_level",
         "root",
         "origin",
     }
@@ -69,7 +71,11 @@ def _parser() -> str:
 
 def run_name(overrides: Mapping[str, Any], *, isolated: bool, config: str | None) -> str:
     """Return a name for all that the runs that share a file of results have in common."""
-    given = sorted((name, repr(value)) for name, value in overrides.items() if value is not None)
+    given = [
+        (name, repr(value))
+        for name, value in sorted(overrides.items())
+        if value is not None and name not in _CHOOSE_FILES_OR_OUTPUT
+    ]
     return digest(repr((program(), given, isolated, config)).encode("utf-8", "surrogatepass"))
 
 

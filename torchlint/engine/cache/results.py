@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchlint.engine.cache.cards import keep_words
 from torchlint.engine.cache.codec import ForeignResultError, decode, encode
@@ -19,6 +19,8 @@ from torchlint.suppress import BUILT_IN
 if TYPE_CHECKING:
     from torchlint.engine.plan import Plan, Task
     from torchlint.rule import RuleWords
+
+Outcome = TypeVar("Outcome")
 
 _KIND = "results"
 _MOST_ENTRIES = 100_000
@@ -72,6 +74,11 @@ class ResultCache:
             self._changes.pop(key, None)
             return None
 
+    def find_clean(self, task: Task) -> FileResult | None:
+        """Return the result of a file in which nothing was found, so that nothing is to be changed in it."""
+        result = self.find(task)
+        return None if result is None or result.diagnostics else result
+
     def add(self, task: Task, result: FileResult) -> None:
         """Take the result of a file; errors are never kept, nor what would not come back as it is."""
         key = self._key(task)
@@ -124,15 +131,30 @@ def check_with(
     cache: ResultCache, tasks: Iterable[Task], check: Callable[[list[Task]], list[FileResult]]
 ) -> list[FileResult]:
     """Return the result of each task, in their order, where only what the cache does not have is checked."""
-    ordered = list(tasks)
-    results = [cache.find(task) for task in ordered]
-    missing = [task for task, result in zip(ordered, results, strict=True) if result is None]
-    checked = check(missing) if missing else []
-    for task, result in zip(missing, checked, strict=True):
-        cache.add(task, result)
+
+    def check_and_keep(missing: list[Task]) -> list[FileResult]:
+        checked = check(missing)
+        for task, result in zip(missing, checked, strict=True):
+            cache.add(task, result)
+        return checked
+
+    results = completed(tasks, cache.find, lambda result: result, check_and_keep)
     cache.save()
-    rest = iter(checked)
-    return [result if result is not None else next(rest) for result in results]
+    return results
+
+
+def completed(
+    tasks: Iterable[Task],
+    find: Callable[[Task], FileResult | None],
+    convert: Callable[[FileResult], Outcome],
+    make: Callable[[list[Task]], list[Outcome]],
+) -> list[Outcome]:
+    """Return the outcome of each task, in their order: converted from what is found, or else made all together."""
+    ordered = list(tasks)
+    found = [find(task) for task in ordered]
+    missing = [task for task, result in zip(ordered, found, strict=True) if result is None]
+    made = iter(make(missing) if missing else [])
+    return [next(made) if result is None else convert(result) for result in found]
 
 
 def _words(result: FileResult) -> tuple[Any, ...]:
