@@ -170,6 +170,22 @@ def test_a_shallow_clone_gets_a_hint(repository: Path, tmp_path: Path, monkeypat
         changes_since("HEAD~1", ["a.py"])
 
 
+def test_a_partial_clone_fetches_nothing_and_gets_a_hint(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(repository / "a.py", ("a3 = 3\n", "a3 = 0\n"))
+    commit(repository)
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    partial = tmp_path / "partial"
+    git(tmp_path, "clone", "-q", "--filter=blob:none", repository.as_uri(), str(partial))
+    monkeypatch.chdir(partial)
+    assert changes_since("HEAD", ["a.py"]) == {}
+    with pytest.raises(ChangesError, match=r"this clone is a partial one: run git diff"):
+        changes_since("HEAD~1", ["a.py"])
+    git(partial, "diff", "HEAD~1")
+    assert changes_since("HEAD~1", ["a.py"]) == {"a.py": Changes(((3, 3),))}
+
+
 def test_a_branch_of_the_remote_is_proposed(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(repository, "branch", "develop")
     clone = tmp_path / "clone"

@@ -149,7 +149,13 @@ class _Repository:
         submodules = "--ignore-submodules=all --submodule=short"
         prefixes = "--src-prefix=o/ --dst-prefix=n/"
         words = f"diff {options} {submodules} {prefixes}".split()
-        return self._git.ask(*words, self._commit, "--", *specs)
+        try:
+            return self._git.ask(*words, self._commit, "--", *specs)
+        except GitError as error:
+            if not self._git.answers("config", "--get-regexp", r"^remote\..*\.promisor$"):
+                raise
+            hint = "this clone is a partial one: run git diff with the revision once, which fetches what is missing"
+            raise GitError(f"{error}; {hint}") from error
 
     def _name(self, path: str) -> str:
         """Return a path as git knows it."""

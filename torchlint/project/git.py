@@ -57,8 +57,7 @@ class Git:
         except OSError as error:
             raise GitError(f"git does not run: {error.strerror or error}") from error
         if done.returncode:
-            lines = done.stderr.decode(errors="replace").strip().splitlines()
-            raise GitError((lines[0] if lines else f"git ended with {done.returncode}").removeprefix("fatal: "))
+            raise GitError(_complaint(done.stderr.decode(errors="replace")) or f"git ended with {done.returncode}")
         return done.stdout
 
     def answers(self, *arguments: str) -> bool:
@@ -86,6 +85,13 @@ class Git:
                 raise GitError(f"the filter {name!r} cannot be switched off")
             settings.append(f"{name}={'false' if name.endswith('.required') else ''}")
         return Git(self.program, self.folder, (*self.settings, *settings))
+
+
+def _complaint(text: str) -> str:
+    """Return the first line that says what is wrong, without the warnings before it."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    wrong = next((line for line in lines if line.startswith(("fatal: ", "error: "))), lines[0] if lines else "")
+    return wrong.removeprefix("fatal: ").removeprefix("error: ")
 
 
 def find_git(folder: str) -> Git:
