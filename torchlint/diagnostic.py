@@ -56,6 +56,20 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """One code cell of a notebook; the cells are checked as one text."""
+
+    number: int
+    """Among all cells of the notebook, from 1."""
+
+    first: int
+    """The row of the text on which it begins."""
+
+    file_rows: tuple[int, ...]
+    """The row in the file of each of its lines."""
+
+
+@dataclass(frozen=True, slots=True)
 class Anchor:
     """What a finding is known again by when its lines have moved."""
 

@@ -14,10 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from torchlint.diagnostic import Position
+from torchlint.diagnostic import Cell, Position
 
 LARGEST_FILE = 2_000_000
 """Files with more bytes than this are skipped: somebody's generator wrote them, and each takes seconds."""
+
+NOTEBOOK = ".ipynb"
+"""The suffix of notebooks."""
 
 _BOM = b"\xef\xbb\xbf"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -65,9 +68,25 @@ class Source:
         Raises:
             SourceError: the encoding cannot hold the text, or does not give back the bytes that were read.
         """
-        if digest(self._bytes(self.text)) != self.data_digest:
+        if digest(self._bytes(self.written(self.text))) != self.data_digest:
             raise SourceError(f"its bytes cannot be kept as they are in the encoding {self.encoding}")
-        return self._bytes(text)
+        return self._bytes(self.written(text))
+
+    def written(self, text: str) -> str:
+        """Return what the file holds, without a byte order mark, if this is its text."""
+        return text
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Return the code cells, none unless the file is a notebook."""
+        return ()
+
+    def shown(self, line: str) -> str | None:
+        """Return a line of the text as people see it, None if they do not."""
+        return line
+
+    def place(self, row: int) -> str:
+        """Return where a row of the text is, in words."""
+        return f"{self.path}:{row}"
 
     def _bytes(self, text: str) -> bytes:
         try:
@@ -137,7 +156,7 @@ def read_source(path: str) -> Source:
     Raises:
         SourceError: it is not a regular file, is larger than LARGEST_FILE, or cannot be read or decoded.
     """
-    return source_from_bytes(_read(path, limit=LARGEST_FILE), path)
+    return source_from_bytes(read_bytes(path, limit=LARGEST_FILE), path)
 
 
 def file_digest(path: str) -> str:
@@ -146,10 +165,15 @@ def file_digest(path: str) -> str:
     Raises:
         SourceError: it is not a regular file, is larger than LARGEST_FILE, or cannot be read.
     """
-    return digest(_read(path, limit=LARGEST_FILE))
+    return digest(read_bytes(path, limit=LARGEST_FILE))
 
 
-def _read(path: str, limit: int | None = None) -> bytes:
+def read_bytes(path: str, limit: int | None = None) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        SourceError: it is not a regular file, is larger than the limit, or cannot be read.
+    """
     try:
         # Opening a named pipe would wait for a writer, so that the kind of file is asked for first; without blocking,
         # since it may be another by the time it is opened.
@@ -223,7 +247,7 @@ def _replace(real: str, data: bytes, expected_digest: str, status: os.stat_resul
         with suppress(OSError, AttributeError):  # only the super-user can, and only POSIX has owners
             os.chown(temporary, status.st_uid, status.st_gid)
         os.chmod(temporary, stat.S_IMODE(status.st_mode))
-        if digest(_read(real)) != expected_digest:
+        if digest(read_bytes(real)) != expected_digest:
             raise SourceError("the file changed after it was read; run again")
         os.replace(temporary, real)
     except BaseException:

@@ -165,11 +165,11 @@ def find_suppressions(source: Source, known: Mapping[str, str]) -> Suppressions:
                 skip_file = True
             elif verb == "ignore":
                 listed = _listed(match["codes"], known)
-                warnings += [f"{source.path}:{row}: {sentence}" for sentence in _mistakes(listed, known)]
+                warnings += [f"{source.place(row)}: {sentence}" for sentence in _mistakes(listed, known)]
                 codes = None if listed is None else tuple(dict.fromkeys(code for _, code in listed if code))
                 comments.append(Suppression(row, _range(start, match), codes, ours=True, listed=listed or ()))
             else:
-                warnings.append(f"{source.path}:{row}: {_unknown('torchlint comment', verb, _VERBS)}")
+                warnings.append(f"{source.place(row)}: {_unknown('torchlint comment', verb, _VERBS)}")
         comments += [
             Suppression(row, _range(start, match), _noqa_codes(match["codes"]), ours=False)
             for match in _NOQA.finditer(comment)

@@ -194,6 +194,7 @@ class _Check:
             warnings=outcome.warnings,
             errors=tuple(self._errors),
             excerpts=excerpts(self._source, kept),
+            cells=self._source.cells() if kept else (),
             timings=self._watch.seconds,
         )
 
@@ -251,4 +252,5 @@ def excerpts(source: Source, diagnostics: Iterable[Diagnostic]) -> Excerpts:
     positions = {offset: source.position(offset) for offset in sorted(offsets)}
     for edit in edits:
         rows.update(range(positions[edit.start].row, positions[edit.end].row + 1))
-    return Excerpts({row: lines[row - 1] for row in sorted(rows) if row <= len(lines)}, positions)
+    shown = {row: source.shown(lines[row - 1]) for row in sorted(rows) if row <= len(lines)}
+    return Excerpts({row: line for row, line in shown.items() if line is not None}, positions)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Diagnostic, Range, TextEdit
 from torchlint.project.baseline import Entry, counted, matched
+from torchlint.source import NOTEBOOK
 
 if TYPE_CHECKING:
     from torchlint.edits.text import Shift
@@ -28,11 +29,15 @@ class Limits:
     """None: every line counts."""
 
     def of(self, path: str) -> FileLimits | None:
-        """Return what limits the findings of one file, None if nothing does."""
+        """Return what limits the findings of one file, None if nothing does.
+
+        In a notebook that changed every finding counts: the lines that git knows are those of its JSON.
+        """
         known = self.known.get(path, {})
         if not known and self.changes is None:
             return None
-        return FileLimits(known, self.changes.get(path) if self.changes is not None else None)
+        changes = self.changes.get(path) if self.changes is not None else None
+        return FileLimits(known, None if path.endswith(NOTEBOOK) else changes)
 
     def applied(self, result: FileResult) -> FileResult:
         """Return the result of a file with the findings that count, and how many others there are."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 
-from torchlint.diagnostic import Diagnostic, Position
+from torchlint.diagnostic import Cell, Diagnostic, Position
 
 
 class Status(str, Enum):
@@ -88,7 +88,35 @@ class FileResult:
     digest: str = ""
     """Of the bytes that were checked; empty where there were none to read."""
 
+    cells: tuple[Cell, ...] = ()
+    """The code cells of a notebook that has findings."""
+
     @property
     def uses_torch(self) -> bool:
         """Whether torch, or a framework built on it, is mentioned."""
         return self.status in (Status.CHECKED, Status.SCREENED)
+
+    def cell(self, position: Position) -> Cell | None:
+        """Return the cell of a position, None outside notebooks."""
+        return next((cell for cell in reversed(self.cells) if cell.first <= position.row), None)
+
+    def placed(self, position: Position) -> Position:
+        """Return a position as people count: in its cell."""
+        cell = self.cell(position)
+        return Position(position.row - cell.first + 1, position.column) if cell else position
+
+    def where(self, position: Position) -> str:
+        """Return a position in words: ``3:5``, or ``cell 2:3:5`` in a notebook."""
+        cell, placed = self.cell(position), self.placed(position)
+        return (f"cell {cell.number}:" if cell else "") + f"{placed.row}:{placed.column}"
+
+    def in_file(self, diagnostic: Diagnostic) -> Diagnostic:
+        """Return a finding as services want it, at the rows of the file: in a notebook without columns and fix."""
+        if not self.cells:
+            return diagnostic
+        start, end = (Position(self._file_row(each), 1) for each in (diagnostic.start, diagnostic.end))
+        return replace(diagnostic, start=start, end=end, fix=None)
+
+    def _file_row(self, position: Position) -> int:
+        cell = self.cell(position)
+        return cell.file_rows[min(position.row - cell.first, len(cell.file_rows) - 1)] if cell else position.row

@@ -11,7 +11,7 @@ from torchlint.project.gitignore import GitIgnore
 from torchlint.project.patterns import Patterns
 from torchlint.settings import Settings
 
-_SOURCES = (".py", ".pyi")
+_SOURCES = (".py", ".pyi", ".ipynb")
 
 
 class FindsSettings(Protocol):
@@ -34,6 +34,9 @@ class FoundFile:
     settings: Settings
     stamp: tuple[int, ...] = ()
     """Size, times of change and number of the file: what differs once its content does."""
+
+    given: bool = False
+    """Whether the path itself was asked for, not found below a folder."""
 
     @property
     def is_stub(self) -> bool:
@@ -153,7 +156,8 @@ class _Walk:
         except (OSError, ValueError) as error:
             self._fail(path, error)
         else:
-            self._files.setdefault(os.path.realpath(path), FoundFile(path, status.st_size, settings, stamp(status)))
+            found = FoundFile(path, status.st_size, settings, stamp(status), given=True)
+            self._files.setdefault(os.path.realpath(path), found)
 
     def _fail(self, path: str, error: OSError | ValueError) -> None:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -8,7 +8,7 @@ from torchlint.report.data import Report
 
 def render(report: Report) -> str:
     """Return one logging command per finding."""
-    return "".join(_command(report, diagnostic) for _, diagnostic in report.diagnostics())
+    return "".join(_command(report, diagnostic) for _, diagnostic in report.in_files())
 
 
 def _command(report: Report, diagnostic: Diagnostic) -> str:

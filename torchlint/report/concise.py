@@ -15,8 +15,8 @@ _MARKS = {Safety.SAFE: ("[*] ", "safe"), Safety.UNSAFE: ("[unsafe fix] ", "unsaf
 
 def lines(report: Report) -> Iterator[Line]:
     """Yield ``path:row:column: code [*] message``; the star marks a safe fix."""
-    for _, diagnostic in report.diagnostics():
-        where = f":{diagnostic.start.row}:{diagnostic.start.column}: "
+    for result, diagnostic in report.diagnostics():
+        where = f":{result.where(diagnostic.start)}: "
         yield [(report.shown(diagnostic.path), "path"), (where, ""), *words(diagnostic)]
 
 

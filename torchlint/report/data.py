@@ -54,6 +54,11 @@ class Report:
             for diagnostic in result.diagnostics:
                 yield result, diagnostic
 
+    def in_files(self) -> Iterator[tuple[FileResult, Diagnostic]]:
+        """Yield every finding at the rows of its file, which are those of the JSON in a notebook."""
+        for result, diagnostic in self.diagnostics():
+            yield result, result.in_file(diagnostic)
+
     @cached_property
     def by_code(self) -> Counter[tuple[str, str]]:
         """Findings counted by code and name."""

@@ -11,11 +11,15 @@ from torchlint.report.data import Report
 
 
 def fingerprinted(report: Report) -> Iterator[tuple[FileResult, Diagnostic, str]]:
-    """Yield every finding with a digest of path, code and the text of its line; equal ones are counted through."""
+    """Yield every finding at the rows of its file with a digest of path, code and the text of its line.
+
+    Equal ones are counted through.
+    """
     seen: set[str] = set()
     for result, diagnostic in report.diagnostics():
         line = result.excerpts.lines.get(diagnostic.start.row, "").strip()
-        yield result, diagnostic, _unique("\0".join((report.posix(diagnostic.path), diagnostic.code, line)), seen)
+        words = "\0".join((report.posix(diagnostic.path), diagnostic.code, line))
+        yield result, result.in_file(diagnostic), _unique(words, seen)
 
 
 def _unique(words: str, seen: set[str]) -> str:

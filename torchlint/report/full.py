@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from torchlint.diagnostic import Diagnostic
+from torchlint.diagnostic import Diagnostic, Position
 from torchlint.engine.result import FileResult
 from torchlint.report.data import Report
 from torchlint.report.styled import NOTE, Line
@@ -18,16 +18,16 @@ _MOST_ROWS = 4
 def lines(report: Report) -> Iterator[Line]:
     """Yield the findings, a blank line after each."""
     for result, diagnostic in report.diagnostics():
-        yield heading(report, diagnostic)
+        yield heading(report, result, diagnostic)
         yield from excerpt(result, diagnostic)
         yield [(NOTE, "gutter"), (one_line(diagnostic.message), "")]
         yield from offer(diagnostic)
         yield []
 
 
-def heading(report: Report, diagnostic: Diagnostic) -> Line:
+def heading(report: Report, result: FileResult, diagnostic: Diagnostic) -> Line:
     """Return the line that says which finding is where."""
-    where = f"{diagnostic.start.row}:{diagnostic.start.column}"
+    where = result.where(diagnostic.start)
     return [
         (report.shown(diagnostic.path), "path"),
         (f":{where}: ", ""),
@@ -53,12 +53,13 @@ def excerpt(result: FileResult, diagnostic: Diagnostic) -> Iterator[Line]:
     rows = [row for row in range(max(1, first - 1), last + 1) if row in shown]
     if not rows:
         return
-    width = len(str(rows[-1]))
+    numbers = {row: result.placed(Position(row, 1)).row for row in rows}
+    width = len(str(numbers[rows[-1]]))
     blank: Line = [(" " * width + " |", "gutter")]
     yield blank
     for row in rows:
         text, shift = window(shown[row], diagnostic.start.column if row == first else 1)
-        yield [(f"{row:>{width}} | ", "gutter"), (text, "source")]
+        yield [(f"{numbers[row]:>{width}} | ", "gutter"), (text, "source")]
         if row < first:
             continue
         start = diagnostic.start.column - 1 if row == first else len(shown[row]) - len(shown[row].lstrip())

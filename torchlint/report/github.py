@@ -10,7 +10,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO
 
 def render(report: Report) -> str:
     """Return one workflow command per finding."""
-    return "".join(command(report, diagnostic) for _, diagnostic in report.diagnostics())
+    return "".join(command(report, diagnostic) for _, diagnostic in report.in_files())
 
 
 def command(report: Report, diagnostic: Diagnostic) -> str:

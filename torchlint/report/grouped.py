@@ -15,7 +15,7 @@ def lines(report: Report) -> Iterator[Line]:
         if not result.diagnostics:
             continue
         yield [(report.shown(result.path), "path"), (":", "")]
-        places = [f"{d.start.row}:{d.start.column}" for d in result.diagnostics]
+        places = [result.where(diagnostic.start) for diagnostic in result.diagnostics]
         width = max(map(len, places))
         for where, diagnostic in zip(places, result.diagnostics, strict=True):
             yield [(f"  {where:<{width}}  ", "dim"), *words(diagnostic)]

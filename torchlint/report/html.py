@@ -149,21 +149,25 @@ def _rule(info: RuleInfo) -> dict[str, Any]:
 def _finding(result: FileResult, diagnostic: Diagnostic, file: int) -> dict[str, Any]:
     start, end, fix = diagnostic.start, diagnostic.end, diagnostic.fix
     lines = result.excerpts.lines
+    cell = result.cell(start)
+    shift = cell.first - 1 if cell else 0
     rows = [row for row in range(max(1, start.row - 1), end.row + 1) if row in lines]
     return {
         "file": file,
         "code": diagnostic.code,
         "severity": diagnostic.severity.value,
         "message": _whole(diagnostic.message),
-        "range": [[start.row, start.column], [end.row, end.column]],
-        "excerpt": [[row, _whole(lines[row])] for row in rows],
+        "cell": cell.number if cell else None,
+        "range": [[start.row - shift, start.column], [end.row - shift, end.column]],
+        "excerpt": [[row - shift, _whole(lines[row])] for row in rows],
         "fix": fix
         and {
             "safety": fix.safety.value,
             "message": _whole(fix.message),
             "why": fix.why,
             "hunks": [
-                [hunk.row, [[sign, _whole(line)] for sign, line in hunk.lines]] for hunk in hunks(fix, result.excerpts)
+                [hunk.row - shift, [[sign, _whole(line)] for sign, line in hunk.lines]]
+                for hunk in hunks(fix, result.excerpts)
             ],
         },
     }

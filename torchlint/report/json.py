@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from torchlint.diagnostic import Diagnostic, Position
+from torchlint.diagnostic import Diagnostic, Position, TextEdit
 from torchlint.engine.result import FileResult
 from torchlint.report.data import Report
 
@@ -18,18 +18,19 @@ def render(report: Report) -> str:
 
 def entry(report: Report, result: FileResult, diagnostic: Diagnostic) -> dict[str, Any]:
     """Return one finding as JSON data."""
+    cell = result.cell(diagnostic.start)
     return {
         "code": diagnostic.code,
         "name": diagnostic.name,
         "severity": diagnostic.severity.value,
         "message": diagnostic.message,
         "filename": report.absolute(diagnostic.path),
-        "location": location(diagnostic.start),
-        "end_location": location(diagnostic.end),
-        "noqa_row": diagnostic.noqa_row,
+        "location": location(result.placed(diagnostic.start)),
+        "end_location": location(result.placed(diagnostic.end)),
+        "noqa_row": result.placed(Position(diagnostic.noqa_row, 1)).row,
         "fix": fix(result, diagnostic),
         "url": None,
-        "cell": None,
+        "cell": cell.number if cell else None,
     }
 
 
@@ -42,17 +43,20 @@ def fix(result: FileResult, diagnostic: Diagnostic) -> dict[str, Any] | None:
     """Return the fix with its edits by place, None without one."""
     if diagnostic.fix is None:
         return None
-    positions = result.excerpts.positions
     return {
         "applicability": diagnostic.fix.safety.value,
         "message": diagnostic.fix.message,
         "why": diagnostic.fix.why or None,
-        "edits": [
-            {
-                "content": edit.content,
-                "location": location(positions[edit.range.start]),
-                "end_location": location(positions[edit.range.end]),
-            }
-            for edit in diagnostic.fix.edits
-        ],
+        "edits": [_edit(result, edit) for edit in diagnostic.fix.edits],
+    }
+
+
+def _edit(result: FileResult, edit: TextEdit) -> dict[str, Any]:
+    start, end = (result.excerpts.positions[offset] for offset in (edit.range.start, edit.range.end))
+    cell = result.cell(start)
+    return {
+        "content": edit.content,
+        "location": location(result.placed(start)),
+        "end_location": location(result.placed(end)),
+        **({"cell": cell.number} if cell else {}),
     }

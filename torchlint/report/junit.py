@@ -34,7 +34,7 @@ def _suite(report: Report, result: FileResult) -> Iterator[str]:
     if not count:
         yield f'    <testcase name="torchlint" classname={path} />'
     for diagnostic in result.diagnostics:
-        yield from _case(path, diagnostic)
+        yield from _case(path, result.in_file(diagnostic))
     yield "  </testsuite>"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from torchlint import evidence
 from torchlint.rule import Default, Example, Rule
 from torchlint.safety import Safety
 
@@ -53,6 +54,10 @@ def _page(rule: Rule) -> Iterator[str]:
         yield ""
         yield from (f"- {sentence} (`{clause}`)" for clause, sentence in rule.silences.items())
         yield ""
+    yield "## What it is worth"
+    yield ""
+    yield from _measured(rule.code)
+    yield ""
     yield "## Switching it off"
     yield ""
     yield f"On one line: `# torchlint: ignore[{rule.code}]`."
@@ -74,6 +79,17 @@ def _safety(rule: Rule) -> Iterator[str]:
         yield "There is no automatic fix: the message says what to do by hand."
         return
     yield from (f"- {SAFETIES[safety]}" for safety in rule.fixes)
+
+
+def _measured(code: str) -> Iterator[str]:
+    """Yield what ``torchlint bench`` found for a rule on each device, quoted from the evidence."""
+    found = evidence.for_rule(code)
+    if not found:
+        yield "Not measured: `torchlint bench` has no case for this rule."
+        return
+    yield from (f"- {measurement.sentence}" for measurement in found)
+    if all(measurement.kind == "cpu" for measurement in found):
+        yield "- On a GPU: not measured."
 
 
 def _linked(reference: str) -> str:

@@ -11,5 +11,5 @@ def render(report: Report) -> str:
     return "".join(
         f"{report.shown(diagnostic.path)}:{diagnostic.start.row}: "
         f"[{diagnostic.code}({diagnostic.name})] {one_line(diagnostic.message)}\n"
-        for _, diagnostic in report.diagnostics()
+        for _, diagnostic in report.in_files()
     )

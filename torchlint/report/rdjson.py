@@ -17,7 +17,7 @@ def render(report: Report) -> str:
     """Return one object with all findings; single edits become suggestions."""
     data = {
         "source": {"name": "torchlint"},
-        "diagnostics": [_diagnostic(report, result, diagnostic) for result, diagnostic in report.diagnostics()],
+        "diagnostics": [_diagnostic(report, result, diagnostic) for result, diagnostic in report.in_files()],
     }
     return json.dumps(data, indent=2) + "\n"
 

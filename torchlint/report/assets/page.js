@@ -92,7 +92,9 @@
   function card(finding, grouping) {
     const rule = data.rules[finding.code];
     const [row, column] = finding.range[0];
-    const place = element("span", "place", grouping === "file" ? `line ${row}` : `${path(finding)}:${row}:${column}`);
+    const cell = finding.cell === null ? "" : `cell ${finding.cell}`;
+    const place = element("span", "place", grouping === "file" ? `${cell} line ${row}`.trim()
+      : `${path(finding)}:${cell && cell + ":"}${row}:${column}`);
     const title = grouping === "file"
       ? element("h3", "", element("span", "code-name", finding.code), ` ${rule.name} `, place)
       : element("h3", "", place);

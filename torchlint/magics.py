@@ -1,0 +1,68 @@
+"""What IPython understands and Python does not: lines and cells that begin with ``%``, ``!`` or ``?``."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+_PYTHON_CELLS = frozenset("time timeit capture prun python python3 pypy debug memit mprun lprun".split())
+"""Cell magics whose cell is Python of the same program."""
+
+_MAGIC = re.compile(r"\s*(?:[%!?]|[\w.,\s]+=\s*(?:!|%\w))|[^#'\"]*\?\??\s*$")
+_PART = re.compile(
+    r"""
+      '''(?:[^\\']+|\\[\s\S]|'(?!''))*(?:'''|\Z) | \"\"\"(?:[^\\"]+|\\[\s\S]|"(?!""))*(?:\"\"\"|\Z)
+    | '(?:[^\\'\n]|\\[\s\S])*' | "(?:[^\\"\n]|\\[\s\S])*" | \#[^\n]* | [\[({] | [\])}] | \\\n | \n
+    """,
+    re.VERBOSE,
+)
+
+
+def is_python_cell(text: str) -> bool:
+    """Return whether a cell holds Python, if only behind its first line."""
+    first = text.lstrip().partition("\n")[0]
+    return not first.startswith("%%") or first[2:].partition(" ")[0].strip() in _PYTHON_CELLS
+
+
+def hidden(text: str) -> list[tuple[int, int]]:
+    """Return the indices of the lines of a cell that are no Python, each with that of the line it begins on."""
+    if is_python(text):
+        return []
+    lines = text.split("\n")
+    found: list[tuple[int, int]] = []
+    row = 0
+    while row < len(lines):
+        if not _MAGIC.match(lines[row]):
+            row += _height("\n".join(lines[row:]))
+            continue
+        first = row
+        while row + 1 < len(lines) and lines[row].endswith("\\"):
+            found.append((row, first))
+            row += 1
+        found.append((row, first))
+        row += 1
+    return found
+
+
+def is_python(text: str) -> bool:
+    """Return whether a text parses as cells do: ``await`` needs no function around it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _height(text: str) -> int:
+    """Return how many rows the text goes on until no bracket, string or continuation is open."""
+    depth = rows = 0
+    for match in _PART.finditer(text):
+        part = match.group()
+        rows += part.count("\n")
+        if part == "\n" and depth == 0:
+            return rows
+        depth += (part in "([{") - (part in ")]}" and depth > 0)
+    return rows + 1
