@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 FRAMEWORK_INFERENCE_METHODS = frozenset(("validation_step", "test_step", "predict_step", "on_validation_epoch_end"))
 
 
+_SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
+# Methods by which a context begins and ends without a ``with`` block of its own.
+_ENTERS = frozenset(("__enter__", "__exit__", "enter_context"))
 # Wrappers of projects around the contexts of torch.
 _SWITCHED_OFF = re.compile(r"(^|_)(no_grad|no_grads|nograd|inference_mode|eval_mode)$")
 
@@ -34,7 +37,7 @@ class Gradients:
         self._evaluator = evaluator
         self._functions: dict[int, bool] = {}
         self._globally: bool | None = None
-        self._setters: frozenset[int] | None = None
+        self._setters: dict[int, bool | None] | None = None
 
     def forget(self) -> None:
         """Drop what was decided while the call graph was incomplete."""
@@ -65,7 +68,7 @@ class Gradients:
         return self._whole_file() or None
 
     def _set_before(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> bool | None:
-        """What the last ``torch.set_grad_enabled(...)`` before a statement of a block does."""
+        """What the last ``torch.set_grad_enabled(...)`` or ``guard.__enter__()`` before a statement of a block does."""
         decision: bool | None = None
         for line in block.body:
             if line is child:
@@ -73,20 +76,37 @@ class Gradients:
             if isinstance(line, cst.SimpleStatementLine):
                 for statement in line.body:
                     if isinstance(statement, cst.Expr) and id(statement.value) in self._mode_setters():
-                        decision = self.switches_off(statement.value)
+                        decision = self._mode_setters()[id(statement.value)]
         return decision
 
-    def _mode_setters(self) -> frozenset[int]:
-        """The calls that set the mode for all that follows."""
+    def _mode_setters(self) -> dict[int, bool | None]:
+        """The calls that set the mode for all that follows, and what they set it to; None where they set it back."""
         if self._setters is None:
-            self._setters = frozenset(
-                id(call)
-                for call in self._tree.nodes(cst.Call)
-                if identifier(call.func).endswith("set_grad_enabled")
-                and isinstance(self._tree.parent(call), cst.Expr)
-                and self._names.qualified(call.func) in ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
-            )
+            self._setters = {}
+            for call in self._tree.nodes(cst.Call):
+                name = identifier(call.func)
+                if not isinstance(self._tree.parent(call), cst.Expr):
+                    continue
+                if name.endswith("set_grad_enabled"):
+                    if self._names.qualified(call.func) in _SETTERS:
+                        self._setters[id(call)] = self.switches_off(call)
+                elif name in _ENTERS:
+                    decision = self._entered(call)
+                    if decision is not None:
+                        self._setters[id(call)] = None if name == "__exit__" else decision
         return self._setters
+
+    def _entered(self, call: cst.Call) -> bool | None:
+        """What ``guard.__enter__()`` and ``stack.enter_context(guard)`` do to gradients."""
+        guard: cst.BaseExpression | None = None
+        if identifier(call.func) == "enter_context":
+            guard = call.args[0].value if call.args else None
+        elif isinstance(call.func, cst.Attribute):
+            guard = call.func.value
+        if isinstance(guard, cst.Name):
+            bindings = self._evaluator.flow.definitions(guard)
+            guard = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+        return self.switches_off(guard) if guard is not None else None
 
     def _context(self, statement: cst.With) -> bool | None:
         for item in statement.items:
@@ -107,7 +127,7 @@ class Gradients:
             return None if mode is False else True
         if name == "torch.enable_grad":
             return False
-        if name in ("torch.set_grad_enabled", "torch._C._set_grad_enabled") and call is not None:
+        if name in _SETTERS and call is not None:
             mode = literal(bind(call.args, ("mode",)).get("mode"))
             return None if mode is None else not mode
         return None

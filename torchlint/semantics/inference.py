@@ -83,13 +83,13 @@ class Inference:
         if module is None:
             return None
         weak = module.evidence < Evidence.INFERRED and function is not None
-        if weak and not self._is_set_to_evaluate(call.func, function):
+        if weak and not (self._is_set_to_evaluate(call.func, function) or self._takes_batch(call)):
             return None
         frame: cst.CSTNode = function if function is not None else self._tree.module
         trains = bool(self._backward.passes(frame)) or self._feeds_a_backward(function)
         return InferenceCall(
             function,
-            min(module.evidence, Evidence.INFERRED),
+            Evidence.INFERRED,
             trains,
             self._key(call.func) in self._frozen_modules(),
             function is not None and self._is_generator(function),
@@ -169,7 +169,9 @@ class Inference:
         if modes[:1] == ["eval"]:
             return "train" not in modes or not self._speaks_of_optimizers(function)
         named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
-        return named and "train" not in modes[:1] and bool(self._evaluator.callers(function) or "eval" in modes)
+        if not named or "train" in modes[:1]:
+            return False
+        return bool(self._evaluator.callers(function)) or "eval" in modes or self._loops_over_batches(function)
 
     def _speaks_of_optimizers(self, function: cst.FunctionDef) -> bool:
         names = (identifier(n) for n in self._tree.descendants(function) if isinstance(n, (cst.Name, cst.Attribute)))
@@ -189,6 +191,18 @@ class Inference:
         """Whether ``eval()`` is called on this very variable in the routine."""
         evals = (method_call(call, "eval") for call in self._mode_calls().get(id(function), ()))
         return any(method is not None and is_same(method.value, module) for method in evals)
+
+    def _takes_batch(self, call: cst.Call) -> bool:
+        """Whether a call is given what a loader hands out, so that a name such as ``model`` means what it says."""
+        given = (self._evaluator.value(argument.value) for argument in call.args)
+        return any(v.origin is Origin.BATCH for v in given)
+
+    def _loops_over_batches(self, function: cst.FunctionDef) -> bool:
+        """Whether a routine goes through a loader, so that nobody else calls it for each batch."""
+        return any(
+            self._evaluator.definitions.enclosing_function(loop) is function and _holds_batch(self._evaluator, loop)
+            for loop in self._tree.nodes(cst.For)
+        )
 
     def _script_only_infers(self) -> bool:
         """Whether a file without training loads weights and runs the model at its top level."""
@@ -273,3 +287,8 @@ class Inference:
             return True
         returned = self._evaluator.returned(function)
         return not returned.is_tensor or returned.graph is not Graph.ATTACHED
+
+
+def _holds_batch(evaluator: Evaluator, loop: cst.For) -> bool:
+    found = evaluator.iterated(loop)
+    return any(value.kind is Kind.BATCH for value in (found, *(found.elements or ())))

@@ -51,7 +51,18 @@ class Usage:
                     self._appended.setdefault(key, []).append(call.args[0].value)
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
                     self._plain_backward.add(key)
+            self._collect_added()
         return self._attributes
+
+    def _collect_added(self) -> None:
+        """Enter what ``items += [value]`` appends."""
+        for statement in self._tree.nodes(cst.AugAssign):
+            added = statement.value
+            if isinstance(statement.operator, cst.AddAssign) and isinstance(added, (cst.List, cst.Tuple)):
+                key = self._key(statement.target)
+                if key is not None:
+                    plain = (e.value for e in added.elements if isinstance(e, cst.Element))
+                    self._appended.setdefault(key, []).extend(plain)
 
     def _key(self, variable: cst.CSTNode) -> tuple[int, str] | None:
         if isinstance(variable, cst.Name):

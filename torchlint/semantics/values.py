@@ -199,13 +199,18 @@ def _join_two(first: Value, second: Value) -> Value:
         origin=first.origin if first.origin is second.origin else Origin.UNKNOWN,
         dtype=first.dtype if first.dtype == second.dtype else None,
         literal=first.literal if first.literal == second.literal else None,
-        element=_join_two(first.element, second.element)
-        if first.element and second.element
-        else first.element or second.element,
+        element=None if same_shape and first.elements else _join_items(first, second),
         elements=tuple(map(_join_two, first.elements, second.elements))  # type: ignore[arg-type]
         if same_shape
         else None,
     )
+
+
+def _join_items(first: Value, second: Value) -> Value | None:
+    """What two containers hold, of which an empty one says nothing."""
+    held = [v.iterated() for v in (first, second) if v.element is not None or v.elements]
+    found = join(held) if held else UNKNOWN
+    return found if found.known else None
 
 
 def _join_devices(first: Device, second: Device) -> Device:

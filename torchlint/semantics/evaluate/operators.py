@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NUMBER, STRING, UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, tensor
+from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -67,6 +68,8 @@ def _binary(expression: cst.BinaryOperation, evaluator: Evaluator) -> Value:
     left, right = evaluator.value(expression.left), evaluator.value(expression.right)
     if left.kind is Kind.STRING:
         return STRING
+    if right.kind is Kind.SEQUENCE and _is_lengthened(expression, evaluator):
+        return _lengthened(right)
     found = combined([left, right])
     if found.known or found.kind is Kind.PENDING:
         return found
@@ -78,6 +81,21 @@ def _binary(expression: cst.BinaryOperation, evaluator: Evaluator) -> Value:
         items = [v.iterated() for v in (left, right) if v.elements != ()]
         return of(Kind.SEQUENCE, join(items)) if items and join(items).known else Value(Kind.SEQUENCE)
     return UNKNOWN
+
+
+def _is_lengthened(expression: cst.BinaryOperation, evaluator: Evaluator) -> bool:
+    """Whether a list is made of itself and some more items: ``items = items + [more]``."""
+    statement = evaluator.tree.parent(expression)
+    return (
+        isinstance(statement, cst.Assign)
+        and isinstance(expression.operator, cst.Add)
+        and any(is_same(target.target, expression.left) for target in statement.targets)
+    )
+
+
+def _lengthened(part: Value) -> Value:
+    items = part.iterated() if part.elements != () else UNKNOWN
+    return of(Kind.SEQUENCE, items) if items.known else Value(Kind.SEQUENCE)
 
 
 def _comparison(expression: cst.Comparison, evaluator: Evaluator) -> Value:
