@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,8 @@ import pytest
 
 import torchlint.evidence as evidence
 from tests.harness.document_sample import sample_case, sample_document, unmeasurable_case
+from torchlint.registry import rules
+from torchlint.report.page import page
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +31,7 @@ def test_a_document_becomes_measurements() -> None:
     confirmed, nothing = evidence.parse(sample_document()).measurements
     assert confirmed.figure == "3.10x"
     assert confirmed.sentence == (
-        "Confirmed on Some <GPU>, torch 2.4.0: without the fix a step takes 3.10x (95 % interval 3.00 to 3.20)."
+        "Confirmed on Some <GPU>, torch 2.4.0: without the fix a step takes 3.10x as long (95 % interval 3.00 to 3.20)."
     )
     assert nothing.figure == ""
     assert nothing.sentence == "Not measurable on Some <GPU>, torch 2.4.0: there is no GPU."
@@ -66,10 +70,39 @@ def test_unmeasurable_cases_have_no_number() -> None:
 
 
 def test_pages_quote_measured_figures_only() -> None:
-    from torchlint.registry import rules
-
     pages = [(rule.code, ROOT / "rules" / f"{rule.name}.md") for rule in rules()]
     found = {
-        page.name: evidence.unfounded(page.read_text(encoding="utf-8"), code) for code, page in pages if page.exists()
+        path.name: evidence.unfounded(path.read_text(encoding="utf-8"), code) for code, path in pages if path.exists()
     }
     assert {name: figures for name, figures in found.items() if figures} == {}
+
+
+def test_the_table_of_the_documentation_is_the_evidence() -> None:
+    written = (ROOT / "docs" / "measuring.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in written if line.startswith("| TL")]
+    assert rows == [_row(measurement) for found in evidence.load() for measurement in found.measurements]
+    for found in evidence.load():
+        place = f"{found.device}, torch {found.environment['torch']}, {found.environment['threads']} thread"
+        assert any(place in line and found.environment["date"] in line for line in written)
+
+
+def _row(measurement: evidence.Measurement) -> str:
+    gain = f"{measurement.figure} ({measurement.low:.2f} to {measurement.high:.2f})" if measurement.figure else ""
+    what = measurement.quantity if measurement.figure else measurement.reason
+    return f"| {measurement.code} {measurement.name} | {measurement.verdict} | {gain} | {what} |"
+
+
+def test_a_page_says_what_was_measured_and_what_was_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "load", lambda: (evidence.parse(sample_document()),))
+    by_code = {rule.code: page(rule) for rule in rules()}
+    assert "- Confirmed on Some <GPU>, torch 2.4.0: without the fix a step takes 3.10x as long" in by_code["TL601"]
+    assert "- Not measurable on Some <GPU>, torch 2.4.0: there is no GPU." in by_code["TL605"]
+    assert "- On a GPU: not measured." in by_code["TL601"]
+    assert "Not measured: `torchlint bench` has no case for this rule." in by_code["TL101"]
+
+
+def test_evidence_names_hardware_and_no_host() -> None:
+    here = platform.node()
+    for found in evidence.load():
+        assert not here or here not in json.dumps(found.environment)
+        assert "/" not in found.device

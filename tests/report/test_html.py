@@ -118,7 +118,20 @@ def test_the_script_makes_no_markup_from_text() -> None:
 
 def test_it_tells_what_was_found_and_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = Measurement(
-        "TL201", "create-then-move", "confirmed", "", "time", 1.46, 1.4, 1.52, "torchlint", "", "Device X", "2.9", "now"
+        "TL201",
+        "create-then-move",
+        "confirmed",
+        "",
+        "time",
+        1.46,
+        1.4,
+        1.52,
+        "torchlint",
+        "",
+        "Device X",
+        "2.9",
+        "now",
+        "cuda",
     )
     monkeypatch.setattr(evidence, "for_rule", lambda code: (measured,) if code == "TL201" else ())
     page = Page(render(report(diagnostic(), diagnostic(fix=None))))

@@ -49,6 +49,8 @@ class Measurement:
     device: str
     torch: str
     date: str
+    kind: str
+    """torch's device type: cpu, cuda, mps, xpu."""
 
     @property
     def figure(self) -> str:
@@ -61,9 +63,9 @@ class Measurement:
         where = f"{self.device}, torch {self.torch}"
         if self.ratio is None:
             return f"{self.verdict.capitalize()} on {where}: {self.reason}."
-        what = {"time": "a step takes", "memory": "peak memory is"}[self.quantity]
+        what = {"time": "a step takes {} as long", "memory": "peak memory is {} as large"}[self.quantity]
         bounds = f"95 % interval {self.low:.2f} to {self.high:.2f}"
-        return f"{self.verdict.capitalize()} on {where}: without the fix {what} {self.figure} ({bounds})."
+        return f"{self.verdict.capitalize()} on {where}: without the fix {what.format(self.figure)} ({bounds})."
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ def _measurement(case: Mapping[str, Any], environment: Mapping[str, Any]) -> Mea
         device=environment["device"],
         torch=environment["torch"],
         date=environment["date"],
+        kind=environment["kind"],
     )
 
 

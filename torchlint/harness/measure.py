@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchlint.harness.counters import Counters
-from torchlint.harness.intervals import outliers, round_ratio
+from torchlint.harness.intervals import LEAST_ROUNDS, outliers, round_ratio
 from torchlint.harness.processes import Launcher, Program, settle, usable_cores
 
 _WARM_STEPS = 3
@@ -24,7 +24,8 @@ class Plan:
 
     rounds: int = 8
     budget: float = 30.0
-    """Seconds for a case, all rounds together; a step that is longer than its share is still run once a round."""
+    """Seconds for a case, all rounds together. A step that is longer than its share is still run once a round, but
+    once they are spent, there are no more rounds than an interval needs."""
 
     block: float = 0.03
     """Seconds that a block of steps takes at least: far above the clock's resolution and the cost of asking, and so
@@ -134,13 +135,15 @@ def measure(place: Place, original: str, fixed: str, tick: Callable[[], None], *
     deadline = time.perf_counter() + place.plan.budget
     ratios: list[float] = []
     for number in range(rounds):
+        if number >= LEAST_ROUNDS and time.perf_counter() > deadline:
+            break
         share = (deadline - time.perf_counter()) / (rounds - number)
         pairs = _round(place, one, two, share, number, counted=memory or number == 0)
         ratios.append(round_ratio(one.host[-pairs:], two.host[-pairs:]))
         tick()
     peaks = [(a.peak_bytes, b.peak_bytes) for a, b in zip(one.counters, two.counters, strict=True)]
     found = tuple(a / b for a, b in peaks if a and b)
-    return Timing(tuple(ratios), found if len(found) == rounds else (), one.cost(), two.cost())
+    return Timing(tuple(ratios), found if len(found) == len(ratios) else (), one.cost(), two.cost())
 
 
 def _round(place: Place, one: _Variant, two: _Variant, share: float, number: int, *, counted: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -114,12 +115,17 @@ class Investigation:
         variants = {change: self.fixes.without((change,) if change else ()) for change in left_out}
         original: list[Outcome] = []
         outcomes: dict[Change | None, list[Outcome]] = {change: [] for change in left_out}
+        left = self.runs * (1 + len(variants))
+        began, total = time.perf_counter(), left
         for number in range(self.runs):
-            self.say(f"run {number + 1} of {self.runs}: original")
+            self.say(f"run {number + 1} of {self.runs}: original{_time_left(began, total - left, left)}")
             original.append(self.runner.run({}))
+            left -= 1
             for change, texts in variants.items():
-                self.say(f"run {number + 1} of {self.runs}: {f'all but {change}' if change else 'fixed'}")
+                which = f"all but {change}" if change else "fixed"
+                self.say(f"run {number + 1} of {self.runs}: {which}{_time_left(began, total - left, left)}")
                 outcomes[change].append(self.runner.run(texts))
+                left -= 1
         return self._conclude(original, outcomes)
 
     def _conclude(self, original: list[Outcome], outcomes: dict[Change | None, list[Outcome]]) -> Study:
@@ -159,6 +165,14 @@ def _cpu_speed(original: Sequence[Outcome], fixed: Sequence[Outcome]) -> Speed |
 def median_seconds(outcomes: Sequence[Outcome]) -> float:
     """Return the median time of runs."""
     return statistics.median(_seconds(outcomes))
+
+
+def _time_left(began: float, done: int, left: int) -> str:
+    """Return about how long the runs that are left take, when one has shown how long one takes."""
+    if not done:
+        return ""
+    seconds = (time.perf_counter() - began) / done * left
+    return f" (about {seconds / 60:.0f} min left)" if seconds >= 90 else f" (about {seconds:.0f} s left)"
 
 
 def _hint(outcome: Outcome) -> str:
