@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -246,6 +247,33 @@ def test_a_result_comes_back_as_it_was(tree: Path) -> None:
     with pytest.raises(ForeignResultError):
         decode("failed", "x.py", NAMES)
     assert encode(FileResult("x.py", Status.NO_TORCH)) == "no-torch"
+
+
+def test_a_cache_that_moved_with_its_project_is_of_use(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run()
+    moved = tree.parent / "elsewhere"
+    shutil.copytree(tree, moved)
+    shutil.rmtree(tree)
+    monkeypatch.chdir(moved)
+    assert run()[1] == 0
+
+
+def test_fixing_takes_no_edit_from_the_cache(tree: Path) -> None:
+    """A forged edit that passes for one of torchlint's is shown by `check`, and not applied by `fix`."""
+    run()
+    path = document(tree)
+    forged = path.read_bytes().partition(b"\n")[2].decode().replace('],""]]', '],"import os"]]')
+    assert forged.count("import os") == 6
+    rewritten(path, json.loads(forged))
+    done = subprocess.run(
+        [sys.executable, "-m", "torchlint", "fix", "--apply", "found0.py"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Applied 1 fix" in done.stderr
+    assert (tree / "found0.py").read_text().strip() == "x = 0"
 
 
 def test_rules_come_back_as_they_were(tree: Path) -> None:
