@@ -134,8 +134,9 @@ class Definitions:
         return Kind.INSTANCE
 
     def _initialises_like_a_module(self, class_def: cst.ClassDef) -> bool:
-        """Whether a class with ``forward`` and a base from elsewhere is a module: its base is no autograd function."""
-        return not any(name.startswith("torch.autograd.") for name in self.ancestry(class_def))
+        """Whether a class with ``forward`` and a base from elsewhere is a module: no function, no transform of data."""
+        ancestry = self.ancestry(class_def)
+        return not any(name.startswith("torch.autograd.") or name.endswith("Transform") for name in ancestry)
 
     def methods(self, class_def: cst.ClassDef) -> dict[str, cst.FunctionDef]:
         """Return the methods that a class defines itself."""

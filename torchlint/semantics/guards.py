@@ -11,7 +11,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import code, identifier, literal
 
 
 class Guard(Enum):
@@ -271,7 +271,10 @@ class Guards:
         """Whether a call in the file gives a parameter a value of its own, by keyword or by position."""
         for argument in self._tree.nodes(cst.Arg):
             if argument.keyword is not None and argument.keyword.value == name.value:
-                handed_on = isinstance(argument.value, cst.Name) and argument.value.value == name.value
+                handed_on = isinstance(argument.value, (cst.Name, cst.Attribute)) and code(argument.value) in (
+                    name.value,
+                    f"self.{name.value}",
+                )
                 if literal(argument.value) is not False and not handed_on:
                     return True
         function = self._evaluator.definitions.enclosing_function(name)

@@ -105,7 +105,7 @@ def zero_grad(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
     receiver = model.value(node.func.value)
     if rule.silent("not-torch", receiver.kind in OTHERS and receiver.evidence > Evidence.NAMED):
         return
-    known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE) and receiver.evidence > Evidence.NAMED
+    known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE) and receiver.evidence is Evidence.PROVEN
     handed_on = bare and not known and model.code(node.func.value) != "super()" and _in_zero_grad(node, model)
     if rule.silent("own-method", handed_on or model.own_method(node.func) is not None):
         return
