@@ -77,3 +77,30 @@ def test_does_not_evaluate(body: str) -> None:
 def test_a_name_needs_a_caller() -> None:
     assert not forward_passes("model(x)", "evaluate")
     assert not forward_passes("model(x)", "test_model")
+
+
+SCRIPT = """
+import torch
+import torch.nn as nn
+from models import Wrapped
+
+def create(path):
+    model = nn.Linear(2, 2)
+    model.load_state_dict(torch.load(path))
+    return Wrapped(model) if path else model
+
+model = {make}
+model({image})
+"""
+
+
+@pytest.mark.parametrize("make", ["nn.Linear(2, 2)", "create('weights.pt')"])
+def test_a_script_that_leaves_the_loading_to_a_function_may_run_any_wrapper(make: str) -> None:
+    model = model_of(SCRIPT.format(make=make, image="torch.rand(2)"))
+    assert not any(model.inference.call(call) for call in model.nodes(cst.Call))
+
+
+def test_a_script_that_loads_weights_itself_infers() -> None:
+    text = SCRIPT.format(make="nn.Linear(2, 2)", image="torch.rand(2)")
+    model = model_of(text.replace("model(torch", "model.load_state_dict(torch.load('weights.pt'))\nmodel(torch"))
+    assert any(model.inference.call(call) for call in model.nodes(cst.Call))

@@ -210,6 +210,7 @@ class Inference:
             return False
         return any(
             identifier(call.func) in ("load", "load_state_dict", "from_pretrained")
+            and self._evaluator.definitions.enclosing_function(call) is None
             and (
                 self._evaluator.names.qualified(call.func) == "torch.load"
                 or method_call(call, "load_state_dict") is not None
