@@ -236,7 +236,10 @@ OFF = {
     "stored with others": ("self.scale, self.balance = scale, balance", ""),
     "never turned on": ("self.balance = balance", "loss = Loss(1.0)"),
     "turned off": ("self.balance = balance", "loss = Loss(1.0, balance=False)"),
-    "handed on by another": ("self.balance = balance", "class More:\n    def make(self):\n        Loss(1, balance=self.balance)"),
+    "handed on by another": (
+        "self.balance = balance",
+        "class More:\n    def make(self):\n        Loss(1, balance=self.balance)",
+    ),
     "handed on": ("self.balance = balance", "def make(balance=False):\n    return Loss(1.0, balance=balance)"),
 }
 ON = {
