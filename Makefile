@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch test-browser corpus scripts speed rules pictures clean
+.PHONY: help demo test lint test-torch test-browser corpus scripts speed fuzz rules pictures clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,9 @@ scripts: $(STAMP) ## Run published training scripts before and after their fixes
 
 speed: $(STAMP) ## Compare speed with TorchFix and Ruff
 	$(BIN)/python -m tests.speed.compare $(ARGS)
+
+fuzz: $(STAMP) ## Check and fix 10,000 fixtures that were changed at random
+	$(BIN)/python -m tests.fuzz.run $(ARGS)
 
 rules: $(STAMP) ## Regenerate the pages under rules/
 	$(BIN)/python -m torchlint.dev pages

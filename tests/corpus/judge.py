@@ -80,13 +80,14 @@ def judge(path: str, *, deadline: float, fixer: Fixer = every_fix) -> Verdict:
         verdict.unreadable = str(error)
         return verdict
     try:
-        _judge(source, verdict, fixer, deadline)
+        judge_source(source, verdict, fixer, deadline)
     except Exception as error:
         verdict.violations.append(f"{type(error).__name__}: {error}")
     return verdict
 
 
-def _judge(source: Source, verdict: Verdict, fixer: Fixer, deadline: float) -> None:
+def judge_source(source: Source, verdict: Verdict, fixer: Fixer, deadline: float) -> None:
+    """Enter into the verdict what is seen in a source."""
     found = every_rule(source)
     verdict.findings.update(diagnostic.code for diagnostic in found.diagnostics)
     verdict.violations += [f"error while checking: {problem}" for problem in found.errors]

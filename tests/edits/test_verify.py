@@ -64,9 +64,10 @@ def test_names_that_nothing_binds(text: str, names: set[str]) -> None:
 
 
 def test_uses_count_names_in_strings_that_are_annotations() -> None:
-    original = Original("import a\n__all__ = ['b']\nx: 'c.d[e]' = 'f is prose'\ng.h\n'''i'''\n")
+    text = "import a\n__all__ = ['b']\nx: 'c.d[e]' = 'f is prose'\ng.h\n'''i'''\n"
+    original = Original(text + "h(device='cuda')\n")
     assert original.tree
-    assert set(uses_of_names(original.tree)) == {"__all__", "b", "x", "c", "e", "g", "i"}
+    assert set(uses_of_names(original.tree)) == {"__all__", "b", "x", "c", "e", "g", "i", "h"}
 
 
 def test_comments_are_told_from_strings() -> None:

@@ -182,11 +182,19 @@ def _header_dump(statement: ast.stmt) -> str:
 
 
 def uses_of_names(tree: ast.AST) -> Counter[str]:
-    """Return how often each name stands in the tree, in strings that read as expressions too."""
+    """Return how often each name stands in the tree, in strings that read as expressions too.
+
+    A string that names a device is none of them: ``device="cuda"`` does not use ``import torch.cuda as cuda``.
+    """
     names: Counter[str] = Counter()
-    for node in ast.walk(tree):
+    devices: set[ast.expr] = set()
+    for node in ast.walk(tree):  # from the outside to the inside
+        if isinstance(node, ast.keyword) and node.arg == "device":
+            devices.add(node.value)
         if isinstance(node, ast.Name):
             names[node.id] += 1
+        elif node in devices:
+            continue
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _LONGEST_ANNOTATION:
             names.update(_names_in_string(node.value))
     return names

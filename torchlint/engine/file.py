@@ -56,9 +56,10 @@ def check_file(
     with watch.time("screen"):
         text = screen.normalised(source.text)
         uses_torch = screen.mentions_torch(text)
-        active = enabled = [rule for rule in rules if holds_for(rule.torch, target)]
+        enabled = [rule for rule in rules if holds_for(rule.torch, target)]
+        active = enabled if uses_torch else []
         if screened:
-            active = list(screen.candidates(enabled, text)) if uses_torch else []
+            active = list(screen.candidates(active, text))
         resting = not active and "torchlint" not in text and screen.is_surely_python(source.text)
     if resting and screened:
         status = Status.SCREENED if uses_torch else Status.NO_TORCH

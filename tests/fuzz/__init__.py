@@ -1,0 +1,1 @@
+"""Programs that nobody wrote: fixtures and published files, changed at random."""
