@@ -11,6 +11,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.guards import Guard, Guards
+from torchlint.semantics.phases import in_evaluation
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
@@ -88,13 +89,17 @@ class Hotness:
                 if child is ancestor.body or (isinstance(ancestor, cst.While) and child is ancestor.test):
                     found = self.loop(ancestor)
                     if found is not None:
-                        return None if self._is_guarded(node, ancestor, through_flags) else found
+                        if self._is_guarded(node, ancestor, through_flags):
+                            return None
+                        return self._by_phase(found, node, ancestor)
                     if self.contains_hot_loop(ancestor):
                         return None
             elif isinstance(ancestor, cst.FunctionDef):
                 if child is ancestor.body:
                     found = self.function(ancestor)
-                    return None if found is None or self._is_guarded(node, ancestor, through_flags) else found
+                    if found is None or self._is_guarded(node, ancestor, through_flags):
+                        return None
+                    return self._by_phase(found, node, ancestor)
             elif isinstance(ancestor, cst.Lambda):
                 assignment = self._tree.parent(ancestor)
                 if child is ancestor.body and isinstance(assignment, cst.Assign):
@@ -103,6 +108,12 @@ class Hotness:
                 return None
             child = ancestor
         return None
+
+    def _by_phase(self, heat: Heat, node: cst.CSTNode, root: cst.CSTNode) -> Heat:
+        """The heat of a branch: a loop that trains and evaluates by turns does not train in each of them."""
+        if heat.trains and in_evaluation(node, root, self._tree):
+            return Heat(heat.root, Role.EVALUATION_LOOP, heat.evidence)
+        return heat
 
     def _called_by_name(self, assignment: cst.Assign) -> Heat | None:
         """The heat of what is assigned to a name, by the calls of that name."""
