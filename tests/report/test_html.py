@@ -137,7 +137,7 @@ def test_it_tells_what_was_found_and_what_was_measured(monkeypatch: pytest.Monke
     page = Page(render(report(diagnostic(), diagnostic(fix=None))))
     assert "Found 2 findings in 1 file." in page.shown
     assert "1.46x (time, Device X)" in page.shown
-    assert page.data()["rules"]["TL201"]["evidence"] == [measured.sentence]
+    assert page.data()["rules"]["TL201"]["evidence"] == [[True, measured.sentence]]
     first, second = page.data()["findings"]
     assert first["fix"]["hunks"] == [
         [1, [["-", "x = torch.zeros(3).cuda()"], ["+", 'x = torch.zeros(, device="cuda")']]]

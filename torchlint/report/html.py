@@ -22,6 +22,7 @@ from torchlint.report.hunks import hunks
 from torchlint.report.styled import plain
 from torchlint.safety import Safety
 
+_CODE = re.compile(r"`([^`]+)`")
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _HEADINGS = {
     "Rule": "",
@@ -99,9 +100,10 @@ def _row(
 ) -> str:
     info = _info(report, code, name)
     link = f'<a href="#rule={escape(code)}">{escape(code)}</a> {escape(name)}'
+    summarised = _CODE.sub(r"<code>\1</code>", escape(info.summary))
     cells = [
         f"<td>{link}</td>",
-        f'<td class="optional">{escape(info.summary)}</td>',
+        f'<td class="optional">{summarised}</td>',
         f'<td class="number">{count:,}</td>',
         *(f'<td class="number optional">{safeties.get((code, safety), 0):,}</td>' for safety in _APPLIED),
         *([f"<td>{escape(_measured(code))}</td>"] if measured else []),
@@ -142,7 +144,7 @@ def _rule(info: RuleInfo) -> dict[str, Any]:
         "summary": info.summary,
         "help": info.documentation.strip(),
         "gain": _gain(info.code),
-        "evidence": [measurement.sentence for measurement in evidence.for_rule(info.code)],
+        "evidence": [[m.verdict == "confirmed", m.sentence] for m in evidence.for_rule(info.code)],
     }
 
 

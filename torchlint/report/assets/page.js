@@ -155,7 +155,7 @@
     const fill = () => {
       if (!made.open || shown) return;
       if (grouping === "rule") {
-        body.append(...data.rules[key].evidence.map((sentence) => element("p", "gain", sentence)));
+        body.append(...data.rules[key].evidence.map(([confirmed, sentence]) => element("p", confirmed ? "gain" : "soft", sentence)));
         if (data.rules[key].help) body.append(help(data.rules[key].help));
       }
       body.append(list, more);
