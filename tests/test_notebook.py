@@ -226,6 +226,19 @@ def test_a_cell_with_a_syntax_error(project: Path, invoke: Invoke) -> None:
     assert " TL000 " in outcome.out
 
 
+def test_a_cell_that_is_indented_as_a_whole(project: Path, invoke: Invoke) -> None:
+    cells = (
+        cell("import torch"),
+        cell("\n    # so\n    torch.autograd.set_detect_anomaly(True)\n    print(torch)\n    %x"),
+    )
+    (project / "a.ipynb").write_bytes(dumped(notebook(*cells), {}))
+    outcome = invoke("check", "--output-format", "concise", "--quiet", ".")
+    assert outcome.out.startswith("a.ipynb:cell 2:3:5: TL601 [*]")
+    assert invoke("fix", "--apply", ".").code == 0
+    fixed = json.loads((project / "a.ipynb").read_bytes())
+    assert "".join(fixed["cells"][1]["source"]) == "\n    # so\n    print(torch)\n    %x"
+
+
 def test_notebooks_with_large_pictures_are_checked(project: Path, invoke: Invoke) -> None:
     document = usual()
     document["cells"][4]["outputs"] = [{"data": {"image/png": "A" * 3_000_000}}]
@@ -250,7 +263,9 @@ def test_what_is_no_python_is_hidden(text: str, expected: list[int]) -> None:
 
 
 LINES = st.lists(
-    st.sampled_from(["import torch", "%x", "!ls \\", "  y", "", "é = 'a\u2028'", "z = (", ")", "'''", "q?", "\t!a\r"]),
+    st.sampled_from(
+        ["import torch", "%x", "!ls \\", "  y", "", "é = 'a\u2028'", "z = (", ")", "'''", "q?", "\t!a\r", "  # c"]
+    ),
     max_size=8,
 )
 

@@ -20,6 +20,7 @@ LARGEST_NOTEBOOK = 50_000_000
 """Most of a notebook's bytes are pictures, which cost nothing but the reading."""
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+_INDENTED = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]+[^\s#]")
 _DECODER = JSONDecoder()
 
 
@@ -93,7 +94,7 @@ class NotebookSource(Source):
         return f"{self.path}:cell {cell.number}:{row - cell.first + 1}"
 
     def _marks(self) -> re.Pattern[str]:
-        return re.compile(rf"^# cell (?P<number>\d+) of {self.mark}$", re.MULTILINE)
+        return re.compile(rf"^(?:if True:  )?# cell (?P<number>\d+) of {self.mark}$", re.MULTILINE)
 
     def _split(self, text: str) -> Iterator[tuple[int, str]]:
         marks = list(self._marks().finditer(text))
@@ -152,7 +153,8 @@ def notebook_from_bytes(data: bytes, path: str) -> NotebookSource:
                 stand_in = _stand_in(lines[index], index == first, _indent(lines[first])) + f"  # {mark}-{name}"
                 originals[name] = stand_in, lines[index]
                 lines[index] = stand_in
-            parts += [f"# cell {span.number} of {mark}", *lines]
+            # IPython takes the indentation of a cell's first line from all its lines; here it is that of a block.
+            parts += [f"{'if True:  ' if _INDENTED.match(span.text) else ''}# cell {span.number} of {mark}", *lines]
     text = "".join(part + "\n" for part in parts)
     return NotebookSource(path, text, "utf-8", decoded != raw, digest(data), raw, mark, originals, spans)
 
