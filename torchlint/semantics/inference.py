@@ -39,6 +39,9 @@ _WITH_PARAMETERS = (
 _ENTRY_POINTS = frozenset(
     "encode decode sample generate predict forward_features forward act get_action get_action_and_value".split()
 )
+# How frameworks name the stages of a run: `if stage != sb.Stage.TRAIN`.
+_TRAINS = frozenset(("TRAIN", "TRAINING", "FIT"))
+_STAGES = _TRAINS | {"VALID", "VALIDATION", "VAL", "EVAL", "TEST", "PREDICT"}
 # Methods that switch gradients off themselves where a library defines them.
 _SELF_CONTAINED = frozenset(("sample", "generate", "predict"))
 
@@ -157,6 +160,39 @@ class Inference:
         if key not in self._evaluates:
             self._evaluates[key] = self._decide(function)
         return self._evaluates[key]
+
+    def only_evaluates(self, node: cst.CSTNode) -> bool:
+        """Return whether a node runs in evaluation only: by its function, or by a test of the stage around it."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is not None and self._only_evaluates(function):
+            return True
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if ancestor is function:
+                return False
+            if isinstance(ancestor, cst.If) and self._is_of_other_stage(child, ancestor):
+                return True
+            child = ancestor
+        return False
+
+    def _only_evaluates(self, function: cst.FunctionDef) -> bool:
+        off = self._evaluator.gradients.function_disabled(function)
+        return (off or self.routine_evaluates(function)) and not self._backward.passes(function)
+
+    def _is_of_other_stage(self, branch: cst.CSTNode, test: cst.If) -> bool:
+        is_branch = branch is test.body or branch is test.orelse
+        return is_branch and self._trains_in(test.test, branch is test.body) is False
+
+    @staticmethod
+    def _trains_in(test: cst.BaseExpression, taken: bool) -> bool | None:
+        """Whether a branch of a test of the stage belongs to training; None for any other test."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return None
+        operator, stage = test.comparisons[0].operator, test.comparisons[0].comparator
+        if not isinstance(operator, (cst.Equal, cst.NotEqual)) or identifier(stage) not in _STAGES:
+            return None
+        is_this = isinstance(operator, cst.Equal) is taken
+        return is_this if identifier(stage) in _TRAINS else (False if is_this else None)
 
     def _decide(self, function: cst.FunctionDef | None) -> bool:
         if function is None:

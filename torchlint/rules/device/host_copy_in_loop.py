@@ -60,7 +60,9 @@ def train(model, loader, optimizer, history):
     ),
     documentation=__doc__,
     silences={
-        "not-hot": "The copy is not made on every training step; evaluation loops collect their results on the host.",
+        "not-hot": "The copy is not made on every training step.",
+        "evaluation": "It belongs to an evaluation, which collects its results on the host: a loop or a function that "
+        "evaluates, a branch for that stage.",
         "guarded": "A periodic test or a flag that is off by default stands around it.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "no-tensor": "What is copied or printed is no tensor.",
@@ -125,7 +127,9 @@ def check_text(node: cst.FormattedStringExpression | cst.BinaryOperation, model:
 def _role(node: cst.CSTNode, model: Model) -> str | None:
     """What makes a node run on every training step."""
     heat = model.heat(node)
-    return heat.role.value if heat is not None and heat.role in _ROLES else None
+    if heat is None or heat.role not in _ROLES or rule.silent("evaluation", model.inference.only_evaluates(node)):
+        return None
+    return heat.role.value
 
 
 def _is_on_accelerator(copied: cst.BaseExpression, model: Model) -> bool:
