@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -67,6 +68,16 @@ class Cell:
 
     file_rows: tuple[int, ...]
     """The row in the file of each of its lines."""
+
+
+_SHORTENED = re.compile(r"\.\.\. ([0-9a-f]+)\Z")
+_LAYOUT = re.compile(r"[\s(),]+")
+
+
+def essence(code: str) -> str:
+    """Return code without white space, parentheses and commas, which formatters add and take; of a digest itself."""
+    shortened = _SHORTENED.search(code)
+    return shortened[1] if shortened else _LAYOUT.sub("", code)
 
 
 @dataclass(frozen=True, slots=True)

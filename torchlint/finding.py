@@ -44,3 +44,5 @@ class Finding:
     """What is wrong, why it costs, what to write instead: up to three short sentences, with the user's own names."""
 
     fix: Fix | None = None
+    owner: cst.CSTNode | None = None
+    """The expression or statement that the node belongs to, where the node is a mere name in it."""

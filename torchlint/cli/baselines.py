@@ -13,7 +13,7 @@ import click
 from torchlint.cli import CLEAN
 from torchlint.engine.limits import SYNTAX_ERROR, removable
 from torchlint.engine.result import FileResult, Status
-from torchlint.project.baseline import Baseline, BaselineError, Entry, counted, read_baseline, write_baseline
+from torchlint.project.baseline import Baseline, BaselineError, Entry, counted, missing, read_baseline, write_baseline
 from torchlint.report.data import plural
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def baseline_notes(planned: Planned, baselines: Mapping[str, Baseline], results:
         baseline = baselines.get(result.path)
         if baseline is not None and result.status is not Status.FAILED and not result.errors:
             known = baseline.entries(result.path)
-            left[baseline.path] += sum(removable(result, known, codes[result.path]).values())
+            left[baseline.path] += removable(result, known, codes[result.path])
     for baseline in {baseline.path: baseline for baseline in baselines.values()}.values():
         gone = baseline.gone()
         orphans = sum(sum(baseline.files[name].values()) for name in gone)
@@ -90,7 +90,7 @@ def run_write_baseline(choices: Choices, path: str, *, exit_zero: bool, **option
         write_baseline(after)
     except BaselineError as error:
         raise click.ClickException(str(error)) from error
-    dropped = sum(_total(entries, after.files.get(name, {})) for name, entries in before.files.items())
+    dropped = sum(missing(entries, after.files.get(name, {})) for name, entries in before.files.items())
     tail = f"; {plural(dropped, 'entry', 'entries')} of before dropped" if dropped else ""
     written = f"{plural(after.total(), 'finding')} in {plural(len(after.files), 'file')}"
     session.output.note(
@@ -98,10 +98,6 @@ def run_write_baseline(choices: Choices, path: str, *, exit_zero: bool, **option
         f"Use it with --baseline {path}, or set baseline in the settings."
     )
     return session.exit_code(CLEAN)
-
-
-def _total(before: Mapping[Entry, int], after: Mapping[Entry, int]) -> int:
-    return sum((Counter(before) - Counter(after)).values())
 
 
 def looked_at(planned: Planned, results: Iterable[FileResult]) -> Iterator[tuple[FileResult, frozenset[str]]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from torchlint.diagnostic import Anchor
+from torchlint.diagnostic import Anchor, essence
 
 _PIECE = re.compile(
     r"""
@@ -60,6 +60,8 @@ def _tightened(code: str) -> str:
 
 def shortened(text: str) -> str:
     """Return a text that is short enough for a line, and still differs where the whole text does."""
-    if len(text) <= _LONGEST:
+    kept = essence(text)
+    if len(kept) <= _LONGEST:
         return text
-    return f"{text[:_LONGEST]}... {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGITS]}"
+    digest = hashlib.sha256(kept.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{text[:_LONGEST]}... {digest[:_DIGITS]}"

@@ -46,9 +46,10 @@ class Diagnoser:
         Raises:
             LocateError: the tree does not give the text of the file back.
         """
-        place = self._place(finding.node)
+        owner = finding.owner or finding.node
+        place = self._place(finding.node, owner)
         start, end = self._source.position(place.start), self._source.position(place.end)
-        statement, only_ends = self._statement(finding.node, place)
+        statement, only_ends = self._statement(owner, place)
         rows = self._rows(statement, only_ends=only_ends)
         return Diagnostic(
             code=rule.code,
@@ -62,7 +63,7 @@ class Diagnoser:
             noqa_row=rows[-1],
             fix=self._fixes.make(rule, finding.fix) if finding.fix else None,
             suppression_rows=rows,
-            anchor=anchor(self._locator.enclosing(finding.node), self._locator.text[statement.start : statement.end]),
+            anchor=anchor(self._locator.enclosing(owner), self._locator.text[statement.start : statement.end]),
         )
 
     def _severity(self, rule: Rule) -> Severity:
@@ -71,11 +72,11 @@ class Diagnoser:
             return Severity.WARNING
         return self._settings.severity[chosen]
 
-    def _place(self, node: cst.CSTNode) -> Range:
+    def _place(self, node: cst.CSTNode, owner: cst.CSTNode) -> Range:
         """Return the range that is reported: of a compound statement the header, of a module its first line."""
         if isinstance(node, cst.Module):
             return Range(0, line_end(self._locator.text, 0))
-        whole = self._locator.syntactic(node)
+        whole = self._locator.syntactic(node, owner)
         header = self._header(node)
         return whole if header is None else Range(whole.start, header.end)
 

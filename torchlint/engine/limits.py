@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Diagnostic, Range, TextEdit
-from torchlint.project.baseline import Entry, counted, matched
+from torchlint.project.baseline import Entry, counted, matched, missing
 from torchlint.source import NOTEBOOK
 
 if TYPE_CHECKING:
@@ -113,8 +112,7 @@ class Scope:
         return Scope(held, (*moved, *(shift.content(index) for index in range(len(edits)))))
 
 
-def removable(result: FileResult, known: Mapping[Entry, int], looked_for: Iterable[str]) -> Counter[Entry]:
-    """Return what is known of a file and was looked for but not found: it can leave the baseline."""
+def removable(result: FileResult, known: Mapping[Entry, int], looked_for: Iterable[str]) -> int:
+    """Return how many findings are known of a file and were looked for but not found: they can leave the baseline."""
     codes = set(looked_for) | {SYNTAX_ERROR}
-    wanted = Counter({key: count for key, count in known.items() if key.code in codes})
-    return wanted - counted(result.diagnostics)
+    return missing({key: count for key, count in known.items() if key.code in codes}, counted(result.diagnostics))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import NamedTuple
 
-from torchlint.diagnostic import Diagnostic
+from torchlint.atomic import replace_file
+from torchlint.diagnostic import Diagnostic, essence
 
 VERSION = 1
 """Of the format; a file of another one is refused."""
@@ -30,6 +29,10 @@ class Entry(NamedTuple):
     code: str
     scope: str
     statement: str
+
+    def known_by(self) -> Entry:
+        """Return what two entries have in common that mean the same finding."""
+        return self._replace(statement=essence(self.statement))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,24 @@ def counted(diagnostics: Iterable[Diagnostic]) -> Counter[Entry]:
     return Counter(entry(diagnostic) for diagnostic in diagnostics)
 
 
+def missing(known: Mapping[Entry, int], found: Mapping[Entry, int]) -> int:
+    """Return how many of the known findings are not among those found."""
+    return (_pooled(known) - _pooled(found)).total()
+
+
+def _pooled(entries: Mapping[Entry, int]) -> Counter[Entry]:
+    pooled: Counter[Entry] = Counter()
+    for each, count in entries.items():
+        pooled[each.known_by()] += count
+    return pooled
+
+
 def matched(diagnostics: Iterable[Diagnostic], known: Mapping[Entry, int]) -> list[bool]:
     """Return for each finding whether it is known; of too many alike, the first ones are."""
-    left = Counter(known)
+    left = _pooled(known)
     answers = []
     for diagnostic in diagnostics:
-        key = entry(diagnostic)
+        key = entry(diagnostic).known_by()
         answers.append(left[key] > 0)
         left[key] -= 1
     return answers
@@ -157,15 +172,8 @@ def write_baseline(baseline: Baseline) -> None:
         BaselineError: it cannot be written.
     """
     real = os.path.realpath(baseline.path)
-    temporary = ""
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".torchlint-", suffix=".json")
-        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(rendered(baseline))
-        os.chmod(temporary, os.stat(real).st_mode & 0o777 if os.path.exists(real) else 0o644)
-        os.replace(temporary, real)
+        like = os.stat(real) if os.path.exists(real) else None
+        replace_file(real, rendered(baseline).encode(), like=like)
     except OSError as error:
-        if temporary:
-            with suppress(OSError):
-                os.unlink(temporary)
         raise BaselineError(f"cannot write the baseline {baseline.path}: {error.strerror or error}") from error

@@ -111,7 +111,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     sampling = heat.role is Role.SAMPLING_LOOP and read.value.origin is not Origin.LOSS
     if rule.silent("decision", sampling or model.decides(call)):
         return
-    yield Finding(_place(call, model), _message(read, heat, model), _fix(read, heat, model))
+    yield Finding(_place(call, model), _message(read, heat, model), _fix(read, heat, model), owner=call)
 
 
 def _place(call: cst.Call, model: Model) -> cst.CSTNode:
