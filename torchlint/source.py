@@ -7,13 +7,12 @@ import io
 import os
 import re
 import stat
-import tempfile
 import tokenize
 from bisect import bisect_right
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
+from torchlint.atomic import replace_file
 from torchlint.diagnostic import Cell, Position
 
 LARGEST_FILE = 2_000_000
@@ -215,7 +214,7 @@ def write_atomically(path: str, data: bytes, expected_digest: str, root: str | N
         _refuse_unless_regular(status)
         if not status.st_mode & 0o222 or not os.access(real, os.W_OK):
             raise SourceError("the file is read-only")
-        _replace(real, data, expected_digest, status)
+        replace_file(real, data, like=status, ready=lambda: _refuse_if_changed(real, expected_digest))
     except (OSError, ValueError) as error:
         raise SourceError(_reason(error)) from error
 
@@ -236,21 +235,6 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _replace(real: str, data: bytes, expected_digest: str, status: os.stat_result) -> None:
-    folder, name = os.path.split(real)
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name[:100]}.", suffix=".torchlint")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(OSError, AttributeError):  # only the super-user can, and only POSIX has owners
-            os.chown(temporary, status.st_uid, status.st_gid)
-        os.chmod(temporary, stat.S_IMODE(status.st_mode))
-        if digest(read_bytes(real)) != expected_digest:
-            raise SourceError("the file changed after it was read; run again")
-        os.replace(temporary, real)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+def _refuse_if_changed(real: str, expected_digest: str) -> None:
+    if digest(read_bytes(real)) != expected_digest:
+        raise SourceError("the file changed after it was read; run again")

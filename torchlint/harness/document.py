@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from torchlint.atomic import replace_file
 from torchlint.evidence import SCHEMA_VERSION, EvidenceError, parse
 from torchlint.harness.bench import CaseResult
 from torchlint.harness.devices import Environment
@@ -95,13 +96,10 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
     Raises:
         HarnessError: the file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
+        replace_file(os.path.realpath(path), (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode())
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise HarnessError(f"cannot write {path}: {error.strerror}") from error
+        raise HarnessError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def resumable(path: Path, environment: Environment) -> dict[str, CaseDocument]:
