@@ -73,9 +73,9 @@ def draw(
 
 
 def _checked(folder: Path, rule: str) -> list[FileResult]:
-    """The results of the files that use torch."""
+    """The results of the files that use torch; not of notebooks, whose findings have no line of the file."""
     results = check_paths([folder], select=[rule], isolated=True)
-    return [r for r in results if r.status in (Status.CHECKED, Status.SCREENED)]
+    return [r for r in results if r.status in (Status.CHECKED, Status.SCREENED) and r.path.endswith(".py")]
 
 
 def _quiet(results: Iterable[FileResult], chance: random.Random) -> list[FileResult]:
@@ -116,7 +116,7 @@ def _hot(results: Iterable[FileResult], folder: Path, commit: str) -> Iterator[P
 
     for result in results:
         path = result.path
-        if result.path.endswith(".py") and run_with_large_stack(lambda path=path: _is_hot(path)):  # type: ignore[misc]
+        if run_with_large_stack(lambda path=path: _is_hot(path)):  # type: ignore[misc]
             yield _place(result, folder, commit, None, "read the file: is anything missing?")
 
 
