@@ -12,6 +12,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.heat import Heat, Hotness, Role
 from torchlint.semantics.inference import Inference
+from torchlint.semantics.keepers import Keepers
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import method_call
@@ -47,6 +48,9 @@ class _Kept:
     index: cst.BaseExpression | None = None
     """The place in the variable, where one is assigned to."""
 
+    by_method: bool = False
+    """Whether a method of the variable keeps it."""
+
 
 class Retentions:
     """Finds what loops keep."""
@@ -57,6 +61,7 @@ class Retentions:
         self._hotness = hotness
         self._backward = backward
         self._inference = inference
+        self._keepers = Keepers(evaluator)
 
     def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """Return what a statement keeps with its graph.
@@ -69,7 +74,7 @@ class Retentions:
         heat = self._place(node, kept.variable)
         if heat is None or (self._evaluator.gradients.disabled(node) and not self._keeps_object(kept)):
             return None
-        if self._evaluator.value(kept.variable).kind in _NO_SUMS:
+        if not kept.by_method and self._evaluator.value(kept.variable).kind in _NO_SUMS:
             return None
         if kept.index is not None and not self._varies(kept.index, heat.root):
             return None
@@ -93,8 +98,13 @@ class Retentions:
             items = _items(node.value)
             return _Kept(node.target, items or (node.value,), bool(items))
         if isinstance(node, cst.Call):
-            return _appended(node)
+            return _appended(node) or self._handed_over(node)
         return _summed(node) or _stored(node)
+
+    def _handed_over(self, call: cst.Call) -> _Kept | None:
+        """``meter.update(value)``, where the file shows that the method adds it up or appends it."""
+        given = self._keepers.given(call)
+        return _Kept(given.keeper, given.values, True, by_method=True) if given is not None else None
 
     def _varies(self, index: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Whether every step stores at another place: the index is bound by the loop over steps, or counted in it."""
