@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch test-browser corpus scripts speed fuzz rules pictures clean
+.PHONY: help demo test lint test-torch test-browser corpus scripts speed fuzz faults rules pictures clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,9 @@ speed: $(STAMP) ## Compare speed with TorchFix and Ruff
 
 fuzz: $(STAMP) ## Check and fix 10,000 fixtures that were changed at random
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
+
+faults: $(STAMP) ## Kill fix --apply a hundred times and judge the files it leaves
+	$(BIN)/python -m tests.faults.kills $(ARGS)
 
 rules: $(STAMP) ## Regenerate the pages under rules/
 	$(BIN)/python -m torchlint.dev pages

@@ -1,0 +1,1 @@
+"""Runs of the installed command that are killed."""
