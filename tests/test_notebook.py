@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.conftest import Invoke, invoke, project
+from tests.repository import commit, git
 from torchlint.magics import hidden
 from torchlint.notebook import notebook_from_bytes
 
@@ -217,6 +219,35 @@ def test_notebooks_of_other_languages_in_a_folder_are_left_out(project: Path, in
     outcome = invoke("check", ".")
     assert (outcome.code, outcome.err) == (0, "")
     assert "Skipped 1 file: it is a notebook in R, not in Python." in outcome.out
+
+
+@EVERY_STYLE
+def test_only_changed_lines_of_cells_count(
+    project: Path, invoke: Invoke, style: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    document = notebook(cell("import torch"), cell(TRAIN), cell("x = 1"))
+    (project / "a.ipynb").write_bytes(dumped(document, style))
+    git(project, "init", "-q", "-b", "main")
+    commit(project)
+    document["cells"][1]["source"][1] = "torch.autograd.set_detect_anomaly(True)  # again\n"
+    (project / "a.ipynb").write_bytes(dumped(document, style))
+    found = invoke("check", "--since", "HEAD", "--output-format", "concise", "--quiet", ".").out
+    expected = ["TL601"] if style["indent"] is not None else ["TL601", "TL301"]
+    assert [line.split(" ")[2] for line in found.splitlines()] == expected
+    document["cells"][1]["source"].pop(1)
+    assert invoke("fix", "--since", "HEAD", "--apply", "--unsafe-fixes", "--exit-zero", ".").code == 0
+    assert (project / "a.ipynb").read_bytes() == dumped(document, style)
+
+
+def test_a_baseline_knows_findings_whose_cells_moved(project: Path, invoke: Invoke) -> None:
+    document = usual()
+    (project / "a.ipynb").write_bytes(dumped(document, {}))
+    assert invoke("check", "--write-baseline", "known.json", ".").code == 0
+    document["cells"].insert(1, cell("x = 1"))
+    (project / "a.ipynb").write_bytes(dumped(document, {}))
+    assert invoke("check", "--baseline", "known.json", ".").code == 0
 
 
 def test_a_cell_with_a_syntax_error(project: Path, invoke: Invoke) -> None:

@@ -257,7 +257,7 @@ def test_what_cannot_be_silenced_is_named(project: Path, invoke: Invoke) -> None
     (project / "a.py").write_text("x = (\n")
     outcome = invoke("check", "--add-ignore", "--apply", ".")
     assert outcome.code == 1
-    assert "Left: a.py:1: TL000 cannot be silenced by a comment" in outcome.err
+    assert "Left: a.py:1:5: TL000 cannot be silenced by a comment" in outcome.err
     assert invoke("check", "--add-ignore", "missing.py").code == 2
     assert invoke("check", "--add-ignore", "--fix", ".").code == 2
     assert invoke("check", "--apply", ".").code == 2

@@ -50,6 +50,7 @@ def account(outcomes: Sequence[FixOutcome], written: Sequence[FixOutcome], *, ap
         yield [("There is nothing to silence.", "strong")]
     for outcome in outcomes:
         for finding, reason in outcome.refused:
-            yield [(f"Left: {finding.path}:{finding.start.row}: {finding.code} {reason}", "")]
+            where = f"{finding.path}:{outcome.result.where(finding.start)}"
+            yield [(f"Left: {where}: {finding.code} {reason}", "")]
     if written and not apply:
         yield [("Next: ", "dim"), ("the same command with --apply writes the files", "hint")]

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from torchlint.diagnostic import Diagnostic, Range, TextEdit
+from torchlint.diagnostic import Cell, Diagnostic, Range, TextEdit
 from torchlint.project.baseline import Entry, counted, matched, missing
-from torchlint.source import NOTEBOOK
 
 if TYPE_CHECKING:
     from torchlint.edits.text import Shift
@@ -28,22 +27,18 @@ class Limits:
     """None: every line counts."""
 
     def of(self, path: str) -> FileLimits | None:
-        """Return what limits the findings of one file, None if nothing does.
-
-        In a notebook that changed every finding counts: the lines that git knows are those of its JSON.
-        """
+        """Return what limits the findings of one file, None if nothing does."""
         known = self.known.get(path, {})
         if not known and self.changes is None:
             return None
-        changes = self.changes.get(path) if self.changes is not None else None
-        return FileLimits(known, None if path.endswith(NOTEBOOK) else changes)
+        return FileLimits(known, self.changes.get(path) if self.changes is not None else None)
 
     def applied(self, result: FileResult) -> FileResult:
         """Return the result of a file with the findings that count, and how many others there are."""
         limits = self.of(result.path)
         if limits is None or not result.diagnostics:
             return result
-        fates = limits.fates(result.diagnostics)
+        fates = limits.within(result.cells).fates(result.diagnostics)
         return replace(
             result,
             diagnostics=tuple(d for d, fate in zip(result.diagnostics, fates, strict=True) if fate is None),
@@ -58,6 +53,10 @@ class FileLimits:
 
     known: Mapping[Entry, int]
     changes: Changes | None
+
+    def within(self, cells: Sequence[Cell]) -> FileLimits:
+        """Return the limits in the rows of the text that the cells of a notebook make, these without cells."""
+        return replace(self, changes=self.changes.in_cells(cells)) if cells and self.changes else self
 
     def fates(self, diagnostics: Sequence[Diagnostic]) -> list[str | None]:
         """Return for each finding why it does not count (``known`` or ``unchanged``), None if it does."""
@@ -81,7 +80,8 @@ class FileLimits:
             for diagnostic, is_known in zip(diagnostics, known, strict=True)
             if is_known
         )
-        return Scope(held, None if self.changes is None else tuple(self.changes.ranges(source)))
+        changes = self.within(source.cells()).changes
+        return Scope(held, None if changes is None else tuple(changes.ranges(source)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from torchlint.diagnostic import Range
+from torchlint.diagnostic import Cell, Range
 from torchlint.project.git import Git, GitError, find_git
 from torchlint.source import line_starts
 
@@ -48,6 +48,14 @@ class Changes:
             return True
         changed = any(start <= last and first <= end for start, end in self.rows)
         return changed or any(first <= row < last for row in self.gaps)
+
+    def in_cells(self, cells: Sequence[Cell]) -> Changes:
+        """Return the changes in the rows of the text that the cells of a notebook make."""
+        if self.everything:
+            return self
+        rows = [(cell.first + index, row) for cell in cells for index, row in enumerate(cell.file_rows)]
+        changed = [(row, row) for row, file_row in rows if any(first <= file_row <= last for first, last in self.rows)]
+        return Changes(tuple(changed), tuple(row for row, file_row in rows if file_row in self.gaps))
 
     def ranges(self, source: Source) -> Iterator[Range]:
         """Yield where in a text the changed rows stand; an empty range stands for what is gone."""
