@@ -157,6 +157,9 @@ def _verify(request: Request, console: Console) -> int:
         _write_report(request.report, account)
     if request.apply:
         _apply(account)
+    if account.study.interrupted:
+        console.print(f"interrupted; this is from {len(account.study.original)} of {request.runs} runs", style="yellow")
+        return INTERRUPTED
     return CLEAN if account.study.good else FINDINGS
 
 

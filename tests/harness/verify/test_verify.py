@@ -200,6 +200,32 @@ def test_killed_in_the_middle_it_leaves_no_trace(project: Path, tmp_path: Path, 
     assert snapshot(project) == before
 
 
+def test_interrupted_it_tells_of_the_runs_that_were_made_and_applies_nothing(project: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    program_of(
+        project,
+        (project / "train.py").read_text()
+        + f"open({str(made)!r}, 'a').write('x')\nif len(open({str(made)!r}).read()) == 6:\n"
+        + "    import time\n    time.sleep(60)\n",
+    )
+    before = snapshot(project)
+    arguments = [PYTHON, "-m", "torchlint", "verify", "train.py", "--runs=3", "--apply", "--", PYTHON, "train.py"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    process = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not made.exists() or len(made.read_text()) < 6:  # two runs to see that it works, two of the first round
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert "equality  equal" in out, errors
+    assert "speedup" in out
+    assert "interrupted; this is from 1 of 3 runs" in errors
+    assert snapshot(project) == before
+
+
 def _runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)

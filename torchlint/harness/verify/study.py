@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from torchlint.harness.errors import HarnessError
 from torchlint.harness.verify.blame import bisect
@@ -42,11 +43,14 @@ class Study:
 
     worth: tuple[Worth, ...] = ()
     blamed: tuple[Change, ...] = ()
+    interrupted: bool = False
+    """Whether it was ended before all runs were made; it tells of those that were."""
 
     @property
     def good(self) -> bool:
-        """Whether the fixes may be applied: the same result, and no slower."""
-        return self.comparison.equal and self.speed is not None and not self.speed.slower
+        """Whether the fixes may be applied: the same result, no slower, and all runs made."""
+        equal = self.comparison.equal and not self.interrupted
+        return equal and self.speed is not None and not self.speed.slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +117,41 @@ class Investigation:
         left_out: list[Change | None] = [None]
         left_out += self.fixes.changes if self.ablate else ()
         variants = {change: self.fixes.without((change,) if change else ()) for change in left_out}
-        original: list[Outcome] = []
-        outcomes: dict[Change | None, list[Outcome]] = {change: [] for change in left_out}
-        left = self.runs * (1 + len(variants))
-        began, total = time.perf_counter(), left
-        for number in range(self.runs):
-            self.say(f"run {number + 1} of {self.runs}: original{_time_left(began, total - left, left)}")
-            original.append(self.runner.run({}))
-            left -= 1
-            for change, texts in variants.items():
-                which = f"all but {change}" if change else "fixed"
-                self.say(f"run {number + 1} of {self.runs}: {which}{_time_left(began, total - left, left)}")
-                outcomes[change].append(self.runner.run(texts))
-                left -= 1
-        return self._conclude(original, outcomes)
+        rounds: list[list[Outcome]] = []
+        interrupted = False
+        try:
+            self._run(variants, rounds)
+        except KeyboardInterrupt:
+            if not rounds:
+                raise
+            interrupted = True
+        original, *others = (list(outcomes) for outcomes in zip(*rounds, strict=True))
+        found = self._conclude(original, dict(zip(left_out, others, strict=True)), interrupted)
+        return replace(found, interrupted=interrupted)
 
-    def _conclude(self, original: list[Outcome], outcomes: dict[Change | None, list[Outcome]]) -> Study:
+    def _run(self, variants: Mapping[Change | None, dict[Path, bytes]], rounds: list[list[Outcome]]) -> None:
+        """Add to the rounds, one by one, what became of the original and of the variants."""
+        total = self.runs * (1 + len(variants))
+        began, done = time.perf_counter(), 0
+        for number in range(self.runs):
+            outcomes = []
+            for which, texts in [("original", {}), *((_called(change), texts) for change, texts in variants.items())]:
+                self.say(f"run {number + 1} of {self.runs}: {which}{_time_left(began, done, total - done)}")
+                outcomes.append(self.runner.run(texts))
+                done += 1
+            rounds.append(outcomes)
+
+    def _conclude(
+        self, original: list[Outcome], outcomes: dict[Change | None, list[Outcome]], interrupted: bool
+    ) -> Study:
         fixed = outcomes.pop(None)
         failed = next((outcome for outcome in original if not outcome.succeeded), None)
         if failed is not None:
             raise HarnessError(f"the program fails now and then without any fix: {failed.ending}\n{failed.tail()}")
         comparison = self._compare(original, fixed)
         if not comparison.equal:
-            return Study(comparison, tuple(original), tuple(fixed), None, blamed=self._blame(tuple(original)))
+            blamed = () if interrupted else self._blame(tuple(original))
+            return Study(comparison, tuple(original), tuple(fixed), None, blamed=blamed)
         worth = tuple(
             Worth(change, Speed.of(_seconds(runs), _seconds(fixed)), self._compare(original, runs))
             for change, runs in outcomes.items()
@@ -165,6 +181,10 @@ def _cpu_speed(original: Sequence[Outcome], fixed: Sequence[Outcome]) -> Speed |
 def median_seconds(outcomes: Sequence[Outcome]) -> float:
     """Return the median time of runs."""
     return statistics.median(_seconds(outcomes))
+
+
+def _called(change: Change | None) -> str:
+    return f"all but {change}" if change else "fixed"
 
 
 def _time_left(began: float, done: int, left: int) -> str:
