@@ -90,6 +90,8 @@ class Guards:
     def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> Guard | None:
         if ancestor.__class__ not in _GUARDING:
             return None
+        if isinstance(ancestor, cst.If) and child is ancestor.body and self._fills_cache(ancestor):
+            return Guard.PERIODIC
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
             return self.classify(ancestor.test, child is ancestor.body)
         if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
@@ -101,6 +103,34 @@ class Guards:
             return Guard.PERIODIC if isinstance(match, cst.Match) and self._is_remainder(match.subject) else None
         fails = isinstance(ancestor, (cst.ExceptHandler, cst.Raise))
         return Guard.PERIODIC if fails or (isinstance(ancestor, cst.Assert) and child is ancestor.msg) else None
+
+    def _fills_cache(self, statement: cst.If) -> bool:
+        """Whether a branch computes what is not there yet: ``if self.mean is None: self.mean = ...``."""
+        below = self._tree.descendants(statement.body)
+        return self._misses(statement.test, {code(n.target) for n in below if isinstance(n, cst.AssignTarget)})
+
+    def _misses(self, test: cst.BaseExpression, places: set[str]) -> bool:
+        if isinstance(test, cst.BooleanOperation):
+            missing = (self._misses(test.left, places), self._misses(test.right, places))
+            if isinstance(test.operator, cst.And):
+                return any(missing)
+            other = test.right if missing[0] else test.left
+            return any(missing) and (all(missing) or self._is_early(other))
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            return isinstance(test.expression, cst.Attribute) and code(test.expression) in places
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            asked = test.comparisons[0]
+            is_none = isinstance(asked.operator, (cst.Is, cst.Equal)) and code(asked.comparator) == "None"
+            return is_none and isinstance(test.left, cst.Attribute) and code(test.left) in places
+        return False
+
+    def _is_early(self, test: cst.BaseExpression) -> bool:
+        """Whether a test holds for the first steps only: ``self.step < limit``."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return False
+        return isinstance(test.comparisons[0].operator, (cst.LessThan, cst.LessThanEqual)) and self.is_counter(
+            test.left
+        )
 
     def _earlier_exit(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> Guard | None:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
