@@ -33,6 +33,14 @@ class Role(Enum):
     DATA = "data loading"
 
 
+_OFTEN = {
+    Role.FORWARD: "in every forward pass",
+    Role.STEP: "in every training step",
+    Role.LOSS: "each time this loss is computed",
+    Role.DATA: "for every item that is loaded",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Heat:
     """A hot place: the loop or function that makes it hot, and how certain that is."""
@@ -45,6 +53,11 @@ class Heat:
     def trains(self) -> bool:
         """Whether gradients are computed in it."""
         return self.role in (Role.TRAINING_LOOP, Role.STEP)
+
+    @property
+    def often(self) -> str:
+        """How often it runs, in words that follow what runs there."""
+        return _OFTEN.get(self.role) or f"on every pass of this {self.role.value}"
 
     @property
     def is_forward(self) -> bool:

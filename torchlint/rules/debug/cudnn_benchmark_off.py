@@ -86,8 +86,9 @@ def benchmark_off(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
         if rule.silent("restored", model.switches.restored(setting)):
             continue
         message = (
-            f"`{model.switches.shown(setting)}` keeps cuDNN from timing its convolution algorithms and using "
-            "the fastest. Set it to True if the sizes of the inputs stay the same, or let an argument decide."
+            f"`{model.switches.shown(setting)}` keeps cuDNN from timing its convolution algorithms: it "
+            "picks by a heuristic, and may miss the fastest. Write True if the sizes of the inputs stay the same, or "
+            "let an argument decide."
         )
         yield Finding(node, message, _fix(setting, model))
 

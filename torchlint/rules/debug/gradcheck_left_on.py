@@ -70,8 +70,8 @@ def gradcheck(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
         return
     yield Finding(
         node,
-        f"`{model.code(node.func)}` runs its function twice for every number of the inputs, in each run. "
-        "Move the check into a test.",
+        f"`{model.code(node.func)}` runs its function twice for every number of its inputs, to compare gradients: "
+        "every run of this program pays for that. Move it into a test.",
     )
 
 

@@ -115,11 +115,18 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     batch = model.code(move.receiver)
     yield Finding(
         call,
-        f"`{batch}` is copied to the device while the host waits. From pinned memory `non_blocking=True` lets "
-        "Python go on "
-        f"queueing work: write `{batch}.{move.method}(..., non_blocking=True)` and `pin_memory=True` in the loader.",
+        f"`{batch}` is copied to the device while the host waits. From pinned memory `non_blocking=True` lets Python "
+        f"go on queueing work: write `{_written(call, batch, model)}` and `pin_memory=True` in the loader.",
         _fix(move, moved, model),
     )
+
+
+def _written(call: cst.Call, batch: str, model: Model) -> str:
+    """The call as it should be."""
+    whole = model.shown(call, "").strip("`")
+    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
+    start = f"{whole[:-1]}{', ' if call.args else ''}" if whole else f"{batch}.{method}(..., "
+    return f"{start}non_blocking=True)"
 
 
 def _is_prepared(call: cst.Call, moved: Value, model: Model) -> bool:

@@ -122,9 +122,9 @@ def _wraps_existing_data(call: cst.Call, model: Model) -> bool:
 def _message(found: Creation, model: Model) -> str:
     factory = model.code(found.factory.func)
     legacy = model.callee(found.factory) in LEGACY_CONSTRUCTORS
-    form = "torch.tensor" if legacy else factory
+    start = "torch.tensor(..., dtype=..." if legacy else model.shown(found.factory, f"`{factory}(...)`")[1:-2]
     device = (found.move.device if found.move is not None else "") or "..."
-    advice = f"Create it there: `{form}(..., {'dtype=..., ' if legacy else ''}device={device})`"
+    advice = f"Create it there: `{start}, device={device})`"
     only = found.factory.args[0].value if len(found.factory.args) == 1 else None
     if model.callee(found.factory) == "torch.tensor" and literal(only) is not None:
         advice += "; `torch.full((), value, device=...)` copies nothing at all"

@@ -96,7 +96,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"`{model.code(call)}` on every pass of this {heat.role.value} gives cached memory back and makes the next "
+        f"`{model.code(call)}` {heat.often} gives cached memory back and makes the next "
         "pass allocate "
         "it again, which waits for the device. Remove it, or call it once after the loop.",
         _fix(call, model),

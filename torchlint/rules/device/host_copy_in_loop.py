@@ -77,8 +77,8 @@ def train(model, loader, optimizer, history):
 @rule.check(cst.Call)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a copy to the host in a training step; of a chain of them the last."""
-    role = _role(call, model) if model.host_reads.may_copy(call) else None
-    copied = model.host_reads.copied(call) if role is not None else None
+    often = _often(call, model) if model.host_reads.may_copy(call) else None
+    copied = model.host_reads.copied(call) if often is not None else None
     if (
         copied is None
         or not _is_on_accelerator(copied, model)
@@ -90,7 +90,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     shown = model.code(call)
     yield Finding(
         call,
-        f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host on every pass of this {role}: "
+        f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host {often}: "
         "the host waits for the GPU. Keep it on the device (`.detach()`), and copy once after the loop or every few "
         "steps.",
         _fix(call, model),
@@ -114,22 +114,22 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
 def check_text(node: cst.FormattedStringExpression | cst.BinaryOperation, model: Model) -> Iterator[Finding]:
     """Report a tensor whose value is written into a text in a training step."""
     writes = isinstance(node, cst.FormattedStringExpression) or isinstance(node.left, cst.BaseString)
-    role = _role(node, model) if writes else None
-    formatted = model.host_reads.formatted(node) if role is not None else None
+    often = _often(node, model) if writes else None
+    formatted = model.host_reads.formatted(node) if often is not None else None
     if formatted is not None and _is_on_accelerator(formatted, model):
         yield Finding(
             formatted,
-            f"The value of the tensor `{model.code(formatted)}` is written into a text on every pass of this {role}: "
+            f"The value of the tensor `{model.code(formatted)}` is written into a text {often}: "
             "the host waits for the GPU. Write it every few steps only.",
         )
 
 
-def _role(node: cst.CSTNode, model: Model) -> str | None:
+def _often(node: cst.CSTNode, model: Model) -> str | None:
     """What makes a node run on every training step."""
     heat = model.heat(node)
     if heat is None or heat.role not in _ROLES or rule.silent("evaluation", model.inference.only_evaluates(node)):
         return None
-    return heat.role.value
+    return heat.often
 
 
 def _is_on_accelerator(copied: cst.BaseExpression, model: Model) -> bool:

@@ -130,9 +130,8 @@ def _shown(call: cst.Call, model: Model) -> str:
 
 
 def _message(read: ScalarRead, heat: Heat, model: Model) -> str:
-    place = heat.role.value
     shown = _shown(read.call, model)
-    waits = f"`{shown}` reads a tensor's value on every pass of this {place}: the host waits for the GPU each time."
+    waits = f"`{shown}` reads a tensor's value {heat.often}: the host waits for the GPU each time."
     if read.function in ("get_scale", "state_dict"):
         return f"{waits} Ask for the scale every few steps only."
     others = model.scalar_reads(heat.root)

@@ -89,7 +89,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"`{model.code(call)}` on every pass of this {heat.role.value} makes the host wait for all queued kernels, "
+        f"`{model.code(call)}` {heat.often} makes the host wait for all queued kernels, "
         "so Python "
         "and the GPU no longer overlap. Remove it: PyTorch waits by itself where a value is needed on the host.",
         _fix(call, model),

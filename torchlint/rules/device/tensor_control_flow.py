@@ -84,7 +84,7 @@ def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model:
         shown = model.code(operand)
         yield Finding(
             operand,
-            f"Python branches on the value of the tensor `{shown}` on every pass of this {heat.role.value}: `bool()` "
+            f"Python branches on the value of the tensor `{shown}` {heat.often}: `bool()` "
             "makes the host wait for the GPU. Keep the decision on the device (`torch.where`, a mask), or "
             "test every few steps only.",
         )

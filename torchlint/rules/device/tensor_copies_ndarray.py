@@ -90,8 +90,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     shown = f"`{shown}`" if len(shown) <= 60 and "\n" not in shown else "the array"
     yield Finding(
         call,
-        f"`{model.code(call.func)}` copies {shown}. `torch.as_tensor` makes a tensor that uses the memory of the array "
-        "without a copy.",
+        f"`{model.code(call.func)}` copies {shown}: new memory is allocated, and every number is read and written once "
+        f"more. Write `torch.as_tensor({shown.strip('`') if '`' in shown else '...'})`, which uses the memory of the "
+        "array.",
         _fix(call, array, model),
     )
 

@@ -73,9 +73,11 @@ def data_parallel(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
         return
     given = model.arguments(node, ("module", "device_ids"))
     module = given.get("module")
-    what = f"`{model.code(module)}`" if module is not None else "the model"
+    what = model.shown(module, "the model")
+    named = what.strip("`") if module is not None and what != "the model" else "model"
     yield Finding(
         node,
-        f"`{model.code(node.func)}` copies {what} to every GPU in each forward pass, from one Python process. "
-        "Run one process for each GPU by `torchrun` and wrap it in `DistributedDataParallel`.",
+        f"`{model.code(node.func)}` copies {what} to every GPU in each forward pass and gathers the outputs on one: "
+        "a single Python process drives all GPUs, and they wait for it. Run one process for each GPU by `torchrun`, "
+        f"and wrap the model there: `DistributedDataParallel({named}, device_ids=[local_rank])`.",
     )
