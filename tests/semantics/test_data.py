@@ -43,7 +43,8 @@ def test_array(code: str, owned: bool, dtypes: set[str | None]) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["x", "a[0, 0]", "a[x]", "a.tolist()", "a.sum()", "np.mean(a)", "np.random.randint(3)", "[a]", "np.array(2)"]
+    "code",
+    ["x", "a[0, 0]", "a[x]", "a.tolist()", "a.sum()", "np.mean(a)", "np.random.randint(3)", "[a]", "np.array(2)"],
 )
 def test_no_array(code: str) -> None:
     model = model_of(ARRAYS + f"def f(x):\n    mark({code})\n")

@@ -39,6 +39,7 @@ _TENSOR_METHODS = ("nonzero", "unsqueeze", "squeeze", "view", "long", "argsort",
 _ARRAY_KINDS = (Kind.TENSOR, Kind.NDARRAY, Kind.SEQUENCE)
 _TENSORS = "torch.utils.data.TensorDataset"
 _INDICES = ("builtins.range", "torch.arange", "torch.randperm", "torch.nonzero", "torch.argsort", "numpy.arange")
+_INDEX_METHODS = ("nonzero", "argsort")
 _STAND_INS = ("torch.rand", "torch.randn")
 _WRAPPERS = DATASET_WRAPPERS | {_TENSORS}
 _WORK = (cst.For, cst.While, cst.With, cst.ListComp, cst.DictComp, cst.GeneratorExp, cst.Try)
@@ -121,7 +122,7 @@ class Datasets:
         """Whether a loader draws from the places of data that lies elsewhere: ``range(n)``, ``mask.nonzero()``."""
         made: cst.CSTNode | None = self._making_call(expression)
         while isinstance(made, cst.Call):
-            if self._evaluator.names.qualified(made.func) in _INDICES or identifier(made.func) in ("nonzero", "argsort"):
+            if self._evaluator.names.qualified(made.func) in _INDICES or identifier(made.func) in _INDEX_METHODS:
                 return True
             made = made.func.value if isinstance(made.func, cst.Attribute) else None
         return False
