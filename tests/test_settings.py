@@ -25,6 +25,7 @@ extend-unsafe-fixes = ["TL201"]
 unsafe-fixes = true
 target-torch = "2.1"
 num-workers = 8
+file-timeout = 2.5
 lint-tests = true
 output-format = "json"
 cache-dir = "../cache"
@@ -71,6 +72,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         unsafe_fixes=True,
         target_torch="2.1",
         num_workers=8,
+        file_timeout=2.5,
         lint_tests=True,
         severity={"TL601": Severity.ERROR},
         output_format="json",
@@ -99,6 +101,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ("num-workers = 0", "`num-workers` must be a whole number of at least 1"),
         ("num-workers = true", "`num-workers` must be a whole number"),
         ("target-torch = 2.1", '`target-torch` must be a version in quotes, as in "2.1"'),
+        ("file-timeout = -1", "`file-timeout` must be a number of seconds, 0 for no limit"),
+        ("file-timeout = nan", "`file-timeout` must be a number of seconds"),
         ('target-torch = "two"', "`target-torch` must be a version"),
         ('severity = {TL101 = "loud"}', "`severity` must be a table of error, warning, info"),
         ('per-file-ignores = ["TL101"]', "`per-file-ignores` must be a table"),

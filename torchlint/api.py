@@ -9,8 +9,8 @@ from typing import Any
 
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine.many import Work, run_many
-from torchlint.engine.plan import Plan, Task, Worker, failed, make_plan, plan_for_stdin
-from torchlint.engine.result import FileResult, Problem
+from torchlint.engine.plan import Plan, Task, Worker, make_plan, plan_for_stdin
+from torchlint.engine.result import FileResult, Problem, failed
 from torchlint.source import Source
 
 

@@ -7,6 +7,7 @@ import importlib
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -69,6 +70,9 @@ class Settings:
     """What the fix of ``dataloader-no-workers`` writes."""
 
     lint_tests: bool = False
+    file_timeout: float = 60.0
+    """Seconds that checking or fixing one file may take; 0 is no limit."""
+
     severity: Mapping[str, Severity] = field(default_factory=dict, hash=False)
     """Selector to severity; the most specific selector counts."""
 
@@ -127,6 +131,12 @@ def _worker_count(value: object) -> int:
     return value
 
 
+def _seconds(value: object) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < threading.TIMEOUT_MAX:
+        raise TypeError("a number of seconds, 0 for no limit")
+    return float(value)
+
+
 def _file_name(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError('the path of a file in quotes, as in "torchlint-baseline.json"')
@@ -166,6 +176,7 @@ _READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "fail_level": _severity,
         "target_torch": _torch_version,
         "num_workers": _worker_count,
+        "file_timeout": _seconds,
         "output_format": _output_format,
         "cache_dir": _folder,
     }

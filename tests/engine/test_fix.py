@@ -23,7 +23,13 @@ from torchlint.syntax.parse import Parsed, parse
 from torchlint.syntax.walk import Tree, walk
 
 SETTINGS: Any = SimpleNamespace(
-    fixable=None, unfixable=(), extend_safe_fixes=(), extend_unsafe_fixes=(), severity={}, num_workers=4
+    fixable=None,
+    unfixable=(),
+    extend_safe_fixes=(),
+    extend_unsafe_fixes=(),
+    severity={},
+    num_workers=4,
+    file_timeout=60,
 )
 Check = Callable[[Any, Tree], Iterator[Finding]]
 

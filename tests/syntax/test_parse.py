@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 
+import libcst as cst
 import pytest
 
 from torchlint.source import source_from_text
-from torchlint.syntax.parse import Parsed, SyntaxFailure, parse, run_with_large_stack
+from torchlint.syntax.parse import Parsed, SyntaxFailure, TimeLimitError, parse, run_with_large_stack
 
 DEEP = {
     "sum": "x = " + "+".join(["1"] * 30_000),
@@ -149,3 +150,34 @@ def test_calls_from_several_threads_do_not_disturb_each_other() -> None:
     for thread in threads:
         thread.join()
     assert sorted(results) == [n * 2 for n in range(20)]
+
+
+def test_a_call_that_takes_too_long_is_stopped_wherever_it_is() -> None:
+    stopped = []
+
+    def endless() -> None:
+        try:
+            while True:
+                try:
+                    sum(range(1_000))
+                except Exception:
+                    stopped.append("within")
+        finally:
+            stopped.append("cleaned up")
+
+    before = threading.active_count()
+    with pytest.raises(TimeLimitError):
+        run_with_large_stack(lambda: run_with_large_stack(endless), 0.05)
+    assert stopped == ["cleaned up"]
+    assert threading.active_count() == before
+    assert run_with_large_stack(lambda: 3, 5) == 3
+
+
+def test_a_parse_that_is_stopped_is_no_syntax_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(text: str) -> None:
+        while True:
+            sum(range(1_000))
+
+    monkeypatch.setattr(cst, "parse_module", endless)
+    with pytest.raises(TimeLimitError):
+        run_with_large_stack(lambda: parse(source_from_text("x = 1\n")), 0.05)

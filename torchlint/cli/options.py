@@ -105,6 +105,7 @@ _SELECTING = (
     click.option("--force-exclude", is_flag=True, default=None, help="Leave excluded files out even if named."),
     click.option("--target-torch", metavar="VERSION", help="Oldest torch version that the code supports."),
     click.option("--num-workers", type=click.IntRange(min=1), help="What TL101 writes for num_workers."),
+    click.option("--file-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Limit per file; 0: none."),
     click.option("--lint-tests", is_flag=True, default=None, help="Apply performance rules to tests too."),
     click.option("--baseline", type=click.Path(), metavar="FILE", help="Leave out the findings in this file."),
     click.option("--no-baseline", is_flag=True, help="Leave out nothing, whatever the settings say."),
@@ -135,6 +136,15 @@ _SETTINGS = (
     "exclude",
     "extend_exclude",
 )
+_SINGLE_SETTINGS = (
+    "force_exclude",
+    "target_torch",
+    "num_workers",
+    "file_timeout",
+    "lint_tests",
+    "baseline",
+    "fail_level",
+)
 
 
 def selecting_options(function: Command) -> Command:
@@ -144,7 +154,7 @@ def selecting_options(function: Command) -> Command:
     def with_choices(*args: Any, **options: Any) -> Any:
         settings: dict[str, Any] = {name: joined(options.pop(name)) for name in _SETTINGS}
         settings["per_file_ignores"] = per_file_ignores(options.pop("per_file_ignores"))
-        for name in ("force_exclude", "target_torch", "num_workers", "lint_tests", "baseline", "fail_level"):
+        for name in _SINGLE_SETTINGS:
             settings[name] = options.pop(name)
         if options.pop("no_baseline"):
             if settings["baseline"]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchlint import suppress
 from torchlint.diagnostic import Diagnostic, Position, Range, Severity
 from torchlint.engine import screen
-from torchlint.engine.result import Excerpts, FileResult, Problem, Status, internal_problem
+from torchlint.engine.result import Excerpts, FileResult, Problem, Status, failed, internal_problem, time_limit_problem
 from torchlint.engine.selection import holds_for, is_built_in_enabled
 from torchlint.engine.unused import UNUSED, unused_suppressions
 
@@ -50,6 +50,7 @@ def check_file(
 ) -> FileResult:
     """Return what the rules find in the source; an exception in one rule costs its findings only.
 
+    A file that takes longer than the settings allow has failed, unless the check is part of a call with its own limit.
     ``screened`` False parses even what cannot hold a finding, with libcst: what is found is the same.
     """
     watch = Stopwatch()
@@ -64,13 +65,15 @@ def check_file(
     if resting and screened:
         status = Status.SCREENED if uses_torch else Status.NO_TORCH
         return FileResult(source.path, status, timings=watch.seconds)
-    from torchlint.syntax.parse import run_with_large_stack
+    from torchlint.syntax.parse import TimeLimitError, run_with_large_stack
 
     try:
         check = _Check(source, settings, active, enabled, target, watch)
-        result = run_with_large_stack(check.run_screened if screened else check.run)
+        result = run_with_large_stack(check.run_screened if screened else check.run, settings.file_timeout)
+    except TimeLimitError:
+        return failed(time_limit_problem(source.path, settings.file_timeout))
     except Exception as error:
-        return FileResult(source.path, Status.FAILED, errors=(internal_problem(source.path, "the engine", error),))
+        return failed(internal_problem(source.path, "the engine", error))
     if uses_torch or result.diagnostics or result.errors:
         return result
     return FileResult(source.path, Status.NO_TORCH, timings=watch.seconds)

@@ -59,17 +59,22 @@ def fix_file(
     """Return the file with its fixes applied; each is applied as a whole or not at all.
 
     Findings that do not count within the ``limits`` are neither fixed nor reported.
-    If the fixes do not come to an end, the file stays as it was and the rules are named.
+    If the fixes do not come to an end, the file stays as it was and the rules are named; if they take longer than the
+    settings allow, the file stays as it was and has failed.
     """
     from torchlint.engine.file import check_file
-    from torchlint.syntax.parse import run_with_large_stack
+    from torchlint.engine.result import failed, time_limit_problem
+    from torchlint.syntax.parse import TimeLimitError, run_with_large_stack
 
     checked = check or check_file
-    run = functools.partial(_Run, source, lambda some: checked(some, settings, rules, target), unsafe, limits)
-    return run_with_large_stack(lambda: run().run())
+    run = functools.partial(FixRun, source, lambda some: checked(some, settings, rules, target), unsafe, limits)
+    try:
+        return run_with_large_stack(lambda: run().run(), settings.file_timeout)
+    except TimeLimitError:
+        return FixResult(source.text, failed(time_limit_problem(source.path, settings.file_timeout)))
 
 
-class _Run:
+class FixRun:
     """The passes over one file."""
 
     def __init__(
@@ -89,6 +94,7 @@ class _Run:
         self._attempt: tuple[tuple[TextEdit, ...], FileResult] | None = None
 
     def run(self) -> FixResult:
+        """Return the file after as many passes as there is something to do."""
         passes, fewest = 0, None
         while todo := list(self._todo()) or self._second_chance():
             if fewest is None or len(todo) < fewest:
@@ -99,6 +105,10 @@ class _Run:
             self._pass(todo)
         if self._applied:
             self._remove_orphans()
+        return self.fixed()
+
+    def fixed(self) -> FixResult:
+        """Return the file as it is now."""
         return FixResult(
             self._source.text, self._counted(self._result), tuple(self._applied), tuple(self._refused.values())
         )

@@ -13,7 +13,7 @@ from torchlint.engine.cache.cards import built_in_rules, rule_words
 from torchlint.engine.cache.folder import CacheFolder, cache_folder
 from torchlint.engine.file import check_file
 from torchlint.engine.outcome import FixOutcome
-from torchlint.engine.result import FileResult, Problem, Status, internal_problem
+from torchlint.engine.result import FileResult, Problem, Status, failed, internal_problem, time_limit_problem
 from torchlint.engine.screen import is_generated
 from torchlint.engine.selection import SelectionError, check_selector, select
 from torchlint.project.discovery import FoundFile, discover
@@ -83,11 +83,6 @@ class PlanError(ValueError):
     """Nothing can be checked: a setting, a selector or a target is wrong."""
 
 
-def failed(problem: Problem) -> FileResult:
-    """Return the result of a file that could not be checked."""
-    return FileResult(problem.path, Status.FAILED, errors=(problem,))
-
-
 @dataclass(frozen=True, slots=True)
 class Worker:
     """Does tasks, in whichever process."""
@@ -135,7 +130,7 @@ class Worker:
     def add_ignores(self, task: Task, *, limits: Limits | None = None) -> FixOutcome:
         """Return one file as it would be with comments that silence what is found; nothing is raised or written."""
         from torchlint.engine.ignores import add_ignores
-        from torchlint.syntax.parse import run_with_large_stack
+        from torchlint.syntax.parse import TimeLimitError, run_with_large_stack
 
         source = self._read(task)
         if isinstance(source, FileResult):
@@ -146,8 +141,11 @@ class Worker:
         limit = limits.of(task.path) if limits else None
         check = functools.partial(check_file, settings=plan.settings, rules=enabled, target=plan.target)
         try:
-            ignored = run_with_large_stack(lambda: add_ignores(source, check, known, limit))
+            seconds = plan.settings.file_timeout
+            ignored = run_with_large_stack(lambda: add_ignores(source, check, known, limit), seconds)
             data = source.encode(ignored.text) if ignored.text != source.text else b""
+        except TimeLimitError:
+            return FixOutcome(failed(time_limit_problem(task.path, plan.settings.file_timeout)))
         except Exception as error:
             return FixOutcome(failed(internal_problem(task.path, "adding comments", error)))
         mark = "\ufeff" if source.bom else ""

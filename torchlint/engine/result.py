@@ -51,6 +51,11 @@ def internal_problem(path: str, where: str, error: BaseException) -> Problem:
     return Problem(path, f"internal error in {where}: {summary}{place}", details)
 
 
+def time_limit_problem(path: str, seconds: float) -> Problem:
+    """Return the one-line account of a file that took too long."""
+    return Problem(path, f"given up after {seconds:g} s; `file-timeout` sets this limit (0 is none)")
+
+
 @dataclass(frozen=True, slots=True)
 class Excerpts:
     """The parts of a text that reports show, so that no report reads a file."""
@@ -120,3 +125,8 @@ class FileResult:
     def _file_row(self, position: Position) -> int:
         cell = self.cell(position)
         return cell.file_rows[min(position.row - cell.first, len(cell.file_rows) - 1)] if cell else position.row
+
+
+def failed(problem: Problem) -> FileResult:
+    """Return the result of a file that could not be checked."""
+    return FileResult(problem.path, Status.FAILED, errors=(problem,))

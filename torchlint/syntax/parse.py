@@ -23,7 +23,19 @@ _STACK_SIZES = (512 << 20, 64 << 20)
 """Bytes; the second where the first is refused. Pages are only taken once they are used."""
 
 _RECURSION_LIMIT = 100_000
+_STOPS = 20
+_PATIENCE = 0.5
+"""Seconds between two attempts to stop a call: one that falls into a destructor is lost."""
+
 _one_at_a_time = threading.Lock()
+
+
+class TimeLimitError(Exception):
+    """A call took longer than it may."""
+
+
+class _Stop(BaseException):
+    """Raised within a call that takes too long; no part of it may take this for an error of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,7 @@ def _parse(source: Source) -> Parsed | SyntaxFailure:
     try:
         with _unvalidated():
             return Parsed(source, cst.parse_module(source.text))
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, _Stop):
         raise
     except BaseException as error:  # a panic of the native parser is no Exception
         return _explain(source, error)
@@ -106,11 +118,18 @@ def _explain(source: Source, error: BaseException) -> SyntaxFailure:
     return _failure(source, "syntax that libcst cannot parse", Position(row, column + 1))
 
 
-def run_with_large_stack(function: Callable[[], Result]) -> Result:
+def run_with_large_stack(function: Callable[[], Result], seconds: float = 0) -> Result:
     """Return what the function returns, called where it may recurse a hundred thousand calls deep.
 
-    A call from within such a call runs in place. Calls from several threads run one after the other, since the
-    limit of recursion and the size of new stacks are settings of the whole process.
+    A call from within such a call runs in place, within the limit of the outer one. Calls from several threads run one
+    after the other, since the limit of recursion and the size of new stacks are settings of the whole process.
+
+    Args:
+        function: what to call.
+        seconds: after which it is stopped where it is; 0 is no limit.
+
+    Raises:
+        TimeLimitError: it took longer.
     """
     if isinstance(threading.current_thread(), _Call):
         return function()
@@ -120,7 +139,9 @@ def run_with_large_stack(function: Callable[[], Result]) -> Result:
         sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
         try:
             _start(call)
-            call.join()
+            call.join(seconds or None)
+            if call.is_alive():
+                call.stop()
         finally:
             sys.setrecursionlimit(limit)
     return call.result()
@@ -134,17 +155,44 @@ class _Call(threading.Thread, Generic[Result]):
         self._function = function
         self._results: list[Result] = []
         self._error: BaseException | None = None
+        self._ending = threading.Lock()
+        self._may_be_stopped = True
 
     def run(self) -> None:
         try:
-            self._results.append(self._function())
-        except BaseException as error:
+            try:
+                self._results.append(self._function())
+            except BaseException as error:
+                self._error = error
+            with self._ending:
+                self._may_be_stopped = False
+        except _Stop as error:  # it came at the last moment
             self._error = error
 
+    def stop(self) -> None:
+        """Raise within the call until it ends; native code that does not return to Python is left to itself."""
+        for _ in range(_STOPS):
+            with self._ending:
+                if self._may_be_stopped:
+                    _raise_in(self, _Stop)
+            self.join(_PATIENCE)
+            if not self.is_alive():
+                return
+        self._error = _Stop()
+
     def result(self) -> Result:
+        if isinstance(self._error, _Stop):
+            raise TimeLimitError
         if self._error is not None:
             raise self._error
         return self._results[0]
+
+
+def _raise_in(thread: threading.Thread, error: type[BaseException]) -> None:
+    """Raise in another thread what it did not do itself, as soon as it runs Python code."""
+    import ctypes  # only now: it takes longer to import than a small file to check
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(error))
 
 
 def _start(thread: threading.Thread) -> None:

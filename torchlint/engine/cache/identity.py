@@ -28,6 +28,7 @@ _CHOOSE_FILES_OR_OUTPUT = frozenset(
         "respect_gitignore",
         "output_format",
         "cache_dir",
+        "file_timeout",
         "baseline",
         "fail_level",
         "root",
