@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch test-browser corpus scripts speed fuzz faults rules pictures clean
+.PHONY: help demo test lint test-torch test-browser corpus scripts speed fuzz faults rules pictures docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,6 +18,7 @@ $(STAMP): pyproject.toml
 		{ echo "torchlint needs Python 3.10 or later: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m compileall -q torchlint
 	@touch $@
 
 demo: $(STAMP) ## Show what torchlint finds in fixtures/demo, and the diff that would fix it
@@ -69,5 +70,11 @@ rules: $(STAMP) ## Regenerate the pages under rules/
 pictures: $(STAMP) ## Export the pictures of the README from real runs
 	$(BIN)/python docs/pictures/make.py
 
+docs: $(STAMP) ## Build the site from the README, the guides and the rules' pages: site/index.html
+	@$(BIN)/python -c 'import material' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "built site/index.html; to read and edit: $(BIN)/mkdocs serve"
+
 clean: ## Remove what make made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
