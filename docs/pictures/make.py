@@ -1,8 +1,9 @@
-"""Export the pictures of the README: real runs on ``fixtures/demo``, as SVG."""
+"""Export the pictures of the README as SVG: real runs on ``fixtures/demo``, and the evidence that is shipped."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -12,10 +13,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from torchlint.harness import plot
+
 ROOT = Path(__file__).parent.parent.parent
 WIDTH = 110
 RUNS = {
-    "check.svg": ("check", "evaluate.py"),
+    "check.svg": ("check", "--select", "TL201,TL202", "evaluate.py"),
     "fix.svg": ("fix", "--unsafe-fixes", "model.py"),
 }
 
@@ -39,11 +42,21 @@ def picture(arguments: tuple[str, ...]) -> str:
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 
 
+def evidence() -> dict[str, str]:
+    """Return the forest plot of each device's evidence, by the name of its picture."""
+    files = sorted((ROOT / "torchlint" / "evidence").glob("*.json"))
+    return {
+        f"evidence-{file.stem}.svg": plot.svg(json.loads(file.read_text(encoding="utf-8")))
+        for file in files
+        if file.name != "schema.json"
+    }
+
+
 def main() -> None:
     """Write all pictures."""
-    for name, arguments in RUNS.items():
+    for name, svg in ({name: picture(arguments) for name, arguments in RUNS.items()} | evidence()).items():
         path = Path(__file__).parent / name
-        path.write_text(picture(arguments), encoding="utf-8", newline="\n")
+        path.write_text(svg, encoding="utf-8", newline="\n")
         print(f"wrote {path.relative_to(ROOT)}")
 
 
