@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from ruamel.yaml import YAML
-
-from torchlint.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 ACTION = ROOT / "action.yml"
@@ -119,18 +115,3 @@ def test_inputs_of_the_action_are_never_code(tmp_path: Path) -> None:
     action = ACTION.read_text(encoding="utf-8")
     scripts = [step["run"] for step in loaded(action)["runs"]["steps"] if "run" in step]
     assert not [script for script in scripts if "${{" in script]
-
-
-def test_commands_on_the_pages_have_options_that_exist() -> None:
-    context = click.Context(app)
-    said = [
-        (page.name, match["command"], shlex.split(match["words"], comments=True))
-        for page in (ROOT / "docs" / "ci.md", ROOT / "docs" / "beside-other-linters.md")
-        for match in re.finditer(r"\btorchlint (?P<command>check|fix)\b(?P<words>[^`|\\\n]*)", page.read_text("utf-8"))
-    ]
-    assert len(said) > 8
-    for page, command, words in said:
-        found = app.get_command(context, command)
-        assert found
-        known = {name for parameter in found.params for name in parameter.opts}
-        assert {word for word in words if word.startswith("-")} <= known, page

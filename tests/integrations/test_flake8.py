@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.settings import tomllib
+from tests.installed import pretend_installed
 
 ROOT = Path(__file__).parents[2]
 LOOP = """\
@@ -34,17 +34,11 @@ Flake8 = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def flake8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Flake8:
     """A function that runs flake8 in an empty folder, with torchlint installed as far as flake8 can tell."""
-    installed = tmp_path / "installed" / "torchlint-0.dist-info"
-    installed.mkdir(parents=True)
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    entries = settings["project"]["entry-points"]["flake8.extension"]
-    lines = [f"{name} = {value}" for name, value in entries.items()]
-    (installed / "entry_points.txt").write_text("\n".join(["[flake8.extension]", *lines, ""]))
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: torchlint\nVersion: 0\n")
+    installed = pretend_installed(tmp_path / "installed")
     project = tmp_path / "project"
     project.mkdir()
     monkeypatch.chdir(project)
-    path = os.pathsep.join([str(installed.parent), str(ROOT)])
+    path = os.pathsep.join([str(installed), str(ROOT)])
 
     def run(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "flake8", "--max-line-length=500", "-j1", *arguments]
