@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,8 @@ def test_profile_rules(project: Path, invoke: Invoke) -> None:
     (project / "a.py").write_text(SAFE)
     outcome = invoke("check", "--profile-rules")
     assert "TL601 anomaly-detection-left-on" in outcome.err
-    assert "of parse" in outcome.err
+    assert "of a parse" in outcome.err
+    assert re.search(r"parse of all 1 files +0\.\d+ +100\.0%", outcome.err)
 
 
 def test_colours(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
