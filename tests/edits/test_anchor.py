@@ -91,3 +91,8 @@ def test_a_finding_has_the_name_of_its_scope_and_its_statement() -> None:
     assert name.anchor == Anchor("train", "total+=f(loss.detach().item(),1)")
     (top,) = check_source("import torch\ntorch.autograd.set_detect_anomaly(True); x = 1\n", select=["TL601"])
     assert top.anchor == Anchor("", "torch.autograd.set_detect_anomaly(True)")
+
+
+@pytest.mark.parametrize("quotes", ["'''", '"""', "'", '"'])
+def test_a_string_without_an_end_takes_no_longer_than_another(quotes: str) -> None:
+    assert normalised(f"x = {quotes}{'a' * 5_000}") == normalised(f"x={quotes}{'a' * 5_000}")

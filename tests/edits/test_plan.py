@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, permutations
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from torchlint.diagnostic import Range, TextEdit, TextFix
-from torchlint.edits.plan import compatible, joined, largest_sound
-from torchlint.edits.text import apply_edits
+from torchlint.edits.plan import _Claim, compatible, joined, largest_sound
+from torchlint.edits.text import Places, apply_edits, disjoint, merged
 from torchlint.safety import Safety
 
 
@@ -60,3 +64,42 @@ def test_few_questions_are_asked_where_few_do_harm() -> None:
 
     assert len(largest_sound(range(64), is_sound)) == 63
     assert len(questions) < 30
+
+
+def touch(one: TextFix, other: TextFix) -> bool:
+    """Return whether two fixes touch, by comparing each of their parts with each."""
+    return any(
+        any(a.start <= b.end and b.start <= a.end for a in first.hulls for b in second.hulls)
+        or any(hull.start < line < hull.end for line in first.lines for hull in second.hulls)
+        for first, second in permutations((_Claim(one), _Claim(other)))
+    )
+
+
+places = st.integers(0, 30)
+edits = st.tuples(places, st.integers(0, 4), st.sampled_from(["", "x", "x\n"])).map(
+    lambda drawn: TextEdit(Range(drawn[0], drawn[0] + drawn[1]), drawn[2])
+)
+any_fixes = st.lists(st.lists(edits, min_size=1, max_size=3), max_size=12)
+
+
+@given(any_fixes)
+def test_fixes_go_together_exactly_if_no_two_touch(drawn: list[list[TextEdit]]) -> None:
+    fixes = [TextFix("m", edits, Safety.SAFE) for each in drawn if (edits := merged(each))]
+    expected: list[int] = []
+    for index, one in enumerate(fixes):
+        if not any(touch(one, fixes[other]) for other in expected):
+            expected.append(index)
+    assert compatible(fixes) == expected
+
+
+@given(st.lists(st.tuples(places, places)), places, places)
+def test_ranges_are_found_by_place(pairs: list[tuple[int, int]], one: int, other: int) -> None:
+    ranges = sorted(Range(min(pair), max(pair)) for pair in pairs)
+    place = Range(min(one, other), max(one, other))
+    found = Places(ranges)
+    assert found.touch(place) == any(each.start <= place.end and place.start <= each.end for each in ranges)
+    inside = [index for index, each in enumerate(ranges) if each.start < place.end and place.start < each.end]
+    assert sorted(found.overlapping(place)) == inside
+    joined_ranges = disjoint(ranges)
+    assert all(one.end <= two.start for one, two in pairwise(joined_ranges))
+    assert any(each.start < place.end and place.start < each.end for each in joined_ranges) == bool(inside)

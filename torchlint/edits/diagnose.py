@@ -132,7 +132,8 @@ def _sound(original: Original, fixes: Sequence[TextFix]) -> set[TextFix]:
     while waiting:
         batch = [waiting[index] for index in compatible(waiting)]
         sound.update(largest_sound(batch, lambda some: original.parses_with(joined(some))))
-        waiting = [fix for fix in waiting if fix not in batch]
+        tried = set(batch)
+        waiting = [fix for fix in waiting if fix not in tried]
     return sound
 
 

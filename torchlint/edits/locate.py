@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
@@ -83,6 +83,7 @@ class Locator:
         # The code of a last line ends with a newline even where the file does not.
         self._searched = self.text if self.module.has_trailing_newline else self.text + self.module.default_newline
         self._generated: dict[int, _Generated | None] = {}
+        self._places: dict[str, int | None] = {}
 
     def full(self, node: cst.CSTNode, owner: cst.CSTNode | None = None) -> Range:
         """Return the range of a node with the parentheses and the white space that belong to it.
@@ -140,8 +141,11 @@ class Locator:
     def _only_place(self, code: str, anchor: cst.CSTNode) -> int | None:
         if anchor is self.module:
             return 0 if code == self.text else None
-        found = [start for start in _occurrences(self._searched, code) if _starts_line(self.text, start)]
-        return found[0] if len(found) == 1 else None
+        if code not in self._places:
+            starts = (start for start in _occurrences(self._searched, code) if _starts_line(self.text, start))
+            found = list(islice(starts, 2))
+            self._places[code] = found[0] if len(found) == 1 else None
+        return self._places[code]
 
     def _indents(self, anchor: cst.CSTNode) -> list[str]:
         indents: list[str] = []

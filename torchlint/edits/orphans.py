@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, starts_line
@@ -37,7 +38,7 @@ _HARMLESS = sys.stdlib_module_names | {
 }
 """Modules that nobody imports for what importing them does."""
 
-
+_MOST_LINES = 50
 _IMPORT = re.compile(r"^[ \t]*(?:from\b[^\n]*?\s)?import\b\s*(?:\([^)]*\)|[^\n]*(?:\\\r?\n[^\n]*)*)", re.MULTILINE)
 
 
@@ -104,13 +105,24 @@ def _is_plainly_used(text: str, name: str, edits: Sequence[TextEdit]) -> bool:
 
     What this takes for a use by mistake is cleared when all fixes are done.
     """
+    return any(
+        not any(edit.range.start <= line.end and line.start <= edit.range.end for edit in edits)
+        for line in _lines_with_use(text, name)
+    )
+
+
+@lru_cache(maxsize=64)
+def _lines_with_use(text: str, name: str) -> tuple[Range, ...]:
+    """Return the first lines that use a name, as many as edits of one fix are likely to leave one of."""
+    return tuple(islice(_plain_uses(text, name), _MOST_LINES))
+
+
+def _plain_uses(text: str, name: str) -> Iterator[Range]:
     for found in re.finditer(rf"(?<![\w.]){re.escape(name)}\b", text):
-        start, end = line_start(text, found.start()), line_end(text, found.start())
-        is_touched = any(edit.range.start <= end and start <= edit.range.end for edit in edits)
+        start = line_start(text, found.start())
         line = text[start : found.start()]
-        if not is_touched and "=" in line and not any(mark in line for mark in "#'\""):
-            return True
-    return False
+        if "=" in line and not any(mark in line for mark in "#'\""):
+            yield Range(start, line_end(text, found.start()))
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from torchlint.diagnostic import Range, TextEdit, TextFix
-from torchlint.edits.text import merged
+from torchlint.edits.text import disjoint, merged
 
 Fixes = TypeVar("Fixes")
 
@@ -17,12 +18,12 @@ def compatible(fixes: Sequence[TextFix]) -> list[int]:
     Whole lines inserted at one place follow each other, and the same import is added once.
     """
     accepted: list[int] = []
-    taken: list[_Claim] = []
+    taken = _Taken()
     for index, fix in enumerate(fixes):
         claim = _Claim(fix)
-        if not any(claim.touches(other) for other in taken):
+        if taken.leaves_room_for(claim):
             accepted.append(index)
-            taken.append(claim)
+            taken.add(claim)
     return accepted
 
 
@@ -36,21 +37,45 @@ class _Claim:
 
     def __init__(self, fix: TextFix) -> None:
         inner = [edit for edit in fix.edits if not _is_line(edit)]
-        self._lines = [edit for edit in fix.edits if _is_line(edit)]
+        self.lines = [edit.range.start for edit in fix.edits if _is_line(edit)]
         # Imports stand far from the rest: they claim only themselves.
-        self._imports = [edit for edit in inner if edit.range.end < fix.edits[-1].range.start and _is_whole_line(edit)]
-        inner = [edit for edit in inner if edit not in self._imports]
-        self._hulls = [edit.range for edit in self._imports]
+        imports = [edit for edit in inner if edit.range.end < fix.edits[-1].range.start and _is_whole_line(edit)]
+        inner = [edit for edit in inner if edit not in imports]
+        hulls = [edit.range for edit in imports]
         if inner:
-            self._hulls.append(Range(inner[0].range.start, inner[-1].range.end))
+            hulls.append(Range(inner[0].range.start, inner[-1].range.end))
+        self.hulls = disjoint(hulls)
 
-    def touches(self, other: _Claim) -> bool:
-        hulls = any(one.start <= two.end and two.start <= one.end for one in self._hulls for two in other._hulls)
-        return hulls or self._cuts(other) or other._cuts(self)
 
-    def _cuts(self, other: _Claim) -> bool:
-        """Return whether a line is inserted into what the other has to itself."""
-        return any(h.start < line.range.start < h.end for line in self._lines for h in other._hulls)
+class _Taken:
+    """What the fixes accepted so far have to themselves, sorted; none of it touches what another fix has."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._lines: list[int] = []
+
+    def leaves_room_for(self, claim: _Claim) -> bool:
+        """Return whether nothing touches the claim, and no line is inserted into what another has to itself."""
+        return not any(map(self._touches, claim.hulls)) and not any(map(self._holds, claim.lines))
+
+    def _touches(self, hull: Range) -> bool:
+        before = bisect_right(self._starts, hull.end)
+        line = bisect_right(self._lines, hull.start)
+        is_cut = line < len(self._lines) and self._lines[line] < hull.end
+        return is_cut or (before > 0 and self._ends[before - 1] >= hull.start)
+
+    def _holds(self, line: int) -> bool:
+        before = bisect_left(self._starts, line)
+        return before > 0 and self._ends[before - 1] > line
+
+    def add(self, claim: _Claim) -> None:
+        """Take what has room."""
+        for hull in claim.hulls:
+            insort(self._starts, hull.start)
+            insort(self._ends, hull.end)
+        for line in claim.lines:
+            insort(self._lines, line)
 
 
 def _is_line(edit: TextEdit) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,7 +12,7 @@ from torchlint.edits.errors import RenderError
 from torchlint.edits.locate import LocateError, Locator
 from torchlint.edits.orphans import orphaned_imports
 from torchlint.edits.render import render
-from torchlint.edits.text import comments, merged
+from torchlint.edits.text import merged
 from torchlint.edits.verify import Original
 from torchlint.finding import Fix, Safety
 from torchlint.rule import Rule
@@ -65,7 +66,7 @@ class FixMaker:
             return None
         safety, why = self._trusted(rule, *_proven(fix))
         reasons = [orphan.risk for orphan in orphans if orphan.risk]
-        if loses_comment(self.locator.text, whole):
+        if loses_comment(self.original, whole):
             reasons.append(LOST_COMMENT)
         if reasons and safety is Safety.SAFE:
             safety = Safety.UNSAFE
@@ -108,14 +109,17 @@ def narrowness(selector: str, rule: Rule) -> int:
     return len(selector) if rule.code.startswith(selector) else -1
 
 
-def loses_comment(text: str, edits: Sequence[TextEdit]) -> bool:
+def loses_comment(original: Original, edits: Sequence[TextEdit]) -> bool:
     """Return whether a comment stands in what is removed and not in what is written."""
+    text = original.text
     removed = [edit.range for edit in edits if "#" in text[edit.range.start : edit.range.end]]
     if not removed:
         return False
-    known = comments(text)
+    known = original.comments
     if known is None:
         return True
     written = "\n".join(edit.content for edit in edits)
-    lost = [c for c in known if any(c.start < r.end and r.start < c.end for r in removed)]
+    first = [bisect_right(known, place.start, key=lambda comment: comment.end) for place in removed]
+    last = [bisect_left(known, place.end, key=lambda comment: comment.start) for place in removed]
+    lost = (comment for start, end in zip(first, last, strict=True) for comment in known[start:end])
     return any(text[comment.start : comment.end] not in written for comment in lost)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import tokenize
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from torchlint.diagnostic import Range, TextEdit
 
@@ -93,6 +94,17 @@ def apply_edits(text: str, edits: Sequence[TextEdit]) -> str:
     return "".join([*parts, text[position:]])
 
 
+def disjoint(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """Return the ranges sorted, with those that overlap joined."""
+    found: list[Range] = []
+    for place in sorted(ranges):
+        if found and place.start < found[-1].end:
+            found[-1] = Range(found[-1].start, max(found[-1].end, place.end))
+        else:
+            found.append(place)
+    return tuple(found)
+
+
 class Shift:
     """Where offsets of a text lie after sorted, disjoint edits."""
 
@@ -122,6 +134,28 @@ class Shift:
         """Return where the content of the edit with this index stands in the new text."""
         start = self._starts[index] + self._deltas[index]
         return Range(start, start + len(self._edits[index].content))
+
+
+class Places:
+    """Sorted ranges, asked which of them stand where, in a time that hardly grows with their number."""
+
+    def __init__(self, ranges: Sequence[Range]) -> None:
+        self._ranges = ranges
+        self._starts = [place.start for place in ranges]
+        self._reach = list(accumulate((place.end for place in ranges), max))
+
+    def touch(self, place: Range) -> bool:
+        """Return whether any of the ranges overlaps a place or is next to it."""
+        index = bisect_right(self._starts, place.end)
+        return index > 0 and self._reach[index - 1] >= place.start
+
+    def overlapping(self, place: Range) -> Iterator[int]:
+        """Yield the indices of the ranges that overlap a place, the last one first."""
+        index = bisect_left(self._starts, place.end)
+        while index and self._reach[index - 1] > place.start:
+            index -= 1
+            if self._ranges[index].end > place.start:
+                yield index
 
 
 class Rows:

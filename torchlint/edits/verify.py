@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from torchlint.diagnostic import Range, TextEdit
-from torchlint.edits.text import Rows, Shift, apply_edits
+from torchlint.edits.text import Places, Rows, Shift, apply_edits, comments
 from torchlint.source import source_from_text
 from torchlint.syntax.parse import SyntaxFailure, parse
 
@@ -38,6 +38,11 @@ class Original:
     def tree(self) -> ast.Module | None:
         """The tree of Python's own parser, None if that does not know the syntax."""
         return parse_python(self.text)
+
+    @cached_property
+    def comments(self) -> tuple[Range, ...] | None:
+        """Where the comments stand, None if Python cannot tokenize the text."""
+        return comments(self.text)
 
     @cached_property
     def uses(self) -> Counter[str]:
@@ -127,14 +132,14 @@ class _Statement:
 
 def _statements(tree: ast.Module, text: str, edited: Sequence[Range]) -> Iterator[_Statement]:
     """Yield every statement that no edit touches."""
-    rows = Rows(text)
+    rows, places = Rows(text), Places(edited)
     stack: list[tuple[ast.AST, int | None, str]] = [(tree, 0, "")]
     while stack:
         node, parent, block = stack.pop()
         own = parent
         if isinstance(node, ast.stmt):
             start, end = _header_start(node, rows), _header_end(node, rows)
-            is_touched = any(edit.start <= end and start <= edit.end for edit in edited)
+            is_touched = places.touch(Range(start, end))
             own = None if is_touched else start
             if not is_touched:
                 yield _Statement(start, parent, block, _header_dump(node))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torchlint.diagnostic import Diagnostic, Range, TextEdit, TextFix
 from torchlint.edits.orphans import removals
 from torchlint.edits.plan import compatible, joined, largest_sound
-from torchlint.edits.text import Shift, apply_edits, merged
+from torchlint.edits.text import Places, Shift, apply_edits, merged
 from torchlint.edits.verify import Original
 from torchlint.engine.limits import Scope
 from torchlint.finding import Safety
@@ -136,8 +136,9 @@ class FixRun:
     def _pass(self, todo: Sequence[Diagnostic]) -> None:
         batch = [todo[index] for index in compatible(_fixes(todo))]
         sound = largest_sound(batch, self._is_sound)
+        accepted = set(sound)
         for diagnostic in batch:
-            if diagnostic not in sound and diagnostic in self._reasons:
+            if diagnostic not in accepted and diagnostic in self._reasons:
                 key = (diagnostic.code, diagnostic.range.start)
                 self._refused[key] = (diagnostic, self._reasons[diagnostic])
         if sound and self._is_sound(sound) and self._attempt:
@@ -199,13 +200,14 @@ def _failure(before: FileResult, after: FileResult, batch: Sequence[Diagnostic],
         return "checking the result fails"
     if any(d.code == _SYNTAX_ERROR for d in after.diagnostics):
         return "the result does not parse"
+    old_findings, fixed, new_findings = _Findings(before.diagnostics), _Findings(batch), _Findings(after.diagnostics)
     for diagnostic in batch:
         edited = [edit.range for edit in diagnostic.fix.edits] if diagnostic.fix else []
         old = [diagnostic.range, *edited]
         new = [Range(shift.offset(place.start), shift.end(place.end)) for place in old]
-        expected = _codes(before.diagnostics, old)
-        expected.subtract(_codes(batch, old))
-        found = _codes(after.diagnostics, new)
+        expected = old_findings.codes(old)
+        expected.subtract(fixed.codes(old))
+        found = new_findings.codes(new)
         if found[diagnostic.code] > expected[diagnostic.code]:
             return "the finding is still there after the fix"
         fresh = sorted(code for code in found if found[code] > expected[code] and code != _UNUSED_SUPPRESSION)
@@ -214,10 +216,14 @@ def _failure(before: FileResult, after: FileResult, batch: Sequence[Diagnostic],
     return ""
 
 
-def _codes(diagnostics: Sequence[Diagnostic], places: Sequence[Range]) -> Counter[str]:
-    """Return how many findings of each code lie in one of the places."""
-    return Counter(d.code for d in diagnostics if any(_overlap(d.range, place) for place in places))
+class _Findings:
+    """Findings by where they stand."""
 
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        ordered = sorted(diagnostics, key=lambda diagnostic: diagnostic.range)
+        self._codes = [diagnostic.code for diagnostic in ordered]
+        self._places = Places([diagnostic.range for diagnostic in ordered])
 
-def _overlap(one: Range, other: Range) -> bool:
-    return one.start < other.end and other.start < one.end
+    def codes(self, places: Sequence[Range]) -> Counter[str]:
+        """Return how many findings of each code lie in one of the places."""
+        return Counter(self._codes[index] for index in {i for place in places for i in self._places.overlapping(place)})

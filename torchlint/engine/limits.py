@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -74,6 +75,8 @@ class FileLimits:
 
     def scope(self, source: Source, diagnostics: Sequence[Diagnostic]) -> Scope:
         """Return which of the findings in a text count, in a form that follows its edits."""
+        from torchlint.edits.text import disjoint
+
         known = matched(diagnostics, self.known)
         held = frozenset(
             (diagnostic.code, diagnostic.range.start)
@@ -81,7 +84,7 @@ class FileLimits:
             if is_known
         )
         changes = self.within(source.cells()).changes
-        return Scope(held, None if changes is None else tuple(changes.ranges(source)))
+        return Scope(held, None if changes is None else disjoint(changes.ranges(source)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class Scope:
     """Code and offset of the known ones."""
 
     changed: tuple[Range, ...] | None = None
-    """Where the text changed, None: everywhere."""
+    """Where the text changed, sorted and disjoint; None: everywhere."""
 
     def counts(self, diagnostic: Diagnostic) -> bool:
         """Return whether a finding counts."""
@@ -101,15 +104,18 @@ class Scope:
         if self.changed is None or diagnostic.code == SYNTAX_ERROR:
             return True
         place = diagnostic.range
-        return any(place.start < other.end and other.start < place.end for other in self.changed)
+        index = bisect_left(self.changed, place.end, key=lambda change: change.start)
+        return index > 0 and self.changed[index - 1].end > place.start
 
     def after(self, edits: Sequence[TextEdit], shift: Shift) -> Scope:
         """Return the scope in the text after the edits, which are changes themselves."""
+        from torchlint.edits.text import disjoint
+
         held = frozenset((code, shift.offset(start)) for code, start in self.held)
         if self.changed is None:
             return Scope(held)
         moved = [Range(shift.offset(place.start), shift.end(place.end)) for place in self.changed]
-        return Scope(held, (*moved, *(shift.content(index) for index in range(len(edits)))))
+        return Scope(held, disjoint([*moved, *(shift.content(index) for index in range(len(edits)))]))
 
 
 def removable(result: FileResult, known: Mapping[Entry, int], looked_for: Iterable[str]) -> int:
