@@ -173,3 +173,11 @@ def test_the_settings_can_choose_the_format(project: Path, invoke: Invoke) -> No
     (project / "torchlint.toml").write_text('output-format = "json"\n')
     assert json.loads(invoke("check").out)[0]["code"] == "TL601"
     assert invoke("check", "--output-format", "concise").out.startswith("a.py:3:1: TL601")
+
+
+def test_the_hint_names_a_few_paths(project: Path, invoke: Invoke) -> None:
+    names = [f"{name}.py" for name in "abcde"]
+    for name in names:
+        (project / name).write_text(SAFE)
+    assert "Next: torchlint fix a.py b.py c.py ...  shows" in invoke("check", *names).out
+    assert "Next: torchlint fix a.py b.py c.py  shows" in invoke("check", *names[:3]).out

@@ -36,6 +36,9 @@ def joined(values: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
     return tuple(part for value in values for part in value) if values else None
 
 
+_NAMED_PATHS = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What the command line says about settings; None leaves a setting as configured."""
@@ -61,7 +64,7 @@ class Choices:
         return given
 
     def repeated(self) -> str:
-        """Return the paths and selecting options, quoted for a shell."""
+        """Return the selecting options and the paths, quoted for a shell; hooks name more paths than anybody reads."""
         words: list[str] = ["--isolated"] if self.isolated else []
         words += ["--config", self.config] if self.config else []
         words += ["--since", self.since] if self.since else []
@@ -75,7 +78,8 @@ class Choices:
                 words += [option, ",".join(f"{pattern}:{code}" for pattern, codes in value.items() for code in codes)]
             elif value is not False:
                 words += [option, ",".join(value) if isinstance(value, tuple) else str(value)]
-        return shlex.join([*words, *self.paths])
+        more = ["..."] if len(self.paths) > _NAMED_PATHS else []
+        return shlex.join([*words, *self.paths[:_NAMED_PATHS], *more])
 
 
 def per_file_ignores(values: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]] | None:
