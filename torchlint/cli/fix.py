@@ -21,13 +21,20 @@ if TYPE_CHECKING:
 @click.command("fix", short_help="Show the fixes as a diff, or apply them with --apply.")
 @selecting_options
 @click.option("--apply", is_flag=True, help="Write the fixes to the files.")
+@click.option("--interactive", "-i", is_flag=True, help="Ask about each fix; what you accept is written at once.")
 @click.option("--unsafe-fixes", is_flag=True, help="Include fixes that could change what can be observed.")
-@click.option("--exit-non-zero-on-fix", is_flag=True, help="With --apply: exit with 1 if anything was fixed.")
-def command(choices: Choices, apply: bool, unsafe_fixes: bool, exit_non_zero_on_fix: bool, **options: Any) -> int:
-    """Show the fixes as a diff; nothing is written without --apply.
+@click.option("--exit-non-zero-on-fix", is_flag=True, help="When writing: exit with 1 if anything was fixed.")
+def command(
+    choices: Choices, apply: bool, interactive: bool, unsafe_fixes: bool, exit_non_zero_on_fix: bool, **options: Any
+) -> int:
+    """Show the fixes as a diff; nothing is written without --apply or --interactive.
 
-    Exit code 0: nothing to do, 1: a diff was shown (with --apply: findings remain), 2: an error.
+    Exit code 0: nothing to do, 1: a diff was shown (when writing: findings remain), 2: an error.
     """
+    if interactive:
+        from torchlint.cli.interactive import run_interactive
+
+        return run_interactive(choices, unsafe=unsafe_fixes, exit_non_zero_on_fix=exit_non_zero_on_fix, **options)
     return run_fix(
         choices, apply=apply, unsafe=unsafe_fixes, exit_non_zero_on_fix=exit_non_zero_on_fix, listing=False, **options
     )
@@ -138,10 +145,13 @@ def left(outcome: FixOutcome, *, unsafe: bool) -> Iterator[str]:
     from torchlint.safety import Safety
 
     refused = {(diagnostic.code, diagnostic.message): reason for diagnostic, reason in outcome.refused}
+    declined = {(diagnostic.code, diagnostic.message) for diagnostic in outcome.declined}
     for diagnostic in outcome.result.diagnostics:
         reason = refused.get((diagnostic.code, diagnostic.message))
         if reason is not None:
             yield f"{diagnostic.code} refused: {reason}"
+        elif (diagnostic.code, diagnostic.message) in declined:
+            yield f"{diagnostic.code} was declined"
         elif diagnostic.fix is None:
             yield f"{diagnostic.code} has no automatic fix"
         elif diagnostic.fix.safety is Safety.DISPLAY:

@@ -19,6 +19,9 @@ class FixOutcome:
     refused: tuple[tuple[Diagnostic, str], ...] = ()
     """Findings whose fix could not be applied, and why."""
 
+    declined: tuple[Diagnostic, ...] = ()
+    """Findings whose fix was offered and not wanted."""
+
     before: str = ""
     """The text with its byte order mark, if it has one, so that a diff of it is one of the file."""
 

@@ -26,6 +26,7 @@ from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
     from torchlint.engine.limits import Limits
+    from torchlint.engine.steps import Steps
     from torchlint.rule import Rule, RuleWords
 
 
@@ -126,6 +127,24 @@ class Worker:
             data=data,
             digest=source.data_digest,
         )
+
+    def steps(self, task: Task, *, unsafe: bool, limits: Limits | None = None) -> Steps:
+        """Return the fixes of one file, to be decided on one after the other; nothing is written.
+
+        Raises:
+            SourceError: the file cannot be read.
+        """
+        from torchlint.engine.steps import Steps
+
+        source = self._read(task)
+        if isinstance(source, FileResult):
+            raise SourceError("; ".join(problem.message for problem in source.errors) or source.note)
+        plan = self.plans[task.plan]
+        check = functools.partial(
+            check_file, settings=plan.settings, rules=enabled_rules(plan.codes), target=plan.target
+        )
+        limit = limits.of(task.path) if limits else None
+        return Steps(source, check, unsafe=unsafe or plan.settings.unsafe_fixes, limits=limit)
 
     def add_ignores(self, task: Task, *, limits: Limits | None = None) -> FixOutcome:
         """Return one file as it would be with comments that silence what is found; nothing is raised or written."""
