@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from torchlint import atomic
-from torchlint.atomic import replace_file, temporary_name
+from torchlint.atomic import replace_file, temporary_name, write_output
 
 WRITER = """
 import sys
@@ -103,3 +104,25 @@ def test_killed_at_any_moment_it_is_the_old_or_the_new(tmp_path: Path, seconds: 
     assert path.read_bytes() in {b"a" * 1000, b"b" * 3_000_000}
     replace_file(str(path), b"done")
     assert os.listdir(tmp_path) == ["a.py"]
+
+
+def test_output_replaces_a_file_and_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "report"
+    write_output(str(path), b"new")
+    path.chmod(0o640)
+    (tmp_path / "link").symlink_to(path)
+    write_output(str(tmp_path / "link"), b"newer")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"newer", 0o640)
+    assert sorted(os.listdir(tmp_path)) == ["link", "report"]
+
+
+def test_output_into_a_folder_that_takes_no_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report"
+    path.write_text("old")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(atomic, "replace_file", refuse)
+    write_output(str(path), b"new")
+    assert path.read_text() == "new"

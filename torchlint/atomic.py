@@ -20,6 +20,32 @@ if sys.platform != "win32":  # there a file that is open cannot be removed, whic
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _LONGEST_NAME = 100
+_IRREPLACEABLE = (errno.EACCES, errno.EPERM, errno.EBUSY)
+"""How a system says that a file can be written but not replaced: its folder is closed, or it is a mount of its own."""
+
+
+def write_output(path: str, data: bytes) -> None:
+    """Write the data to a file, a pipe or a device; a file that was there stays as it was unless all could be written.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = os.path.realpath(path)
+    try:
+        existing = os.stat(path)
+    except FileNotFoundError:
+        _write_new(path, data)
+        return
+    if stat.S_ISREG(existing.st_mode):
+        try:
+            replace_file(path, data, like=existing)
+        except OSError as error:
+            if error.errno not in _IRREPLACEABLE:
+                raise
+        else:
+            return
+    with open(path, "wb") as file:
+        file.write(data)
 
 
 def replace_file(
@@ -50,6 +76,17 @@ def replace_file(
         if ready is not None:
             ready()
         os.replace(temporary, path)
+
+
+def _write_new(path: str, data: bytes) -> None:
+    with open(path, "wb") as file:
+        try:
+            file.write(data)
+            file.flush()
+        except OSError:
+            with suppress(OSError):
+                os.unlink(path)
+            raise
 
 
 def temporary_name(path: str) -> str:

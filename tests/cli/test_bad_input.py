@@ -256,6 +256,51 @@ def test_a_full_disk(project: Path, invoke: Invoke, name: str) -> None:
     assert outcome.err == "error: cannot write the report to /dev/full: No space left on device\n"
 
 
+FULL = """
+import resource, sys
+from torchlint.cli import run
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
+raise SystemExit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("name", ["sarif", "html", "text"])
+def test_what_was_there_survives_a_full_disk(project: Path, name: str) -> None:
+    (project / "a.py").write_text("import torch\n" + SAFE.splitlines()[2].join(["", "\n"]) * 20)
+    (project / "report").write_text("precious")
+    for path, content in (("report", "precious"), ("new", None)):
+        command = [sys.executable, "-c", FULL, "check", "--no-cache", "--output-format", name, "-o", path, "a.py"]
+        outcome = subprocess.run(command, capture_output=True, text=True, env=_environment(), check=False)
+        assert (outcome.returncode, outcome.stdout) == (2, "")
+        assert outcome.stderr == f"error: cannot write the report to {path}: File too large\n"
+        assert ((project / path).read_text() if (project / path).exists() else None) == content
+    assert sorted(os.listdir(project)) == ["a.py", "report"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--output-format", "json", "--output-format", "sarif"),
+        ("--since", "no-such-revision"),
+        ("--baseline", "other.json"),
+        ("--baseline", "missing.json"),
+        ("--select", "NOPE"),
+        ("--config", "missing.toml"),
+    ],
+)
+def test_a_run_that_cannot_begin_leaves_the_report_of_the_last_one(
+    project: Path, invoke: Invoke, arguments: tuple[str, ...]
+) -> None:
+    (project / "a.py").write_text(SAFE)
+    (project / "report").write_text("precious")
+    (project / "other.json").write_text('{"torchlint-baseline": 99, "findings": {}}')
+    outcome = invoke("check", *arguments, "-o", "report", "a.py")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    assert (project / "report").read_text() == "precious"
+
+
 def test_the_same_format_twice_is_no_contradiction(project: Path, invoke: Invoke) -> None:
     (project / "a.py").write_text(SAFE)
     outcome = invoke("check", "--output-format", "json", "--output-format", "json", "-o", "a.json", "a.py")

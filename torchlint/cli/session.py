@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from torchlint.atomic import write_output
 from torchlint.cli import ERROR
 from torchlint.cli.output import Output
 from torchlint.cli.progress import ProgressBar
@@ -306,6 +307,6 @@ def write_report(path: str, text: str) -> None:
         click.ClickException: the file cannot be written.
     """
     try:
-        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        write_output(path, text.encode("utf-8", errors="backslashreplace"))
     except OSError as error:
         raise click.ClickException(f"cannot write the report to {path}: {error.strerror or error}") from error

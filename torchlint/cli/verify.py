@@ -11,6 +11,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from torchlint.atomic import write_output
 from torchlint.cli import CLEAN, ERROR, FINDINGS, INTERRUPTED
 from torchlint.cli.options import joined, listed
 from torchlint.harness.devices import cpu_model
@@ -173,7 +174,7 @@ def _sayer(console: Console, status: Any) -> Any:
 def _write_report(path: Path, account: Account) -> None:
     date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     try:
-        path.write_text(markdown(account, cpu_model(), date), encoding="utf-8")
+        write_output(str(path), markdown(account, cpu_model(), date).encode())
     except OSError as error:
         raise HarnessError(f"cannot write {path}: {error.strerror}") from error
 

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from torchlint.atomic import write_output
 from torchlint.harness.errors import HarnessError
 
 _COLORS = {
@@ -31,7 +32,7 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
     if path.suffix not in forms:
         raise HarnessError(f"--plot writes .svg or .html, not {path.name!r}")
     try:
-        path.write_text(forms[path.suffix](found), encoding="utf-8")
+        write_output(str(path), forms[path.suffix](found).encode())
     except OSError as error:
         raise HarnessError(f"cannot write {path}: {error.strerror}") from error
 
