@@ -193,6 +193,7 @@ def test_the_second_run_comes_from_the_cache_and_is_the_same(project: Path, invo
     [
         (b"", "it is no notebook: line 1"),
         (b'{"cells": [', "it is no notebook: line 1"),
+        (b'{"cells": ["\n"]}', "it is no notebook: line 1: Invalid control character\n"),
         (b"[1]", "it has no list of cells"),
         (b'{"worksheets": []}', "jupyter nbconvert"),
         (b'{"cells": [{"cell_type": "code"}]}', "cell 1 has no source"),
@@ -210,7 +211,7 @@ def test_what_is_no_notebook_of_python_is_one_line(project: Path, invoke: Invoke
         errors = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
         assert len(errors) == 1
         assert errors[0].startswith("error: a.ipynb: ")
-        assert reason in errors[0]
+        assert reason in f"{errors[0]}\n"
     assert (project / "a.ipynb").read_bytes() == data
 
 

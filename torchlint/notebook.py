@@ -137,7 +137,7 @@ def notebook_from_bytes(data: bytes, path: str) -> NotebookSource:
     except UnicodeDecodeError as error:
         raise SourceError(f"it is no notebook: byte 0x{data[error.start]:02x} is not valid UTF-8") from error
     except json.JSONDecodeError as error:
-        raise SourceError(f"it is no notebook: line {error.lineno}: {error.msg}") from error
+        raise SourceError(f"it is no notebook: line {error.lineno}: {error.msg.removesuffix(' at')}") from error
     except RecursionError as error:
         raise SourceError("it is no notebook: it is nested too deep") from error
     _refuse_unless_python(document)
