@@ -20,6 +20,7 @@ COMMANDS = {
     "rules": "List the rules, or explain one.",
     "bench": "Measure what the fixes are worth on this device.",
     "verify": "Run your own program before and after the fixes.",
+    "server": "Run the language server for editors.",
     "clean": "Remove the cache.",
 }
 

@@ -1,0 +1,307 @@
+"""What an editor sees of the server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import pytest
+from lsprotocol import types
+from pytest_lsp import client_capabilities
+
+from tests.lsp.conftest import CODE, START, Editor, applied, editing, place
+from torchlint import check_source, fix_source
+from torchlint.evidence import for_rule
+from torchlint.registry import rules
+from torchlint.report.page import page
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ALL = ["3 TL601", "10 TL301", "14 TL202"]
+BROKEN = CODE.replace("def train(", "def train((")
+
+
+async def test_findings_of_text_that_is_not_saved(editor: Editor) -> None:
+    uri = editor.open("train.py", CODE)
+    assert await editor.codes(uri) == ALL
+    editor.type(uri, CODE.replace("=False", "=True"), 2)
+    assert await editor.codes(uri, 2) == ["3 TL601", "14 TL202"]
+    editor.close(uri)
+    assert await editor.codes(uri, None) == []
+
+
+async def test_a_finding_as_editors_show_it(editor: Editor) -> None:
+    (found, *_) = await editor.findings(editor.open("train.py", CODE))
+    (checked, *_) = check_source(CODE)
+    assert found.range == types.Range(types.Position(2, 0), types.Position(2, 39))
+    assert (found.message, found.source) == (checked.message, "torchlint")
+    assert found.severity is types.DiagnosticSeverity.Warning
+    assert found.code_description
+    file = Path(url2pathname(urlsplit(found.code_description.href).path))
+    assert file.read_text(encoding="utf-8") == page(next(rule for rule in rules() if rule.code == "TL601"))
+
+
+async def test_settings_of_the_folder_hold(editor: Editor) -> None:
+    (editor.folder / "torchlint.toml").write_text(
+        'ignore = ["TL601"]\nextend-exclude = ["old"]\nseverity = { TL301 = "error", TL202 = "info" }\n'
+        'per-file-ignores = { "scripts/*" = ["TL202"] }\n'
+    )
+    found = await editor.findings(editor.open("train.py", CODE))
+    severities = [types.DiagnosticSeverity.Error, types.DiagnosticSeverity.Information]
+    assert [(place(each), each.severity) for each in found] == list(zip(ALL[1:], severities, strict=True))
+    assert await editor.codes(editor.open("scripts/train.py", CODE)) == ["10 TL301"]
+    assert await editor.codes(editor.open("old/train.py", CODE)) == []
+    assert await editor.codes(editor.open("test_train.py", CODE)) == [], "performance rules are off in tests"
+
+
+async def test_suppressions_and_those_that_are_not_used(editor: Editor) -> None:
+    silenced = CODE.replace("=False)", "=False)  # torchlint: ignore[TL301]").replace(
+        "    return total", "    return total  # torchlint: ignore[TL202]"
+    )
+    found = await editor.findings(editor.open("train.py", silenced))
+    assert [place(each) for each in found] == ["3 TL601", "14 TL202", "15 TL001"]
+    assert list(found[-1].tags or ()) == [types.DiagnosticTag.Unnecessary]
+
+
+async def test_a_baseline_of_the_settings_holds(editor: Editor) -> None:
+    from torchlint.cli import run
+
+    (editor.folder / "train.py").write_text(CODE)
+    baseline = editor.folder / "known.json"
+    assert run(["check", "--quiet", "--write-baseline", str(baseline), str(editor.folder)]) == 0
+    (editor.folder / "torchlint.toml").write_text('baseline = "known.json"\n')
+    uri = editor.open("train.py", CODE)
+    assert await editor.codes(uri) == []
+    editor.type(uri, CODE + "\ntorch.autograd.set_detect_anomaly(True)\n", 2)
+    assert await editor.codes(uri, 2) == ["17 TL601"]
+
+
+async def test_changed_settings_hold_at_once(editor: Editor) -> None:
+    uri = editor.open("train.py", CODE)
+    assert await editor.codes(uri) == ALL
+    assert [registration.method for registration in editor.registered] == [types.WORKSPACE_DID_CHANGE_WATCHED_FILES]
+    editor.save_settings('select = ["TL301"]\n')
+    assert await editor.codes(uri, after=1) == ["10 TL301"]
+    (editor.folder / "torchlint.toml").unlink()
+    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({}))
+    assert await editor.codes(uri, after=2) == ALL
+
+
+async def test_wrong_settings_are_told_once(editor: Editor) -> None:
+    (editor.folder / "torchlint.toml").write_text('ignroe = ["TL601"]\n')
+    first, second = editor.open("a.py", CODE), editor.open("b.py", CODE)
+    assert await editor.codes(first) == await editor.codes(second) == []
+    editor.type(first, CODE + "\n", 2)
+    assert await editor.codes(first, 2) == []
+    (message,) = editor.client.messages
+    assert message.type is types.MessageType.Error
+    assert "unknown key `ignroe`; did you mean `ignore`?" in message.message
+    editor.save_settings('ignore = ["TL601"]\n')
+    assert await editor.codes(first, 2, after=3) == ALL[1:]
+    assert await editor.codes(second, after=3) == ALL[1:]
+    editor.save_settings("ignore = 1\n")
+    assert await editor.codes(first, 2, after=5) == []
+    assert len(editor.client.messages) == 2
+
+
+async def test_a_syntax_error_while_typing(editor: Editor) -> None:
+    uri = editor.open("train.py", BROKEN)
+    assert [code.split()[1] for code in await editor.codes(uri)] == ["TL000"]
+    assert await editor.actions(uri, 1, last=20) == {}
+    editor.type(uri, CODE, 2)
+    assert await editor.codes(uri, 2) == ALL
+
+
+async def test_what_is_typed_fast_is_checked_once(editor: Editor) -> None:
+    uri = editor.open("train.py", CODE)
+    await editor.findings(uri)
+    for version in range(2, 30):
+        editor.type(uri, CODE + "#" * version, version)
+    assert await editor.codes(uri, 29) == ALL
+    await asyncio.sleep(0.3)
+    assert [each.version for each in editor.published] == [1, 29]
+
+
+SLOW = """
+import threading
+from torchlint.lsp import server
+real = server.check_text
+started = threading.Event()
+
+def slow(text, path):
+    found = real(text, path)
+    if "slow" in text:
+        import time
+        time.sleep(1)
+    return found
+
+server.check_text = slow
+"""
+
+
+async def test_a_check_that_is_overtaken_is_never_published(tmp_path: Path) -> None:
+    async with editing(tmp_path, program=SLOW + START) as editor:
+        uri = editor.open("train.py", CODE + "# slow\n")
+        await asyncio.sleep(0.5)
+        editor.type(uri, CODE.replace("=False", "=True"), 2)
+        assert await editor.codes(uri, 2) == ["3 TL601", "14 TL202"]
+        other = editor.open("other.py", CODE + "# slow\n")
+        await asyncio.sleep(0.3)
+        editor.close(other)
+        await asyncio.sleep(1.2)
+        assert [(each.uri, each.version) for each in editor.published] == [(uri, 2), (other, None)]
+
+
+CRASH = """
+from torchlint.registry import rules
+rule = next(rule for rule in rules() if rule.code == "TL601")
+
+def crash(node, model):
+    raise RuntimeError("on purpose")
+
+rule.checks.update({kind: [crash] for kind in rule.checks})
+"""
+
+
+async def test_a_rule_that_crashes_costs_its_findings_only(tmp_path: Path) -> None:
+    async with editing(tmp_path, program=CRASH + START) as editor:
+        uri = editor.open("train.py", CODE)
+        assert await editor.codes(uri) == ALL[1:]
+        editor.type(uri, CODE + "\n", 2)
+        assert await editor.codes(uri, 2) == ALL[1:]
+        (message,) = editor.client.messages
+        assert "internal error in rule TL601" in message.message
+
+
+@pytest.mark.parametrize("text", ["(" * 5000, "x = 1\n" * 10 + "\0", "\ud800", "\ufeff" + CODE, ""])
+async def test_odd_texts_do_not_end_the_server(editor: Editor, text: str) -> None:
+    await editor.findings(editor.open("odd.py", text))
+    assert await editor.codes(editor.open("train.py", CODE)) == ALL
+
+
+async def test_what_is_no_python_file_is_left_alone(editor: Editor) -> None:
+    for language, name in (("toml", "pyproject.toml"), ("python", "notebook.ipynb")):
+        editor.open_item(types.TextDocumentItem(editor.uri(name), language, 1, CODE))
+    editor.open_item(types.TextDocumentItem("vscode-notebook-cell:/a.ipynb#1", "python", 1, CODE))
+    uri = editor.open("train.py", CODE)
+    await editor.findings(uri)
+    assert [each.uri for each in editor.published] == [uri]
+
+
+async def test_a_text_without_a_file(editor: Editor) -> None:
+    (editor.folder.parent / "torchlint.toml").write_text('select = ["TL202"]\n')
+    uri = editor.open_item(types.TextDocumentItem("untitled:Untitled-1", "python", 1, CODE))
+    assert await editor.codes(uri) == ["14 TL202"]
+    (editor.folder.parent / "torchlint.toml").unlink()
+
+
+async def test_what_is_offered(editor: Editor) -> None:
+    uri = editor.open("train.py", CODE)
+    anomaly = await editor.actions(uri, 3)
+    safe, everything = "Fix TL601: Switch anomaly detection off", "torchlint: Apply all safe fixes"
+    assert list(anomaly) == [safe, "Ignore TL601 on this line", everything]
+    assert anomaly[safe].is_preferred
+    assert anomaly[safe].kind == "quickfix"
+    assert [place(found) for found in anomaly[safe].diagnostics or ()] == ["3 TL601"]
+    assert anomaly[everything].kind == "source.fixAll.torchlint"
+    unsafe = await editor.actions(uri, 10)
+    title = "Fix TL301 (unsafe): Pass `set_to_none=True`"
+    assert list(unsafe) == [title, "Ignore TL301 on this line", everything]
+    assert not unsafe[title].is_preferred
+    assert list(await editor.actions(uri, 6)) == [everything]
+    for only in (["source.fixAll"], ["source.fixAll.torchlint"], ["source"]):
+        assert list(await editor.actions(uri, 3, only=only)) == [everything]
+    assert list(await editor.actions(uri, 10, only=["quickfix"])) == [title, "Ignore TL301 on this line"]
+    assert await editor.actions(uri, 10, only=["refactor", "source.organizeImports"]) == {}
+
+
+async def test_what_is_offered_does_just_that(editor: Editor) -> None:
+    uri = editor.open("train.py", CODE)
+    offered = {**await editor.actions(uri, 3), **await editor.actions(uri, 10)}
+    assert all(action.edit is None for action in offered.values()), "they are resolved when they are chosen"
+    done = {title: await editor.edited(CODE, action) for title, action in offered.items()}
+    assert done == {
+        "Fix TL601: Switch anomaly detection off": fix_source(CODE).text,
+        "Ignore TL601 on this line": CODE.replace("(True)\n", "(True)  # torchlint: ignore[TL601]\n"),
+        "torchlint: Apply all safe fixes": fix_source(CODE).text,
+        "Fix TL301 (unsafe): Pass `set_to_none=True`": CODE.replace("=False", "=True"),
+        "Ignore TL301 on this line": CODE.replace("=False)", "=False)  # torchlint: ignore[TL301]"),
+    }
+
+
+async def test_unsafe_fixes_are_among_all_of_them_where_the_settings_say_so(editor: Editor) -> None:
+    (editor.folder / "torchlint.toml").write_text("unsafe-fixes = true\n")
+    uri = editor.open("train.py", CODE)
+    (action,) = (await editor.actions(uri, 1, only=["source.fixAll"])).values()
+    assert action.title == "torchlint: Apply all fixes"
+    assert await editor.edited(CODE, action) == fix_source(CODE, unsafe_fixes=True).text
+
+
+async def test_a_client_that_cannot_resolve_gets_the_edits_at_once(tmp_path: Path) -> None:
+    async with editing(tmp_path, types.ClientCapabilities()) as editor:
+        uri = editor.open("train.py", CODE)
+        offered = await editor.actions(uri, 10)
+        action = offered["Fix TL301 (unsafe): Pass `set_to_none=True`"]
+        assert action.edit
+        assert list(action.edit.changes or {}) == [uri]
+        assert await editor.edited(CODE, action) == CODE.replace("=False", "=True")
+
+
+async def test_an_action_for_a_text_that_has_changed_does_nothing(editor: Editor) -> None:
+    uri = editor.open("train.py", CODE)
+    action = (await editor.actions(uri, 10))["Fix TL301 (unsafe): Pass `set_to_none=True`"]
+    editor.type(uri, "\n" + CODE, 2)
+    assert (await editor.client.code_action_resolve_async(action)).edit is None
+    assert "the text has changed" in editor.client.messages[0].message
+
+
+async def test_the_page_and_the_evidence_on_hover(editor: Editor) -> None:
+    uri = editor.open("train.py", CODE)
+    shown = await editor.hover(uri, 3, 5)
+    rule = next(rule for rule in rules() if rule.code == "TL601")
+    assert shown.startswith("**TL601 anomaly-detection-left-on**")
+    assert rule.documentation.strip().splitlines()[0] in shown
+    assert "### Why it costs" in shown
+    assert [measured for measured in for_rule("TL601") if measured.sentence not in shown] == []
+    assert await editor.hover(uri, 6, 1) == ""
+
+
+@pytest.mark.parametrize("units", ["utf-8", "utf-16", "utf-32"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+async def test_positions_are_counted_as_agreed(tmp_path: Path, units: str, newline: str) -> None:
+    emoji = 's = "\U0001f525é\u2028\x0c"; torch.autograd.set_detect_anomaly(True)'
+    text = CODE.replace("torch.autograd.set_detect_anomaly(True)", emoji).replace("\n", newline)
+    general = types.GeneralClientCapabilities(position_encodings=[types.PositionEncodingKind(units)])
+    async with editing(tmp_path, types.ClientCapabilities(general=general)) as editor:
+        assert editor.agreed.position_encoding == units
+        uri = editor.open("train.py", text)
+        found, later, _ = await editor.findings(uri)
+        codec, width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[units]
+        start = len(emoji[: emoji.index("torch")].encode(codec)) // width
+        assert found.range.start == types.Position(2, start)
+        assert later.range.start.line == 9
+        assert (await editor.hover(uri, 3, start + 1)).startswith("**TL601")
+        assert await editor.hover(uri, 3, start) == ""
+        action = (await editor.actions(uri, 3))["Ignore TL601 on this line"]
+        assert action.edit
+        ((_, edits),) = (action.edit.changes or {}).items()
+        expected = text.replace(emoji, f"{emoji}  # torchlint: ignore[TL601]")
+        assert applied(text, edits, codec, width) == expected
+
+
+async def test_utf_16_is_what_a_client_gets_that_asks_for_nothing(tmp_path: Path) -> None:
+    async with editing(tmp_path, types.ClientCapabilities()) as editor:
+        text = CODE.replace("torch.autograd", '"\U0001f525"; torch.autograd')
+        (found, *_) = await editor.findings(editor.open("train.py", text))
+        assert found.range.start.character == 6
+
+
+async def test_neovim_and_emacs_get_findings_and_actions(tmp_path: Path) -> None:
+    for client in ("neovim", "emacs"):
+        async with editing(tmp_path, client_capabilities(client)) as editor:
+            uri = editor.open("train.py", CODE)
+            assert await editor.codes(uri) == ALL
+            action = (await editor.actions(uri, 3))["torchlint: Apply all safe fixes"]
+            assert await editor.edited(CODE, action) == fix_source(CODE).text

@@ -1,0 +1,61 @@
+"""``torchlint server``: the language server for editors, on standard input and output."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
+
+import click
+
+from torchlint.cli import CLEAN, FINDINGS, INTERRUPTED
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from torchlint.lsp.server import Server
+
+
+@click.command("server", short_help="Run the language server for editors.")
+@click.option("--stdio", is_flag=True, help="Taken because many editors pass it: there is no other way to talk.")
+def command(stdio: bool) -> int:
+    """Run the language server, which editors start: it talks to them on standard input and output.
+
+    Findings as you type, quick fixes, the page of a rule on hover. The settings are those of the project.
+    """
+    server = made()
+    logging.getLogger("pygls").setLevel(logging.ERROR)  # that a request was cancelled is nothing to warn of
+    if sys.stdin.isatty():
+        click.echo("Waiting for an editor on standard input; Ctrl-C ends this.", err=True)
+    signal.signal(signal.SIGINT, interrupted)
+    channel = sys.stdout.buffer
+    with redirect_stdout(sys.stderr):  # whatever else prints would corrupt the channel
+        server.start_io(sys.stdin.buffer, channel)
+    server.close()
+    sys.stderr.flush()
+    os._exit(CLEAN if server.is_stopped else FINDINGS)  # whatever the thread that checks is doing
+
+
+def made() -> Server:
+    """Return the server.
+
+    Raises:
+        click.ClickException: what it needs is not installed.
+    """
+    try:
+        from pygls.lsp.server import LanguageServer  # noqa: F401
+    except ImportError as error:
+        words = 'the language server needs pygls 2: pip install "torchlint[lsp]"'
+        raise click.ClickException(words) from error
+    from torchlint.lsp.features import make_server
+
+    return make_server()
+
+
+def interrupted(number: int, frame: FrameType | None) -> None:
+    """End at once: the thread that reads waits for an editor that may never write."""
+    click.echo("interrupted", err=True)
+    os._exit(INTERRUPTED)
