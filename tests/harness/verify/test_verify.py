@@ -136,6 +136,27 @@ def test_output_that_differs_in_numbers_only_is_equal(project: Path) -> None:
     assert "agree but for numbers" in result.output
 
 
+def test_warnings_are_not_what_a_program_says(project: Path) -> None:
+    program_of(
+        project,
+        (project / "train.py").read_text()
+        + "import sys\nprint('slow' if torch.autograd.slow else 'fast', file=sys.stderr)\n",
+    )
+    result = verify("train.py", "--runs=1", "--", PYTHON, "train.py")
+    assert result.return_value == 0, result.output
+    assert "output are identical" in result.output
+
+
+def test_the_first_difference_of_the_output_is_shown(project: Path) -> None:
+    program_of(
+        project, (project / "train.py").read_text() + "print('mode:', 'slow' if torch.autograd.slow else 'fast')\n"
+    )
+    result = verify("train.py", "--runs=1", "--", PYTHON, "train.py")
+    assert result.return_value == 1, result.output
+    assert "first in row 2: `mode: slow` against `mode: fast`" in result.output
+    assert "to blame:\n  train.py:3  TL601" in result.output
+
+
 def test_nothing_to_fix(project: Path) -> None:
     program_of(project, "import torch\n")
     result = verify("train.py", "--", PYTHON, "train.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import statistics
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 
 from torchlint.harness.errors import HarnessError
 from torchlint.harness.verify.run import Outcome
+
+_MOST_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +100,22 @@ def compare(
         return Comparison(False, f"{worst.name}: {worst.original:g} against {shown}", compared)
     if metrics:
         return Comparison(True, "exit status and metrics agree", compared)
-    if original[0].output == fixed[0].output:
+    if original[0].said == fixed[0].said:
         return Comparison(True, "exit status and output are identical")
     if original[0].words == fixed[0].words:
         return Comparison(True, "exit status and output agree but for numbers; --metric compares those that matter")
-    return Comparison(False, "the output differs in more than numbers; --metric compares only what matters")
+    apart = _first_difference(original[0].words, fixed[0].words)
+    return Comparison(False, f"the output differs in more than numbers, {apart}; --metric compares only what matters")
+
+
+def _first_difference(original: str, fixed: str) -> str:
+    pairs = itertools.zip_longest(original.splitlines(), fixed.splitlines())
+    found = next(((row, pair) for row, pair in enumerate(pairs, 1) if pair[0] != pair[1]), None)
+    if found is None:
+        return "in its line ends"
+    row, pair = found
+    before, after = ("nothing" if line is None else f"`{line.strip()[:_MOST_SHOWN]}`" for line in pair)
+    return f"first in row {row}: {before} against {after}"
 
 
 def _compare_metric(

@@ -28,8 +28,11 @@ class Outcome:
     cpu_seconds: float | None
     """What the program and its processes computed, other programs aside; None where the system does not tell."""
 
-    output: str
-    """Standard output and error in the order in which they came."""
+    printed: str
+    """Standard output."""
+
+    errors: str
+    """Standard error: warnings, logs, tracebacks."""
 
     @property
     def succeeded(self) -> bool:
@@ -50,9 +53,19 @@ class Outcome:
         return "\n".join(self.output.rstrip().splitlines()[-lines:])
 
     @property
+    def output(self) -> str:
+        """Standard output, then standard error."""
+        return "\n".join(text.rstrip() for text in (self.printed, self.errors) if text.strip())
+
+    @property
+    def said(self) -> str:
+        """Standard output, or standard error of a program that prints nothing else."""
+        return self.printed if self.printed.strip() else self.errors
+
+    @property
     def words(self) -> str:
-        """The output with every number replaced, to compare what does not depend on time and rounding."""
-        return _NUMBER.sub("#", self.output)
+        """What it said with every number replaced, to compare what does not depend on time and rounding."""
+        return _NUMBER.sub("#", self.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +85,9 @@ class Runner:
             HarnessError: the command does not exist.
         """
         self.sandbox.lay_out(texts)
-        log = self.guarded.folder / "output"
+        logs = [self.guarded.folder / name for name in ("output", "errors")]
         arguments = [self.sandbox.inside(argument) for argument in self.command]
-        with log.open("wb") as sink:
+        with logs[0].open("wb") as output, logs[1].open("wb") as errors:
             start, computed = time.perf_counter(), _cpu_seconds()
             try:
                 process = subprocess.Popen(
@@ -82,8 +95,8 @@ class Runner:
                     cwd=self.sandbox.workdir,
                     env=self.sandbox.environment(self.environment),
                     stdin=subprocess.DEVNULL,
-                    stdout=sink,
-                    stderr=subprocess.STDOUT,
+                    stdout=output,
+                    stderr=errors,
                     start_new_session=True,
                 )
             except OSError as error:
@@ -98,7 +111,7 @@ class Runner:
                 self.guarded.ended(process.pid)
         after = _cpu_seconds()
         cpu = after - computed if after is not None and computed is not None else None
-        return Outcome(status, seconds, cpu, log.read_text(encoding="utf-8", errors="replace"))
+        return Outcome(status, seconds, cpu, *(log.read_text(encoding="utf-8", errors="replace") for log in logs))
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int | None:
         with contextlib.suppress(subprocess.TimeoutExpired):
