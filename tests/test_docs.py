@@ -13,6 +13,7 @@ from torchlint.cli.app import app
 from torchlint.finding import Safety
 from torchlint.registry import rules
 from torchlint.rule import Default, Rule
+from torchlint.suppress import TORCHFIX_CODES
 from torchlint.version import __version__
 
 ROOT = Path(__file__).parent.parent
@@ -58,3 +59,10 @@ def test_hooks_run_commands_that_exist() -> None:
 
 def test_changelog_names_the_version() -> None:
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_table_for_torchfix_users_is_the_one_in_force() -> None:
+    text = (ROOT / "docs" / "for-torchfix-users.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| (TOR\d{3}),[^|]*\| \[(TL\d{3}) ", text, flags=re.MULTILINE))
+    codes = {rule.code for rule in rules()}
+    assert told == {theirs: ours for theirs, ours in TORCHFIX_CODES.items() if ours in codes}
