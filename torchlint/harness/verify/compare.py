@@ -104,8 +104,8 @@ def compare(
         return Comparison(True, "exit status and output are identical")
     if original[0].words == fixed[0].words:
         return Comparison(True, "exit status and output agree but for numbers; --metric compares those that matter")
-    apart = _first_difference(original[0].words, fixed[0].words)
-    return Comparison(False, f"the output differs in more than numbers, {apart}; --metric compares only what matters")
+    first = _first_difference(original[0].words, fixed[0].words)
+    return Comparison(False, f"the output differs in more than numbers, {first}; --metric compares only what matters")
 
 
 def _first_difference(original: str, fixed: str) -> str:
