@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.functions import named_device
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import identifier, literal
@@ -31,6 +32,8 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
             where = evaluator.value(call.args[0].value)
             if where.kind is Kind.DEVICE and where.device is not Device.CPU:
                 found = where.evidence
+            elif where.kind is Kind.NUMBER and named_device(where) is Device.ACCELERATOR:
+                found = Evidence.INFERRED  # the index of an accelerator
     imports: list[cst.Import | cst.ImportFrom] = [*tree.nodes(cst.Import), *tree.nodes(cst.ImportFrom)]
     for statement in imports:
         if _imports_framework(statement) or _imports_trainer(statement):

@@ -13,6 +13,7 @@ from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
+from torchlint.semantics.turns import Turns, holds_batch
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
@@ -63,6 +64,9 @@ class InferenceCall:
     switches_off: bool
     """Whether what is called computes without gradients, whoever calls it."""
 
+    is_part: bool
+    """Whether only a part of the routine evaluates, and the rest trains."""
+
 
 class Inference:
     """Finds the calls."""
@@ -71,6 +75,7 @@ class Inference:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
+        self._turns = Turns(evaluator, backward)
         self._evaluates: dict[int, bool] = {}
         self._modes: dict[int, list[cst.Call]] | None = None
         self._frozen: frozenset[tuple[int, str]] | None = None
@@ -80,7 +85,12 @@ class Inference:
         if not isinstance(call.func, (cst.Name, cst.Attribute)):
             return None
         function = self._evaluator.definitions.enclosing_function(call)
-        if not self.routine_evaluates(function) or (function is not None and self._is_part_of_forward(function)):
+        frame: cst.CSTNode = function if function is not None else self._tree.module
+        whole = self.routine_evaluates(function)
+        is_part = not (whole and not self._backward.passes(frame)) and self._turns.evaluates(call, frame)
+        if not whole and not is_part:
+            return None
+        if function is not None and self._is_part_of_forward(function):
             return None
         module = self._called_model(call.func)
         if module is None:
@@ -88,16 +98,16 @@ class Inference:
         weak = module.evidence < Evidence.INFERRED and function is not None
         if weak and not (self._is_set_to_evaluate(call.func, function) or self._takes_batch(call)):
             return None
-        frame: cst.CSTNode = function if function is not None else self._tree.module
-        trains = bool(self._backward.passes(frame)) or self._feeds_a_backward(function)
+        trains = not is_part and (bool(self._backward.passes(frame)) or self._feeds_a_backward(function))
         return InferenceCall(
             function,
             Evidence.INFERRED,
             trains,
             self._key(call.func) in self._frozen_modules(),
             function is not None and self._is_generator(function),
-            function is None or self._returns_host_values(function),
+            function is None or is_part or self._returns_host_values(function),
             self._switches_off(call.func, module),
+            is_part,
         )
 
     def _switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
@@ -236,7 +246,7 @@ class Inference:
     def _loops_over_batches(self, function: cst.FunctionDef) -> bool:
         """Whether a routine goes through a loader, so that nobody else calls it for each batch."""
         return any(
-            self._evaluator.definitions.enclosing_function(loop) is function and _holds_batch(self._evaluator, loop)
+            self._evaluator.definitions.enclosing_function(loop) is function and holds_batch(self._evaluator, loop)
             for loop in self._tree.nodes(cst.For)
         )
 
@@ -324,8 +334,3 @@ class Inference:
             return True
         returned = self._evaluator.returned(function)
         return not returned.is_tensor or returned.graph is not Graph.ATTACHED
-
-
-def _holds_batch(evaluator: Evaluator, loop: cst.For) -> bool:
-    found = evaluator.iterated(loop)
-    return any(value.kind is Kind.BATCH for value in (found, *(found.elements or ())))

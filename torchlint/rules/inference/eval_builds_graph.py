@@ -108,14 +108,21 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         call,
         f"{place} runs `{model.code(call.func)}` with gradients on: the graph keeps every activation in memory, "
         "although nothing is "
-        "backpropagated. Decorate the function with `@torch.no_grad()` or wrap the call in `with torch.no_grad():`.",
+        f"backpropagated. {_cure(found)}",
         _fix(call, found, model),
     )
 
 
+def _cure(found: InferenceCall) -> str:
+    if found.is_part:
+        return "Put the loop into `with torch.no_grad():`."
+    wrap = "rap the call in `with torch.no_grad():`."
+    return f"W{wrap}" if found.function is None else f"Decorate the function with `@torch.no_grad()` or w{wrap}"
+
+
 def _fix(call: cst.Call, found: InferenceCall, model: Model) -> Fix | None:
     torch = model.spelling("torch.no_grad", call)
-    if found.function is None or found.is_generator or torch is None:
+    if found.function is None or found.is_part or found.is_generator or torch is None:
         return None
     return Fix(
         f"Decorate `{found.function.name.value}` with `@{torch}()`",

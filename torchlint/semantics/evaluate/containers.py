@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.evaluate import hints
 from torchlint.semantics.scopes import COMPREHENSIONS
 from torchlint.semantics.values import UNKNOWN, Kind, Origin, Value, join, of, sequence
 from torchlint.syntax.calls import literal
@@ -54,11 +55,12 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
         if isinstance(key, int):
             return owner.item(key)
         return owner if isinstance(expression.slice[0].slice, cst.Slice) else owner.iterated()
-    if owner.kind is Kind.MAPPING:
-        return owner.element if owner.element is not None else UNKNOWN
+    if owner.kind is Kind.MAPPING and owner.element is not None:
+        return owner.element
     if owner.kind is Kind.MODULE:
         return Value(Kind.MODULE, owner.evidence)
-    return UNKNOWN
+    key = _key(expression)
+    return hints.named_device(key) if isinstance(key, str) else UNKNOWN
 
 
 def _key(expression: cst.Subscript) -> object:

@@ -12,7 +12,7 @@ from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.names import Names
 from torchlint.semantics.scopes import Scopes
 from torchlint.semantics.usage import Usage
-from torchlint.semantics.values import NONE, PENDING, STRING, UNKNOWN, Kind, Value
+from torchlint.semantics.values import NONE, NUMBER, PENDING, STRING, UNKNOWN, Kind, Value, sequence
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.walk import Tree
 
@@ -108,10 +108,16 @@ class Evaluator:
     def iterated(self, loop: cst.For | cst.CompFor) -> Value:
         """Return what one step of a loop binds to its target."""
         found = self.value(loop.iter).iterated()
-        if found.known and found.evidence > Evidence.NAMED:
+        is_counted = found.elements is not None and len(found.elements) == 2 and not found.elements[1].known
+        if found.known and found.evidence > Evidence.NAMED and not is_counted:
             return found
         used = hints.iterated(loop, self)  # may bear out what a name promises
+        if is_counted and used.known and self._qualified_call(loop.iter) == "builtins.enumerate":
+            return sequence(NUMBER, used)
         return used if not found.known else found.borne_out() if used.known else found
+
+    def _qualified_call(self, expression: cst.BaseExpression) -> str | None:
+        return self.names.qualified(expression.func) if isinstance(expression, cst.Call) else None
 
     def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         """Return the calls in this file that call a function, by its name, as a method, or as a class."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
@@ -105,7 +106,8 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         return NUMBER if name.startswith(("math.", "random.", "time.")) else UNKNOWN
     if name.partition(".")[0] in ("optimizer", "optim") or last.endswith("Optimizer"):
         return Value(Kind.OPTIMIZER, Evidence.NAMED, name=name)
-    return passes_loader_through(call, evaluator)
+    found = passes_loader_through(call, evaluator)
+    return found if found.known else hints.named_device(last)
 
 
 def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:

@@ -34,6 +34,9 @@ _MODEL = re.compile(
 _OPTIMIZER = re.compile(
     r"(^|_)(optim|optimizer|optimiser|opt)(_?[a-z0-9]{1,8})?$|^optimizer[A-Z]\w*$|^optim[A-Z]\w*$", re.IGNORECASE
 )
+_MAKER = re.compile(
+    r"^_?(build|construct|create|define|get|init|initialize|instantiate|load|make|prepare|setup|set_up)_"
+)
 _SCALER = re.compile(r"^(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
 # Methods that bear out a name such as `model`.
 _OF_MODULES = frozenset(
@@ -108,9 +111,15 @@ def named(name: str) -> Value:
         return Value(Kind.OPTIMIZER, Evidence.NAMED)
     if _LOSS.search(name):
         return tensor(Evidence.NAMED, graph=Graph.UNKNOWN, origin=Origin.LOSS)
-    if _MODEL.search(name):
+    if _MODEL.search(name) and not _MAKER.search(name):
         return Value(Kind.MODULE, Evidence.NAMED)
     return UNKNOWN
+
+
+def named_device(name: str) -> Value:
+    """Return the device that a setting of this name, or what a function of this name gives, must be."""
+    found = named(name)
+    return found if found.kind is Kind.DEVICE else UNKNOWN
 
 
 def names_loss(name: str) -> bool:
@@ -135,6 +144,8 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
     """Return what a loop over something unknown binds: batches, where its body moves the target to a device."""
     if isinstance(loop, cst.CompFor) or not isinstance(loop.iter, (cst.Name, cst.Attribute, cst.Call)):
         return UNKNOWN
+    if isinstance(loop.iter, cst.Call) and named(identifier(loop.iter.func)).kind is Kind.DATALOADER:
+        return Value(Kind.DATALOADER, Evidence.NAMED).iterated()
     names = {node.value for node in evaluator.tree.descendants(loop.target) if isinstance(node, cst.Name)}
     for statement in loop.body.body:
         if isinstance(statement, cst.BaseCompoundStatement):

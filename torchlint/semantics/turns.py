@@ -1,0 +1,128 @@
+"""Loops that evaluate inside a routine that trains: after ``eval()``, or over a loader that is named so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from torchlint.semantics.backward import Backward
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.flow import LOOPS
+from torchlint.semantics.scopes import FUNCTIONS, BindingKind
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import is_same
+
+_EVALUATION_LOADER = re.compile(
+    r"(^|_)(test|testing|val|valid|validation|eval|evaluation|dev)_?(data_?)?(loader|dl|iter|iterator|batches)s?$",
+    re.IGNORECASE,
+)
+_NAMES = (cst.Name, cst.Attribute)
+
+
+class Turns:
+    """Tells the parts of a routine apart that train and that evaluate by turns."""
+
+    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+
+    def evaluates(self, call: cst.Call, frame: cst.CSTNode) -> bool:
+        """Return whether a call of a model stands in a loop over batches that evaluates it."""
+        loop = self._batch_loop(call)
+        if loop is None or isinstance(_last(loop.body), cst.Break):
+            return False
+        if self._trains(loop) or self._is_backpropagated(loop, frame):
+            return False
+        return self._is_over_evaluation_data(loop) or self._follows_eval(loop, call.func)
+
+    def _batch_loop(self, call: cst.Call) -> cst.For | None:
+        for ancestor in self._tree.ancestors(call):
+            if isinstance(ancestor, FUNCTIONS):
+                return None
+            if isinstance(ancestor, cst.For):
+                return ancestor if holds_batch(self._evaluator, ancestor) else None
+        return None
+
+    def _trains(self, loop: cst.For) -> bool:
+        """Whether a loop computes gradients or takes steps, itself or in a function of the file."""
+        if self._backward.passes(loop):
+            return True
+        below = [node for node in self._tree.descendants(loop) if isinstance(node, cst.Call)]
+        if any(self._prepares_step(call) for call in below):
+            return True
+        inside = {id(call) for call in below}
+        trainers = (self._evaluator.definitions.enclosing_function(p) for p in self._backward.passes())
+        return any(id(call) in inside for f in trainers if f is not None for call in self._evaluator.callers(f))
+
+    def _prepares_step(self, call: cst.Call) -> bool:
+        method = method_call(call, "zero_grad", "step", "train")
+        if method is None or method.attr.value != "step":
+            return method is not None
+        return self._evaluator.value(method.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
+
+    def _is_backpropagated(self, loop: cst.For, frame: cst.CSTNode) -> bool:
+        """Whether a backward pass of the routine starts from something that the loop binds."""
+        inside = {id(node) for node in self._tree.descendants(loop.body)}
+        waiting = [name for call in self._backward.passes(frame) for name in self._names(call)]
+        seen: set[int] = set()
+        while waiting:
+            for binding in self._evaluator.flow.definitions(waiting.pop()):
+                if id(binding.node) in inside:
+                    return True
+                if id(binding.node) in seen:
+                    continue
+                seen.add(id(binding.node))
+                waiting += self._names(binding.value) if binding.value is not None else []
+                if binding.kind is BindingKind.AUGMENTED and isinstance(binding.node, cst.Name):
+                    waiting.append(binding.node)
+        return False
+
+    def _names(self, expression: cst.CSTNode) -> list[cst.Name]:
+        return [node for node in (expression, *self._tree.descendants(expression)) if isinstance(node, cst.Name)]
+
+    def _is_over_evaluation_data(self, loop: cst.For) -> bool:
+        nodes = (loop.iter, *self._tree.descendants(loop.iter))
+        names = (n.value if isinstance(n, cst.Name) else n.attr.value for n in nodes if isinstance(n, _NAMES))
+        return any(_EVALUATION_LOADER.search(name) for name in names)
+
+    def _follows_eval(self, loop: cst.For, model: cst.BaseExpression) -> bool:
+        """Whether the statements before a loop set the model to evaluate, and not to train again."""
+        child: cst.CSTNode = loop
+        for ancestor in self._tree.ancestors(loop):
+            if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):
+                return False
+            if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
+                mode = next(self._modes(ancestor.body, child, model), None)
+                if mode is not None:
+                    return mode == "eval"
+            child = ancestor
+        return False
+
+    def _modes(
+        self, statements: Sequence[cst.CSTNode], before: cst.CSTNode, model: cst.BaseExpression
+    ) -> Iterator[str]:
+        """The calls of ``eval`` and ``train`` on a model before a statement, the last first."""
+        index = next((i for i, statement in enumerate(statements) if statement is before), 0)
+        for statement in reversed(statements[:index]):
+            if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+                continue
+            for node in (statement, *self._tree.descendants(statement)):
+                method = method_call(node, "eval", "train")
+                if method is not None and is_same(method.value, model):
+                    yield method.attr.value
+
+
+def _last(body: cst.BaseSuite) -> cst.CSTNode | None:
+    """The last simple statement of a suite."""
+    line = body.body[-1] if body.body else None
+    return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else line
+
+
+def holds_batch(evaluator: Evaluator, loop: cst.For) -> bool:
+    """Return whether each pass of a loop is given a batch."""
+    found = evaluator.iterated(loop)
+    return any(value.kind is Kind.BATCH for value in (found, *(found.elements or ())))
