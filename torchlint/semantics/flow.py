@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 import libcst as cst
@@ -81,7 +82,8 @@ class Flow:
         loops = [a for a in self._tree.ancestors(name) if isinstance(a, LOOPS)]
         reaching: list[Binding] = []
         killer: Binding | None = None
-        for binding in reversed(bindings):
+        for index in range(bisect_left(bindings, place, key=_order) - 1, -1, -1):
+            binding = bindings[index]
             if not self._before(binding, place, own_statement) or self.exclusive(binding.node, name):
                 continue
             if self._leaves(binding.node, block_ids):
@@ -90,7 +92,7 @@ class Flow:
             if self._dominates(binding, block_ids, own_statement):
                 killer = binding
                 break
-        for binding in bindings:
+        for binding in self._within(loops[-1], bindings) if loops else ():
             if binding in reaching or self._before(binding, place, own_statement):
                 continue
             loop = next((loop for loop in loops if self._inside(binding.node, loop.body)), None)
@@ -99,6 +101,11 @@ class Flow:
             if not self._rebound_later(binding, bindings, loop):
                 reaching.append(binding)
         return sorted(reaching, key=lambda b: b.order)
+
+    def _within(self, ancestor: cst.CSTNode, bindings: list[Binding]) -> list[Binding]:
+        """Return the bindings below a node."""
+        first = bisect_left(bindings, self._tree.order(ancestor), key=_order)
+        return bindings[first : bisect_right(bindings, self._tree.last(ancestor), key=_order)]
 
     def _rebound_later(self, binding: Binding, bindings: list[Binding], loop: cst.For | cst.While) -> bool:
         """Whether every pass of a loop binds the name again after this binding."""
@@ -171,7 +178,7 @@ class Flow:
         )
 
     def _inside(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
-        return node is ancestor or any(a is ancestor for a in self._tree.ancestors(node))
+        return self._tree.order(ancestor) <= self._tree.order(node) <= self._tree.last(ancestor)
 
     def exclusive(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """Return whether two nodes stand in different branches of one ``if``."""
@@ -211,6 +218,10 @@ class Flow:
                 if seen:
                     yield statement
                 seen = seen or statement is line
+
+
+def _order(binding: Binding) -> int:
+    return binding.order
 
 
 def _always_runs(statement: cst.CSTNode | None) -> bool:

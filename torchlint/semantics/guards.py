@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import Enum
 
 import libcst as cst
@@ -55,6 +56,17 @@ _GUARDING: frozenset[type] = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Exits:
+    """How a block is left early."""
+
+    jumps: tuple[tuple[cst.If, int], ...]
+    """Each ``if`` without ``else`` whose branch ends in a jump, with its place."""
+
+    last_break: int
+    """The place of the last ``break`` that stands in the block itself, -1 if there is none."""
+
+
 class Guards:
     """Classifies the tests of ``if`` statements."""
 
@@ -62,6 +74,7 @@ class Guards:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._flags: frozenset[str] | None = None
+        self._exits: dict[int, _Exits] = {}
         self._depth = 0
 
     def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
@@ -134,24 +147,25 @@ class Guards:
 
     def _earlier_exit(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> Guard | None:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
-        passed = False
-        for statement in block.body:
-            if statement is child:
-                passed = True
-            elif (
-                not passed
-                and isinstance(statement, cst.If)
-                and statement.orelse is None
-                and ends_in_jump(statement.body)
-            ):
-                found = self.classify(statement.test, False)
-                if found is not None:
-                    return found
-            elif (
-                passed and isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Break)
-            ):
-                return Guard.PERIODIC
-        return None
+        exits = self._exits.get(id(block))
+        if exits is None:
+            exits = self._exits[id(block)] = self._exits_of(block)
+        place = self._tree.order(child)
+        for statement, where in exits.jumps:
+            if where >= place:
+                break
+            found = self.classify(statement.test, False)
+            if found is not None:
+                return found
+        return Guard.PERIODIC if exits.last_break > place else None
+
+    def _exits_of(self, block: cst.IndentedBlock | cst.Module) -> _Exits:
+        order = self._tree.order
+        ifs = (line for line in block.body if isinstance(line, cst.If))
+        jumps = ((line, order(line)) for line in ifs if line.orelse is None and ends_in_jump(line.body))
+        lines = (line for line in block.body if isinstance(line, cst.SimpleStatementLine))
+        breaks = (order(line) for line in lines if isinstance(line.body[-1], cst.Break))
+        return _Exits(tuple(jumps), max(breaks, default=-1))
 
     def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""

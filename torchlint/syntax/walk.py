@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
 import libcst as cst
@@ -102,6 +102,8 @@ class Tree:
     parents: dict[int, cst.CSTNode]
     orders: dict[int, int]
     by_type: dict[type[cst.CSTNode], list[cst.CSTNode]]
+    lasts: dict[int, int] = field(default_factory=dict)
+    """What `last` has worked out."""
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the parent of a node, None for the module."""
@@ -117,6 +119,16 @@ class Tree:
     def order(self, node: cst.CSTNode) -> int:
         """Return the place of a node in document order."""
         return self.orders[id(node)]
+
+    def last(self, node: cst.CSTNode) -> int:
+        """Return the place of the last node below a node: what is below it has the places from its own to this one."""
+        found = self.lasts.get(id(node))
+        if found is None:
+            current = node
+            while below := children(current):
+                current = below[-1]
+            found = self.lasts[id(node)] = self.orders[id(current)]
+        return found
 
     def nodes(self, node_type: type[NodeType]) -> list[NodeType]:
         """Return all nodes of exactly this type in document order."""
