@@ -256,6 +256,24 @@ def test_a_full_disk(project: Path, invoke: Invoke, name: str) -> None:
     assert outcome.err == "error: cannot write the report to /dev/full: No space left on device\n"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bench", "TL601", "--json", "missing/out.json"),
+        ("bench", "TL601", "--plot", "missing/out.svg"),
+        ("verify", ".", "--report", "missing/report.md", "--", "python", "a.py"),
+    ],
+)
+def test_measurements_are_not_taken_for_a_file_that_cannot_be_written(
+    project: Path, invoke: Invoke, arguments: tuple[str, ...]
+) -> None:
+    outcome = invoke(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error: cannot write missing/")
+    assert "there is no folder missing" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
 FULL = """
 import resource, sys
 from torchlint.cli import run

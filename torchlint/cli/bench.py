@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from torchlint.cli import CLEAN, ERROR, FINDINGS, INTERRUPTED
+from torchlint.cli.reporting import writable_path
 from torchlint.harness import plot, table
 from torchlint.harness.bench import Bench, digest, select
 from torchlint.harness.case import Case, cases, control
@@ -27,6 +28,7 @@ from torchlint.harness.program import BY_HAND, FixedProgram, Fixer, fixed_progra
 from torchlint.harness.selfcheck import self_check
 
 _DEFAULTS = Plan()
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(name="bench")
@@ -49,10 +51,8 @@ _DEFAULTS = Plan()
     help="Rounds of fresh processes for each case.",
 )
 @click.option("--threads", type=click.IntRange(min=0), help="Threads of torch; 0 as torch likes; default: all but one.")
-@click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the results there.")
-@click.option(
-    "--plot", "plot_path", type=click.Path(dir_okay=False, path_type=Path), help="Write a .svg or .html plot."
-)
+@click.option("--json", "json_path", type=_FILE, callback=writable_path, help="Write the results there.")
+@click.option("--plot", "plot_path", type=_FILE, callback=writable_path, help="Write a .svg or .html plot.")
 @click.option("--resume", is_flag=True, help="Keep what the file of --json has already.")
 @click.option(
     "--self-check",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -48,6 +49,18 @@ def writable(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
     if reason:
         raise click.UsageError(f"cannot write the report to {path}: {reason}")
     return path
+
+
+def writable_path(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Return the path to write to, None if none is given.
+
+    Raises:
+        click.UsageError: it cannot be written; told before anything is measured.
+    """
+    reason = _why_not(str(value)) if value is not None else ""
+    if reason:
+        raise click.UsageError(f"cannot write {value}: {reason}")
+    return value
 
 
 def _why_not(path: str) -> str:

@@ -14,6 +14,7 @@ from rich.console import Console
 from torchlint.atomic import write_output
 from torchlint.cli import CLEAN, ERROR, FINDINGS, INTERRUPTED
 from torchlint.cli.options import joined, listed
+from torchlint.cli.reporting import writable_path
 from torchlint.harness.devices import cpu_model
 from torchlint.harness.errors import HarnessError
 from torchlint.harness.guardian import guarded_folder
@@ -73,7 +74,12 @@ class _Setting(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--env", "environment", multiple=True, type=_Setting(), metavar="K=V", help="Set for the program.")
 @click.option("--include", multiple=True, metavar="PATH", help="Copy this path although git ignores it.")
 @click.option("--link", multiple=True, metavar="PATH", help="Link to this path instead of copying it.")
-@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a report for a pull request.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=writable_path,
+    help="Write a report for a pull request.",
+)
 @click.option("--unsafe-fixes", is_flag=True, help="Include fixes that could change what can be observed.")
 @listed("--select", help="Rules to enable: codes, prefixes, names or ALL.")
 @listed("--ignore", help="Rules to disable.")
