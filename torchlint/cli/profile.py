@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from time import perf_counter
 
 from torchlint.report.data import Report
@@ -38,7 +39,7 @@ def _row(words: str, seconds: float, whole: float) -> str:
 
 
 def _parse_seconds(paths: Iterable[str]) -> float:
-    return sum(run_with_large_stack(lambda source=source: _timed_parse(source)) for source in _sources(paths))
+    return sum(run_with_large_stack(partial(_timed_parse, source)) for source in _sources(paths))
 
 
 def _sources(paths: Iterable[str]) -> Iterator[Source]:
