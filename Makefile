@@ -4,11 +4,12 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 py
 VENV ?= .venv
 TORCH ?= torch==2.13.0
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+NEOVIM ?= $(shell command -v nvim)
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch test-browser corpus scripts speed fuzz faults rules pictures docs clean
+.PHONY: help demo test lint test-torch test-browser test-neovim corpus scripts speed fuzz faults rules pictures docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,7 +30,7 @@ demo: $(STAMP) ## Show what torchlint finds in fixtures/demo, and the diff that 
 	@$(BIN)/torchlint fix fixtures/demo --unsafe-fixes --exit-zero
 
 test: $(STAMP) lint ## Run everything that needs no torch: tests, types, lint
-	$(BIN)/python -m pytest --ignore=tests/torch --ignore=tests/browser --quiet -n auto
+	$(BIN)/python -m pytest --ignore=tests/torch --ignore=tests/browser --ignore=tests/neovim --quiet -n auto
 
 lint: $(STAMP) ## Check types, style and the direction of imports
 	$(BIN)/ruff check .
@@ -48,6 +49,11 @@ test-browser: $(STAMP) ## Open the HTML report in headless Chromium (CHROMIUM=pa
 	@$(BIN)/python -c 'import playwright' 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
 	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest tests/browser --quiet
+
+test-neovim: $(STAMP) ## Let headless Neovim talk to the language server (NEOVIM=path, or the one on PATH)
+	@test -n "$(NEOVIM)" || { echo "NOT RUN: tests/neovim needs a Neovim: install one (Debian: apt-get install neovim)" \
+		"or name it: make test-neovim NEOVIM=/path/to/nvim" >&2; exit 1; }
+	NEOVIM="$(NEOVIM)" $(BIN)/python -m pytest tests/neovim --quiet
 
 corpus: $(STAMP) ## Check and fix eight pinned packages from PyPI, and judge what became of each file
 	$(BIN)/python -m tests.corpus.run $(ARGS)

@@ -119,11 +119,16 @@ class Editor:
         return [place(found) for found in await self.findings(uri, version, after)]
 
     async def actions(
-        self, uri: str, row: int, last: int | None = None, only: list[str] | None = None
+        self,
+        uri: str,
+        row: int,
+        last: int | None = None,
+        only: list[str] | None = None,
+        named: Sequence[types.Diagnostic] | None = None,
     ) -> dict[str, types.CodeAction]:
         """Return what is offered on a row (from 1), or on the rows up to another, by title."""
         place = types.Range(types.Position(row - 1, 0), types.Position((last or row) - 1, 1000))
-        context = types.CodeActionContext([], only)
+        context = types.CodeActionContext(named or [], only)
         params = types.CodeActionParams(types.TextDocumentIdentifier(uri), place, context)
         found = await self.client.text_document_code_action_async(params)
         return {action.title: action for action in found or () if isinstance(action, types.CodeAction)}

@@ -211,6 +211,7 @@ async def test_what_is_offered(editor: Editor) -> None:
     assert list(unsafe) == [title, "Ignore TL301 on this line", everything]
     assert not unsafe[title].is_preferred
     assert list(await editor.actions(uri, 6)) == [everything]
+    assert list(await editor.actions(uri, 6, named=unsafe[title].diagnostics)) == list(unsafe)
     for only in (["source.fixAll"], ["source.fixAll.torchlint"], ["source"]):
         assert list(await editor.actions(uri, 3, only=only)) == [everything]
     assert list(await editor.actions(uri, 10, only=["quickfix"])) == [title, "Ignore TL301 on this line"]

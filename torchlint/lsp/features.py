@@ -10,10 +10,12 @@ from typing import Any
 from lsprotocol import types
 from pygls.workspace import TextDocument
 
+from torchlint.diagnostic import Diagnostic
 from torchlint.engine.cache.cards import built_in_rules
 from torchlint.lsp.actions import KINDS, Offer, RefusedError, carried_out, offers
 from torchlint.lsp.checked import Checked
 from torchlint.lsp.pages import hover_text
+from torchlint.lsp.places import Places
 from torchlint.lsp.server import Server
 
 DELAY = 0.1
@@ -104,7 +106,7 @@ async def code_action(server: Server, params: types.CodeActionParams) -> list[ty
     if checked is None:
         return None
     places = server.places(checked)
-    findings = checked.at(places.offset(params.range.start), places.offset(params.range.end))
+    findings = _asked_about(checked, places, params)
     offered = list(offers(checked, findings, params.context.only))
     actions = [_action(server, document, checked, offer) for offer in offered]
     properties = server.supports("text_document.code_action.resolve_support.properties") or ()
@@ -112,6 +114,16 @@ async def code_action(server: Server, params: types.CodeActionParams) -> list[ty
         return actions
     done = [await _resolved(server, document, checked, pair) for pair in zip(actions, offered, strict=True)]
     return [action for action in done if action.edit]
+
+
+def _asked_about(checked: Checked, places: Places, params: types.CodeActionParams) -> list[Diagnostic]:
+    """Return the findings that touch the range, and those that the client names: others on the line of the cursor.
+
+    They are known by code and row: Neovim 0.7 gives them back with columns in bytes, whatever was agreed.
+    """
+    named = {(each.code, each.range.start.line + 1) for each in params.context.diagnostics}
+    touched = checked.at(places.offset(params.range.start), places.offset(params.range.end))
+    return [found for found in checked.result.diagnostics if found in touched or (found.code, found.start.row) in named]
 
 
 def _action(server: Server, document: TextDocument, checked: Checked, offer: Offer) -> types.CodeAction:
