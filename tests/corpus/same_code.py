@@ -132,16 +132,16 @@ class _Text:
         return (min(r[0] for r in ranges), max(r[1] for r in ranges)) if ranges else None
 
     def loosen(self, place: tuple[int, int]) -> None:
-        """Mark the innermost statements that a place touches."""
+        """Mark the innermost statements that a place touches, or at whose end it begins."""
         stack: list[ast.AST] = [self.tree]
         while stack:
             node = stack.pop()
             if isinstance(node, ast.stmt):
                 start, end = self.range(node) or (0, 0)
-                if not (start < place[1] and place[0] < end):
+                if not (start < place[1] and place[0] <= end):
                     continue
                 header = self._header_end(node, end)
-                if place[0] < header:
+                if place[0] < header or header == end:
                     self.loose.add(id(node))
             stack += [child for _, child in _children(node) if _is_block_part(child)]
 

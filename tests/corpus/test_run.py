@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import run
-from tests.corpus.judge import Check, Verdict, every_fix, judge
+from tests.corpus.judge import Check, Verdict, every_fix, judge, pyflakes
 from tests.corpus.run import INCOMPLETE, OK, VIOLATIONS, judged_tree, main, report
 from torchlint.engine.fix import FixResult
 from torchlint.source import Source
@@ -140,3 +140,10 @@ def test_package_that_cannot_be_downloaded_is_told(
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     assert main(["timm", "--cache", str(tmp_path)]) == INCOMPLETE
     assert "NOT RUN, 1 of the packages: timm==" in capsys.readouterr().out
+
+
+def test_imports_that_another_branch_could_replace_may_be_left_without_use() -> None:
+    assert pyflakes("import a\n") == {"'a' imported but unused": 1}
+    assert pyflakes("def f():\n    import a\n    g()\n") == {"'a' imported but unused": 1, "undefined name 'g'": 1}
+    assert pyflakes("try:\n    import a\nexcept ImportError:\n    a = None\n") == {}
+    assert pyflakes("if flag:\n    import a\n") == {"undefined name 'flag'": 1}

@@ -14,6 +14,8 @@ SAME = {
     "with-block": ("with f():\n    a()\n    b()\nc()\n", "a()\nb()\nc()\n"),
     "loop": ("for p in q:\n    p.zero_()\nz()\n", "m.zero_grad()\nz()\n"),
     "one of two on a line": ("a = 1; b = 2\nc\n", "a = 1\nc\n"),
+    "both of two on a line": ("a += b; c += -d\ne\n", "a += b.f(); c += (-d).f()\ne\n"),
+    "one import of two lines": ("from a import b, c as d\nfrom e import f\ng\n", "from a import b\ng\n"),
     "body": ("if x:\n    f()\ny\n", "if x:\n    pass\ny\n"),
     "keyword after the only argument": ("f(a)\n", "f(a, b=1)\n"),
     "comment": ("f(a)  # one\n", "f(a)  # two\n"),
