@@ -29,6 +29,7 @@ from torchlint.cli.reporting import reporting_options
     help="Show as a diff a comment for each finding that silences it; --apply writes them.",
 )
 @click.option("--apply", is_flag=True, help="With --add-ignore: write the comments to the files.")
+@click.option("--watch", is_flag=True, help="Check again when files or settings change, until Ctrl-C (exit code 130).")
 @click.option("--exit-non-zero-on-fix", is_flag=True, help="With --fix: exit with 1 if anything was fixed.")
 def command(
     choices: Choices,
@@ -39,6 +40,7 @@ def command(
     write_baseline: str | None,
     add_ignore: bool,
     apply: bool,
+    watch: bool,
     **options: Any,
 ) -> int:
     """Report code that wastes time in PyTorch programs.
@@ -49,6 +51,13 @@ def command(
         raise click.UsageError(
             "--apply goes with --add-ignore; fixes are applied by --fix, or by `torchlint fix --apply`"
         )
+    if watch:
+        from torchlint.cli.watch import run_watch
+
+        shows = options["show_files"] or options["show_settings"]
+        if fixing or diff or add_ignore or shows or write_baseline is not None:
+            raise click.UsageError("--watch checks again and again, and goes with none of the other actions")
+        return run_watch(choices, **options)
     if write_baseline is not None:
         from torchlint.cli.baselines import run_write_baseline
 

@@ -42,6 +42,11 @@ class Output:
         """Whether standard output is coloured."""
         return self._colours
 
+    @property
+    def closed(self) -> bool:
+        """Whether nobody reads standard output any more."""
+        return self._closed
+
     def lines(self, lines: Iterable[Line]) -> None:
         """Print styled lines to standard output."""
         if self._closed:
