@@ -169,6 +169,21 @@ def test_junit_is_xml_whatever_the_names() -> None:
     assert "a < b & \N{REPLACEMENT CHARACTER}" in (failure.get("message") or "")
 
 
+def test_services_hear_of_files_that_could_not_be_checked() -> None:
+    bad = FileResult("b,c.py", Status.FAILED, errors=(Problem("b,c.py", "it is not UTF-8"),))
+    each = report(diagnostic())
+    each = Report((*each.results, bad), each.version, each.root, each.rules, each.targets, each.command)
+    suites = ElementTree.fromstring(machine_format("junit")(each))
+    assert [suites.get(name) for name in ("tests", "failures", "errors")] == ["2", "1", "1"]
+    assert [error.text for error in suites.iter("error")] == ["b,c.py: it is not UTF-8"]
+    github = machine_format("github")(each).splitlines()[-1]
+    assert github == "::error file=b%2Cc.py,title=torchlint::b,c.py: it is not UTF-8"
+    azure = machine_format("azure")(each).splitlines()[-1]
+    assert azure == "##vso[task.logissue type=error;sourcepath=b,c.py;]it is not UTF-8"
+    reported = json.loads(machine_format("rdjson")(each))["diagnostics"][-1]
+    assert reported == {"message": "it is not UTF-8", "severity": "ERROR", "location": {"path": "b,c.py"}}
+
+
 def test_pylint_and_azure_name_path_and_code() -> None:
     each = report(diagnostic())
     assert machine_format("pylint")(each) == "a b/train.py:1: [TL201(create-then-move)] Made on the CPU.\n"

@@ -165,5 +165,6 @@ def test_junit_counts_what_it_holds(odd: Path, invoke: Invoke) -> None:
         assert all(set(case.attrib) <= known and {"name", "classname"} <= set(case.attrib) for case in cases)
         assert suite.get("tests") == str(len(cases))
         assert suite.get("failures") == str(len(suite.findall("testcase/failure")))
+        assert suite.get("errors") == str(len(suite.findall("testcase/error")))
     assert root.get("tests") == str(len(root.findall("testsuite/testcase")))
     assert root.get("failures") == str(len(root.findall("testsuite/testcase/failure")))

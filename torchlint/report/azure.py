@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torchlint.diagnostic import Diagnostic, Severity
 from torchlint.report.data import Report
 
 
 def render(report: Report) -> str:
-    """Return one logging command per finding."""
-    return "".join(_command(report, diagnostic) for _, diagnostic in report.in_files())
+    """Return one logging command per finding, and one per problem that kept a file from being checked."""
+    findings = "".join(_finding(report, diagnostic) for _, diagnostic in report.in_files())
+    return findings + "".join(
+        _command({"type": "error", "sourcepath": report.shown(problem.path)}, problem.message)
+        for problem in report.problems
+    )
 
 
-def _command(report: Report, diagnostic: Diagnostic) -> str:
-    kind = "error" if diagnostic.severity is Severity.ERROR else "warning"
+def _finding(report: Report, diagnostic: Diagnostic) -> str:
     properties = {
-        "type": kind,
+        "type": "error" if diagnostic.severity is Severity.ERROR else "warning",
         "sourcepath": report.shown(diagnostic.path),
         "linenumber": str(diagnostic.start.row),
         "columnnumber": str(diagnostic.start.column),
         "code": diagnostic.code,
     }
+    return _command(properties, diagnostic.message)
+
+
+def _command(properties: Mapping[str, str], message: str) -> str:
     shown = "".join(f"{key}={_escaped(value, in_property=True)};" for key, value in properties.items())
-    return f"##vso[task.logissue {shown}]{_escaped(diagnostic.message)}\n"
+    return f"##vso[task.logissue {shown}]{_escaped(message)}\n"
 
 
 def _escaped(text: str, *, in_property: bool = False) -> str:

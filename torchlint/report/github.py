@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from torchlint.diagnostic import Diagnostic, Severity
+from torchlint.engine.result import Problem
 from torchlint.report.data import Report
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
 def render(report: Report) -> str:
-    """Return one workflow command per finding."""
-    return "".join(command(report, diagnostic) for _, diagnostic in report.in_files())
+    """Return one workflow command per finding, and one per problem that kept a file from being checked."""
+    findings = "".join(command(report, diagnostic) for _, diagnostic in report.in_files())
+    return findings + "".join(_problem(report, problem) for problem in report.problems)
+
+
+def _problem(report: Report, problem: Problem) -> str:
+    path = report.posix(problem.path)
+    return f"::error file={escaped(path, in_property=True)},title=torchlint::{escaped(f'{path}: {problem.message}')}\n"
 
 
 def command(report: Report, diagnostic: Diagnostic) -> str:

@@ -1,8 +1,9 @@
-"""JUnit XML: one suite per file, one failed case per finding."""
+"""JUnit XML: one suite per file, one failed case per finding, one erroneous case per problem."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
@@ -14,25 +15,36 @@ _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: Report) -> str:
-    """Return the findings as failures; a file without findings is one passed case."""
-    shown = [result for result in report.results if result.diagnostics or result.status is Status.CHECKED]
-    failures = sum(len(result.diagnostics) for result in shown)
-    tests = sum(max(1, len(result.diagnostics)) for result in shown)
+    """Return findings as failures, what kept files from being checked as errors; a clean file is one passed case."""
+    shown = [r for r in report.results if r.diagnostics or r.errors or r.status is Status.CHECKED]
+    totals = _counts(sum((_tally(result) for result in shown), Counter()))
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
-        f'<testsuites name="torchlint" tests="{tests}" failures="{failures}" errors="0">',
+        f'<testsuites name="torchlint" {totals}>',
         *(line for result in shown for line in _suite(report, result)),
         "</testsuites>",
     ]
     return "\n".join(lines) + "\n"
 
 
+def _tally(result: FileResult) -> Counter[str]:
+    failures, errors = len(result.diagnostics), len(result.errors)
+    return Counter(tests=max(1, failures + errors), failures=failures, errors=errors)
+
+
+def _counts(tally: Counter[str]) -> str:
+    return " ".join(f'{name}="{tally[name]}"' for name in ("tests", "failures", "errors"))
+
+
 def _suite(report: Report, result: FileResult) -> Iterator[str]:
     path = _attribute(report.posix(result.path))
-    count = len(result.diagnostics)
-    yield f'  <testsuite name={path} tests="{max(1, count)}" failures="{count}" errors="0">'
-    if not count:
+    yield f"  <testsuite name={path} {_counts(_tally(result))}>"
+    if not result.diagnostics and not result.errors:
         yield f'    <testcase name="torchlint" classname={path} />'
+    for problem in result.errors:
+        yield f'    <testcase name="torchlint" classname={path} file={path}>'
+        yield f"      <error message={_attribute(problem.message)}>{escape(_clean(str(problem)))}</error>"
+        yield "    </testcase>"
     for diagnostic in result.diagnostics:
         yield from _case(path, result.in_file(diagnostic))
     yield "  </testsuite>"

@@ -14,11 +14,13 @@ _SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.IN
 
 
 def render(report: Report) -> str:
-    """Return one object with all findings; single edits become suggestions."""
-    data = {
-        "source": {"name": "torchlint"},
-        "diagnostics": [_diagnostic(report, result, diagnostic) for result, diagnostic in report.in_files()],
-    }
+    """Return one object with all findings and problems; single edits become suggestions."""
+    findings = [_diagnostic(report, result, diagnostic) for result, diagnostic in report.in_files()]
+    problems = [
+        {"message": problem.message, "severity": "ERROR", "location": {"path": report.posix(problem.path)}}
+        for problem in report.problems
+    ]
+    data = {"source": {"name": "torchlint"}, "diagnostics": [*findings, *problems]}
     return json.dumps(data, indent=2) + "\n"
 
 
