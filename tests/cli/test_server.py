@@ -46,7 +46,8 @@ def test_exit_codes_are_those_of_the_protocol(last: list[bytes], code: int) -> N
     assert b'"serverInfo"' in done.stdout
 
 
-def test_an_interrupt_ends_it_at_once() -> None:
+@pytest.mark.parametrize(("sent", "code", "said"), [(signal.SIGINT, 130, b"interrupted\n"), (signal.SIGTERM, 143, b"")])
+def test_a_signal_ends_it_at_once(sent: signal.Signals, code: int, said: bytes) -> None:
     with subprocess.Popen(
         SERVER, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -55,10 +56,10 @@ def test_an_interrupt_ends_it_at_once() -> None:
         process.stdin.write(message("initialize", 1))
         process.stdin.flush()
         process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        process.send_signal(sent)
+        assert process.wait(timeout=30) == code
         assert process.stderr
-        assert process.stderr.read() == b"interrupted\n"
+        assert process.stderr.read() == said
 
 
 def test_no_other_command_imports_it(tmp_path: Path) -> None:

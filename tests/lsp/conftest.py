@@ -176,7 +176,10 @@ def applied(text: str, edits: Sequence[types.TextEdit], codec: str = "utf-16-le"
 
 @asynccontextmanager
 async def editing(
-    folder: Path, capabilities: types.ClientCapabilities | None = None, program: str = START
+    folder: Path,
+    capabilities: types.ClientCapabilities | None = None,
+    program: str = START,
+    workspace: bool = True,
 ) -> AsyncIterator[Editor]:
     """Yield an editor whose server runs; in the end the server stops with 0 when it is asked to."""
     client = make_test_lsp_client()
@@ -189,7 +192,7 @@ async def editing(
     process = client._server
     assert process
     try:
-        folders = [types.WorkspaceFolder(folder.as_uri(), folder.name)]
+        folders = [types.WorkspaceFolder(folder.as_uri(), folder.name)] if workspace else None
         given = capabilities or client_capabilities("visual-studio-code")
         answer = await client.initialize_session(types.InitializeParams(given, workspace_folders=folders))
         yield Editor(client, folder, answer.capabilities, published, registered)

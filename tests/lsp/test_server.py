@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcRequestCancelled
 from pytest_lsp import client_capabilities
 
 from tests.lsp.conftest import CODE, START, Editor, applied, editing, place
-from torchlint import check_source, fix_source
+from torchlint import check_paths, check_source, fix_source
 from torchlint.evidence import for_rule
 from torchlint.registry import rules
 from torchlint.report.page import page
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+DEMO = Path(__file__).parents[2] / "fixtures" / "demo"
 ALL = ["3 TL601", "10 TL301", "14 TL202"]
 BROKEN = CODE.replace("def train(", "def train((")
 
@@ -54,6 +57,38 @@ async def test_settings_of_the_folder_hold(editor: Editor) -> None:
     assert await editor.codes(editor.open("scripts/train.py", CODE)) == ["10 TL301"]
     assert await editor.codes(editor.open("old/train.py", CODE)) == []
     assert await editor.codes(editor.open("test_train.py", CODE)) == [], "performance rules are off in tests"
+
+
+async def test_a_whole_project_gets_what_the_command_line_says(editor: Editor) -> None:
+    shutil.copytree(DEMO, editor.folder, dirs_exist_ok=True)
+    found = {
+        (result.path, each.code, each.message, each.start.row, each.start.column)
+        for result in check_paths([editor.folder])
+        for each in result.diagnostics
+    }
+    shown = set()
+    for path in sorted(editor.folder.glob("*.py")):
+        for each in await editor.findings(editor.open(path.name, path.read_text(encoding="utf-8"))):
+            place = (each.range.start.line + 1, each.range.start.character + 1)
+            shown.add((str(path), str(each.code), each.message, *place))
+    assert shown == found
+    assert len(found) > 20
+
+
+async def test_fixing_all_of_a_project_is_what_the_command_line_does(editor: Editor) -> None:
+    from torchlint.cli import run
+
+    shutil.copytree(DEMO, editor.folder, dirs_exist_ok=True)
+    before = {path: path.read_text(encoding="utf-8") for path in sorted(editor.folder.glob("*.py"))}
+    assert run(["fix", "--apply", "--quiet", str(editor.folder)]) == 1
+    changed = 0
+    for path, text in before.items():
+        uri = editor.open(path.name, text)
+        for action in (await editor.actions(uri, 1, only=["source.fixAll"])).values():
+            text = await editor.edited(text, action)
+            changed += 1
+        assert text == path.read_text(encoding="utf-8")
+    assert changed > 0
 
 
 async def test_suppressions_and_those_that_are_not_used(editor: Editor) -> None:
@@ -179,6 +214,46 @@ async def test_a_rule_that_crashes_costs_its_findings_only(tmp_path: Path) -> No
 async def test_odd_texts_do_not_end_the_server(editor: Editor, text: str) -> None:
     await editor.findings(editor.open("odd.py", text))
     assert await editor.codes(editor.open("train.py", CODE)) == ALL
+
+
+async def test_a_byte_order_mark_takes_a_column(editor: Editor) -> None:
+    text = "\ufeffimport torch; torch.autograd.set_detect_anomaly(True)\nx = torch\n"
+    uri = editor.open("train.py", text)
+    (found,) = await editor.findings(uri)
+    assert found.range.start == types.Position(0, 15)
+    action = (await editor.actions(uri, 1))["torchlint: Apply all safe fixes"]
+    assert (await editor.edited(text, action)).startswith("\ufeffimport torch\n")
+
+
+async def test_a_file_outside_of_any_workspace(tmp_path: Path) -> None:
+    folder = tmp_path / "tests" / "project"
+    folder.mkdir(parents=True)
+    async with editing(folder, workspace=False) as editor:
+        assert await editor.codes(editor.open("train.py", CODE)) == ALL, "the folder above says nothing of tests"
+        assert await editor.codes(editor.open("not/there/yet.py", CODE)) == ALL
+        editor.save_settings('select = ["TL301"]\n')
+        assert await editor.codes(editor.uri("train.py"), after=2) == ["10 TL301"]
+
+
+async def test_a_client_that_does_not_watch_files_sees_settings_on_save(tmp_path: Path) -> None:
+    async with editing(tmp_path, types.ClientCapabilities()) as editor:
+        uri = editor.open("train.py", CODE)
+        assert await editor.codes(uri) == ALL
+        (tmp_path / "torchlint.toml").write_text('select = ["TL301"]\n')
+        editor.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        assert await editor.codes(uri, after=1) == ["10 TL301"]
+
+
+async def test_a_request_that_is_cancelled_is_answered_so(tmp_path: Path) -> None:
+    async with editing(tmp_path, program=SLOW + START) as editor:
+        uri = editor.open("train.py", CODE + "# slow\n")
+        place = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(2, 5))
+        asked = editor.client.text_document_hover(place)
+        (number,) = editor.client.protocol._request_futures
+        editor.client.cancel_request(types.CancelParams(number))
+        with pytest.raises(JsonRpcRequestCancelled):
+            await asyncio.wait_for(asyncio.wrap_future(asked), 60)
+        assert await editor.codes(uri) == ALL
 
 
 async def test_what_is_no_python_file_is_left_alone(editor: Editor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import signal
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from torchlint.cli import CLEAN, FINDINGS, INTERRUPTED
+from torchlint.cli import CLEAN, FINDINGS
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -30,7 +31,8 @@ def command(stdio: bool) -> int:
     logging.getLogger("pygls").setLevel(logging.ERROR)  # that a request was cancelled is nothing to warn of
     if sys.stdin.isatty():
         click.echo("Waiting for an editor on standard input; Ctrl-C ends this.", err=True)
-    signal.signal(signal.SIGINT, interrupted)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, functools.partial(end, server))
     channel = sys.stdout.buffer
     with redirect_stdout(sys.stderr):  # whatever else prints would corrupt the channel
         server.start_io(sys.stdin.buffer, channel)
@@ -55,7 +57,9 @@ def made() -> Server:
     return make_server()
 
 
-def interrupted(number: int, frame: FrameType | None) -> None:
-    """End at once: the thread that reads waits for an editor that may never write."""
-    click.echo("interrupted", err=True)
-    os._exit(INTERRUPTED)
+def end(server: Server, number: int, frame: FrameType | None) -> None:
+    """End at once after a signal: the thread that reads waits for an editor that may never write."""
+    server.close()
+    if number == signal.SIGINT:
+        click.echo("interrupted", err=True)
+    os._exit(128 + number)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -28,11 +29,13 @@ from torchlint.version import __version__
 
 Result = TypeVar("Result")
 
-SEVERITIES = {
-    Severity.ERROR: types.DiagnosticSeverity.Error,
-    Severity.WARNING: types.DiagnosticSeverity.Warning,
-    Severity.INFO: types.DiagnosticSeverity.Information,
-}
+SEVERITIES = MappingProxyType(
+    {
+        Severity.ERROR: types.DiagnosticSeverity.Error,
+        Severity.WARNING: types.DiagnosticSeverity.Warning,
+        Severity.INFO: types.DiagnosticSeverity.Information,
+    }
+)
 
 _SCHEMES = ("file", "untitled")
 
@@ -139,11 +142,10 @@ class Server(LanguageServer):
 
     async def _publish_after(self, delay: float, document: TextDocument) -> None:
         await asyncio.sleep(delay)
-        checked = await self.checked(document)
-        if checked is None:
-            return
         try:
-            self._publish(document, checked)
+            checked = await self.checked(document)
+            if checked:
+                self._publish(document, checked)
         except Exception as error:
             self.report_server_error(error, type(error))
 
@@ -175,7 +177,7 @@ class Server(LanguageServer):
             root = known[0] if known else os.getcwd()
             return os.path.join(root, os.path.basename(document.path)), root
         around = [folder for folder in known if Path(document.path).is_relative_to(folder)]
-        existing = next(str(folder) for folder in Path(document.path).parents if folder.is_dir())
+        existing = next((str(folder) for folder in Path(document.path).parents if folder.is_dir()), os.getcwd())
         return document.path, max(around, key=len, default=existing)
 
     def _tell(self, uri: str, checked: Checked) -> None:
