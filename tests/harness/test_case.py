@@ -4,19 +4,18 @@ import ast
 
 import pytest
 
+import torchlint
 from torchlint.harness.bench import select
 from torchlint.harness.case import CaseError, Criterion, cases, control, parse_case
+from torchlint.harness.program import fixed_program, torchlint_fixer
+from torchlint.registry import rules
 
-FIRST_TWELVE = "TL101 TL102 TL201 TL202 TL205 TL301 TL302 TL401 TL501 TL601 TL605 TL701".split()
 
-
-def test_the_first_twelve_are_there() -> None:
-    assert set(FIRST_TWELVE) <= {case.code for case in cases()}
+def test_every_rule_has_its_case() -> None:
+    assert [rule.code for rule in rules()] == [case.code for case in cases()]
 
 
 def test_cases_have_the_names_of_their_rules() -> None:
-    from torchlint.registry import rules
-
     names = {rule.code: rule.name for rule in rules()}
     assert [case.name for case in cases() if names.get(case.code, case.name) != case.name] == []
 
@@ -27,6 +26,18 @@ def test_programs_have_setup_and_step(case) -> None:  # type: ignore[no-untyped-
         functions = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
         assert {"setup", "step"} <= functions
     assert case.by_hand != case.source
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.code)
+def test_the_rule_finds_its_own_case_and_is_content_with_the_fixed_one(case) -> None:  # type: ignore[no-untyped-def]
+    assert found(case.source, case.code)
+    fixed = fixed_program(case, torchlint_fixer)
+    assert fixed is not None
+    assert not found(fixed.text, case.code)
+
+
+def found(source: str, code: str) -> bool:
+    return any(finding.code == code for finding in torchlint.check_source(source, select=[code]))
 
 
 PROGRAM = '"""A program."""\n\nCASE = {}\n'
@@ -59,6 +70,6 @@ def test_a_declaration_is_read() -> None:
 
 
 def test_select_takes_codes_beginnings_and_names() -> None:
-    chosen, unknown = select(cases(), ["tl6", "zero-grad-to-zero", "TL999"])
-    assert [case.code for case in chosen] == ["TL301", "TL601", "TL605"]
+    chosen, unknown = select(cases(), ["tl4", "zero-grad-to-zero", "TL999"])
+    assert [case.code for case in chosen] == ["TL301", "TL401"]
     assert unknown == ["TL999"]

@@ -89,7 +89,8 @@ class Bench:
         try:
             equality = self.equality(case, fixed.text, scratch)
         except ProgramError as error:
-            return _unmeasured(case, fixed.text, fixed.origin, f"the original program fails: {error}", None)
+            why = reason or f"the original program fails: {error}"
+            return _unmeasured(case, fixed.text, fixed.origin, why, None)
         if not equality.holds:
             return _unmeasured(case, fixed.text, fixed.origin, equality.detail, equality, Verdict.DIFFERENT)
         if reason:

@@ -12,7 +12,7 @@ from typing import Any
 CONTROL = "self_check"
 """The program that is compared with itself, to show what the method says when there is nothing to see."""
 
-NEEDS = ("", "accelerator", "pinned-memory", "cudnn", "two-cuda-devices", "two-cores")
+NEEDS = ("", "accelerator", "cuda", "pinned-memory", "cudnn", "two-cuda-devices", "two-cores", "numpy")
 
 
 class Criterion(str, Enum):
@@ -56,6 +56,9 @@ class Case:
 
     compared_steps: int
     """Over how many steps the outputs are compared."""
+
+    profiles: bool = False
+    """Whether the program runs a profiler itself: nothing is counted then, since profilers do not nest."""
 
 
 class CaseError(Exception):
@@ -106,6 +109,7 @@ def parse_case(stem: str, source: str, by_hand: str | None) -> Case:
             quantity=Quantity(declared.pop("quantity", "time")),
             needs=declared.pop("needs", ""),
             compared_steps=declared.pop("compared_steps", 3),
+            profiles=declared.pop("profiles", False),
         )
     except (KeyError, ValueError) as error:
         raise CaseError(f"{stem}: {error}") from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import importlib.util
 import os
 import platform
 import statistics
@@ -203,6 +204,8 @@ def missing(needs: str, device: str) -> str:
     kind = torch.device(device).type
     if needs == "accelerator" and kind == "cpu":
         return "it takes an accelerator, and this is the CPU"
+    if needs == "cuda" and kind != "cuda":
+        return f"it is about CUDA, and this is {kind}"
     if needs == "pinned-memory" and kind != "cuda":
         return f"only CUDA and ROCm devices copy from pinned memory, and this is {kind}"
     if needs == "cudnn" and not (kind == "cuda" and torch.backends.cudnn.is_available()):
@@ -211,6 +214,8 @@ def missing(needs: str, device: str) -> str:
         return f"it takes two CUDA devices, and here {_count(torch)}"
     if needs == "two-cores" and (os.cpu_count() or 1) < 2:
         return "worker processes take a second core, and here is one"
+    if needs == "numpy" and importlib.util.find_spec("numpy") is None:
+        return "it takes NumPy, which is not installed"
     return ""
 
 

@@ -1,0 +1,39 @@
+"""A small CNN is trained on images that lie on the GPU; the cache of the allocator is emptied after each step."""
+
+from types import SimpleNamespace
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+CASE = {"code": "TL207", "equal": "bitwise", "needs": "cuda"}
+
+BATCHES, BATCH = 32, 32
+
+
+def setup(device):
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(32 * 7 * 7, 10),
+    ).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    images = torch.randn(BATCHES, BATCH, 3, 32, 32, device=device)
+    labels = torch.randint(0, 10, (BATCHES, BATCH), device=device)
+    return SimpleNamespace(model=model, optimizer=optimizer, images=images, labels=labels)
+
+
+def step(state):
+    """Train for one epoch."""
+    losses = []
+    for images, labels in zip(state.images, state.labels):
+        loss = F.cross_entropy(state.model(images), labels)
+        state.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        state.optimizer.step()
+        torch.cuda.empty_cache()
+        losses.append(loss.detach())
+    return {"losses": torch.stack(losses)}
