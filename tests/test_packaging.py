@@ -77,3 +77,13 @@ def test_rules_and_their_pages(torchlint: Path, tmp_path: Path) -> None:
     page = run(torchlint, "rules", "TL601", cwd=tmp_path)
     assert page.returncode == 0
     assert "Why it costs" in page.stdout
+
+
+def test_flake8_beside_it_has_the_plugin(torchlint: Path, tmp_path: Path) -> None:
+    pip = [str(torchlint.parent / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "flake8"], check=True, capture_output=True, text=True)
+    flake8 = torchlint.parent / "flake8"
+    assert "torchlint: " in run(flake8, "--version", cwd=tmp_path).stdout
+    (tmp_path / "train.py").write_text(BAD + "\nimport os\n", encoding="utf-8")
+    found = run(flake8, "--select=TL", "train.py", cwd=tmp_path)
+    assert [line.split(" ")[:2] for line in found.stdout.splitlines()] == [["train.py:3:1:", "TL601"]]

@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
+MAKE = "`make pictures` draws them anew"
 
 
 def paths(entry: Any) -> Iterator[str]:
@@ -44,17 +45,15 @@ def make() -> ModuleType:
 
 
 def test_plots_show_the_evidence_that_is_shipped(make: ModuleType) -> None:
-    """If this fails: `make pictures`."""
     wanted = make.evidence()
     assert wanted
-    assert {path.name: path.read_text("utf-8") for path in PICTURES.glob("evidence-*.svg")} == wanted
+    assert {path.name: path.read_text("utf-8") for path in PICTURES.glob("evidence-*.svg")} == wanted, MAKE
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(f"(docs/pictures/{name})" in readme for name in wanted)
+    assert [name for name in wanted if f"(docs/pictures/{name})" not in readme] == []
 
 
 @pytest.mark.parametrize("name", ["check.svg", "fix.svg"])
 def test_pictures_show_what_is_said_today(make: ModuleType, name: str) -> None:
-    """If this fails: `make pictures`."""
     shown = unescape("".join(re.findall(r"<text [^>]*>([^<]*)</text>", (PICTURES / name).read_text("utf-8"))))
     said = make.terminal(make.RUNS[name]).plain
-    assert "".join(said.split()) in "".join(shown.split())
+    assert "".join(said.split()) in "".join(shown.split()), MAKE
