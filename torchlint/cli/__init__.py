@@ -12,16 +12,26 @@ CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; after an interrupt at once, whatever other threads are doing."""
-    code = run(sys.argv[1:] if arguments is None else arguments)
+    from torchlint.cli.streams import OutputError, finish, protect
+
+    protect()
+    try:
+        code = run(sys.argv[1:] if arguments is None else arguments)
+        finish()
+    except OutputError as error:
+        code = ERROR
+        print(f"error: {error}", file=sys.stderr)
     if code == INTERRUPTED:
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code; nothing that goes wrong ends in a traceback."""
+    """Run the command line and return its exit code; nothing that goes wrong ends in a traceback.
+
+    Raises:
+        OutputError: standard output cannot be written.
+    """
     if list(arguments) in (["--version"], ["-V"]):
         from torchlint.version import __version__
 

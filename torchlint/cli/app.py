@@ -11,7 +11,8 @@ from typing import Any, cast
 
 import click
 
-from torchlint.cli import ERROR, INTERRUPTED
+from torchlint.cli import CLEAN, ERROR, INTERRUPTED
+from torchlint.cli.streams import OutputError, silence
 from torchlint.version import __version__
 
 COMMANDS = {
@@ -80,6 +81,11 @@ def run_app(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
+    except BrokenPipeError:
+        silence(sys.stdout)
+        return CLEAN
+    except OutputError:
+        raise
     except Exception as error:
         if "--verbose" in arguments or "-v" in arguments:
             import traceback

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
+from torchlint.cli.streams import silence
 from torchlint.report.styled import Line, plain, show
 
 if TYPE_CHECKING:
@@ -110,12 +111,9 @@ class Output:
 
     def _say(self, kind: str, colour: str, message: str) -> None:
         label = f"\x1b[1;{colour}m{kind}:\x1b[0m" if self._error_colours else f"{kind}:"
-        try:
-            sys.stderr.write(f"{label} {message}\n")
-        except BrokenPipeError:
-            self._close()
+        sys.stderr.write(f"{label} {message}\n")
 
     def _close(self) -> None:
         """Send what is still written to nowhere, so that the reader who left hears no complaint."""
         self._closed = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)

@@ -100,7 +100,7 @@ class Session:
                     config=config,
                     cached=not (self.no_cache or self.profile_rules),
                 )
-            text, name = sys.stdin.read(), self._stdin_filename or STDIN
+            text, name = read_stdin(), self._stdin_filename or STDIN
             self._stdin, plan = plan_for_stdin(
                 text, name, overrides=self.choices.overrides(), isolated=isolated, config=config
             )
@@ -282,6 +282,20 @@ class Session:
     def exit_code(self, otherwise: int) -> int:
         """Return the exit code: 2 if anything went wrong."""
         return ERROR if self._failed else otherwise
+
+
+def read_stdin() -> str:
+    """Return what stands on standard input.
+
+    Raises:
+        click.UsageError: it is closed, or no text.
+    """
+    if sys.stdin is None:
+        raise click.UsageError("there is nothing to read for `-`: standard input is closed")
+    try:
+        return sys.stdin.read()
+    except (OSError, UnicodeError) as error:
+        raise click.UsageError(f"cannot read standard input: {error}") from error
 
 
 def task_size(task: Task) -> int:
