@@ -24,13 +24,16 @@ from torchlint.settings import tomllib
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "rules").glob("*.md"))]
 FENCE = re.compile(r"^( *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^\1```", re.DOTALL | re.MULTILINE)
-INLINE = re.compile(r"(?<!`)`(?:\.venv/bin/)?torchlint (?P<words>[a-z][^`|\\]*)[^`]*`(?!`)")
+INLINE = re.compile(
+    r"(?<!`)`(?:(?:\.venv/bin/)?torchlint (?=[a-z])|(?=(?:check|fix|bench|verify|rules|server|clean) -))"
+    r"(?P<words>[^`|\\]*)[^`]*`(?!`)"
+)
 
 RUN = {"check", "fix", "rules", "clean", "--help", "--version"}
 PARSED = {"bench", "verify", "server"}
 """Commands that need torch, time, or somebody at the other end: their arguments are parsed; other tests run them."""
 
-PARSED_WITH = {"--watch", "--interactive"}
+PARSED_WITH = {"--watch", "--interactive", "-i"}
 """Options that wait for somebody."""
 
 
