@@ -54,6 +54,8 @@ class Differentiated:
         )
 
     def _is_source(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
+        if self._is_item(leaf, sources) and not self._is_detached_below(leaf, root):
+            return True
         if isinstance(leaf, cst.Name):
             definitions = [b for last in self._evaluator.flow.definitions(leaf) for b in self._unscaled(last)]
             found = [sources.bindings.get(id(b.node)) for b in definitions]
@@ -69,6 +71,34 @@ class Differentiated:
         if value.graph is Graph.DETACHED or (value.known and not value.is_tensor):
             return False
         return is_loss or (value.is_tensor and (value.graph is Graph.ATTACHED or value.origin is Origin.LOSS))
+
+    def _is_item(self, leaf: cst.BaseExpression, sources: _Sources) -> bool:
+        """Whether a leaf is an item of a dictionary of outputs with a graph: ``losses[k]``, ``v in losses.items()``."""
+        if isinstance(leaf, cst.Subscript):
+            held: cst.CSTNode | None = leaf.value
+        else:
+            held = self._iterated(leaf) if isinstance(leaf, cst.Name) else None
+        if not isinstance(held, cst.Name):
+            return False
+        definitions = self._evaluator.flow.definitions(held)
+        value = self._evaluator.value(held)
+        item = value.element if value.element is not None else value
+        return (
+            bool(definitions)
+            and all(id(b.node) in sources.bindings for b in definitions)
+            and item.is_tensor
+            and item.graph is Graph.ATTACHED
+            and item.origin in (Origin.OUTPUT, Origin.LOSS)
+        )
+
+    def _iterated(self, name: cst.Name) -> cst.CSTNode | None:
+        """The dictionary over whose values a loop binds a name."""
+        definitions = self._evaluator.flow.definitions(name)
+        if len(definitions) != 1 or definitions[0].kind is not BindingKind.ITERATION:
+            return None
+        items = method_call(definitions[0].value, "items", "values")
+        is_value = items is not None and (items.attr.value == "values" or definitions[0].path == (1,))
+        return items.value if items is not None and is_value else None
 
     def _unscaled(self, binding: Binding) -> list[Binding]:
         """What a variable was bound to before ``loss *= n`` or ``loss /= n``."""
@@ -130,6 +160,9 @@ class Differentiated:
         elif isinstance(expression, (cst.List, cst.Tuple)):
             for element in expression.elements:
                 yield from self._leaves(element.value, False, whole=whole)
+        elif isinstance(expression, cst.Dict):
+            for pair in expression.elements:
+                yield from self._leaves(pair.value, False, whole=whole)
         elif isinstance(expression, (cst.GeneratorExp, cst.ListComp)):
             yield from self._leaves(expression.for_in.iter, False, whole=whole)
 

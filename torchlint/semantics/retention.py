@@ -297,4 +297,14 @@ def _scales(term: cst.BaseExpression, target: cst.BaseExpression) -> bool:
     """Whether a term is a multiple of the target."""
     if isinstance(term, cst.BinaryOperation) and isinstance(term.operator, (cst.Multiply, cst.Divide)):
         return _scales(term.left, target) or (isinstance(term.operator, cst.Multiply) and _scales(term.right, target))
-    return is_same(term, target)
+    return is_same(term, target) or _looks_up(term, target)
+
+
+def _looks_up(term: cst.BaseExpression, target: cst.BaseExpression) -> bool:
+    """Whether a term is ``sums.get(key, 0)`` for the target ``sums[key]``."""
+    method = method_call(term, "get")
+    if method is None or not isinstance(term, cst.Call) or not term.args or not isinstance(target, cst.Subscript):
+        return False
+    place = target.slice[0].slice if len(target.slice) == 1 else None
+    same_key = isinstance(place, cst.Index) and is_same(place.value, term.args[0].value)
+    return same_key and is_same(method.value, target.value)
