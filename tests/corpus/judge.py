@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -174,16 +175,20 @@ def _wrongs(old: str, new: str) -> Iterator[str]:
 def pyflakes(text: str) -> Counter[str]:
     """Return what pyflakes says of a text that parses, without places.
 
-    What it says of imports in an `if` or a `try` is left out: those stay whatever uses them, since another branch may
-    bind the same names.
+    Left out is what it says of imports in an `if` or a `try`, which stay whatever uses them, since another branch may
+    bind the same names, and of names that stand in a string, since that may be looked up.
     """
     tree = parsed(text)
     if tree is None:
         return Counter({"does not parse": 1})
     rows = set(_rows_of_conditional_imports(tree))
     found = checker.Checker(tree, "<file>").messages
-    kept = (each for each in found if not (isinstance(each, UnusedImport) and each.lineno in rows))
-    return Counter(map(_sentence, kept))
+
+    def stays(message: UnusedImport) -> bool:
+        return message.lineno in rows or not strings.isdisjoint(re.findall(r"\w+", str(message.message_args)))
+
+    strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return Counter(_sentence(each) for each in found if not (isinstance(each, UnusedImport) and stays(each)))
 
 
 def _rows_of_conditional_imports(tree: ast.Module) -> Iterator[int]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import islice
 
 from torchlint.diagnostic import Range, TextEdit
-from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, starts_line
+from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line
 from torchlint.edits.verify import Original, parse_python, uses_of_names
 
 _HARMLESS = sys.stdlib_module_names | {
@@ -39,6 +39,8 @@ _HARMLESS = sys.stdlib_module_names | {
 """Modules that nobody imports for what importing them does."""
 
 _MOST_LINES = 50
+_SEMICOLON_BEFORE = re.compile(r"[ \t]*;[ \t]*$")
+_SEMICOLON_AFTER = re.compile(r"[ \t]*;[ \t]*(?=[^\s#\\])")
 _IMPORT = re.compile(r"^[ \t]*(?:from\b[^\n]*?\s)?import\b\s*(?:\([^)]*\)|[^\n]*(?:\\\r?\n[^\n]*)*)", re.MULTILINE)
 
 
@@ -160,11 +162,20 @@ def _removal(
         # One at a time: the next pass finds the others.
         return [Orphan(_without_alias(rows, statement.names, unused[0]), _risk(statement, unused[0]))]
     place = _place_of(rows, statement)
-    is_alone = starts_line(text, place.start) and not text[place.end : line_end(text, place.end)].strip()
-    if not is_alone:
-        return []
-    lines = Range(line_start(text, place.start), next_line(text, place.end))
-    return [Orphan(TextEdit(lines, ""), _risk(statement, unused[0]))]
+    gone = _with_separator(text, place)
+    return [] if gone is None else [Orphan(TextEdit(gone, ""), _risk(statement, unused[0]))]
+
+
+def _with_separator(text: str, place: Range) -> Range | None:
+    """Return what goes with a statement: its lines, or the semicolon that parts it from another; None if unclear."""
+    start, end = line_start(text, place.start), line_end(text, place.end)
+    before, after = text[start : place.start], text[place.end : end]
+    if not before.strip() and not after.strip():
+        return Range(start, next_line(text, place.end))
+    if following := _SEMICOLON_AFTER.match(after):
+        return Range(place.start, place.end + following.end())
+    preceding = _SEMICOLON_BEFORE.search(before)
+    return Range(start + preceding.start(), place.end) if preceding else None
 
 
 def _without_alias(rows: Rows, aliases: Sequence[ast.alias], alias: ast.alias) -> TextEdit:

@@ -1,0 +1,36 @@
+"""Imports without use are removed with what parts them from their neighbours, and with nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchlint.edits.orphans import removals
+from torchlint.edits.text import apply_edits
+from torchlint.edits.verify import Original
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("import a\nb\n", "b\n"),
+        ("import a; b\n", "b\n"),
+        ("b; import a\n", "b\n"),
+        ("b; import a  # why\n", "b  # why\n"),
+        ("b ;import a;\n", "b;\n"),
+        ("import b; import a; c\n", "import b; c\n"),
+        ("import a, b; c\n", "import b; c\n"),
+        ("def f():\n    import a; b\n", "def f():\n    b\n"),
+        ("def f():\n    b; import a\r\n", "def f():\n    b\r\n"),
+        ("import a;\n", "import a;\n"),
+        ("import a  # why\n", "import a  # why\n"),
+        ("import a; \\\n    b\n", "import a; \\\n    b\n"),
+        ("if b: import a; c\n", "if b: import a; c\n"),
+    ],
+)
+def test_an_import_goes_with_its_separator(text: str, after: str) -> None:
+    edits = [orphan.edit for orphan in removals(Original(text), "x.py", {"a"})]
+    assert apply_edits(text, edits) == after
+
+
+def test_an_import_stays_in_the_file_of_a_package() -> None:
+    assert removals(Original("import a\n"), "p/__init__.py", {"a"}) == []
