@@ -119,3 +119,12 @@ def test_a_tree_of_another_text_is_refused() -> None:
     code.parsed.source.text = "g(x)\n"
     with pytest.raises(LocateError):
         Locator(code.parsed, code.tree.parent).syntactic(code.call("f"))
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_lines_that_recur_are_told_apart_by_the_module(newline: str, end: str) -> None:
+    text = ("f(x)\ny\nf(x)" + end).replace("\n", newline)
+    code = Code(text)
+    places = [code.locator.syntactic(call) for call in code.tree.nodes(cst.Call)]
+    assert [place.start for place in places] == [0, text.rindex("f")]

@@ -81,7 +81,8 @@ class Locator:
         self.module = parsed.module
         self.parent = parent
         # The code of a last line ends with a newline even where the file does not.
-        self._searched = self.text if self.module.has_trailing_newline else self.text + self.module.default_newline
+        ends = self.text.endswith(("\n", "\r"))
+        self._searched = self.text if ends else self.text + self.module.default_newline
         self._generated: dict[int, _Generated | None] = {}
         self._places: dict[str, int | None] = {}
 
@@ -140,7 +141,8 @@ class Locator:
 
     def _only_place(self, code: str, anchor: cst.CSTNode) -> int | None:
         if anchor is self.module:
-            return 0 if code == self.text else None
+            # libcst overlooks the last newline where newlines are carriage returns.
+            return 0 if self.text in (code, code + self.module.default_newline) else None
         if code not in self._places:
             starts = (start for start in _occurrences(self._searched, code) if _starts_line(self.text, start))
             found = list(islice(starts, 2))
