@@ -223,6 +223,13 @@ def test_overlapping_edits_of_one_fix_are_refused() -> None:
         ("if x: a; s()\n", "if x: a\n"),
         ("if x:\n\ta\n\ts()", "if x:\n\ta"),
         ("s()", ""),
+        ("a\n\ns()\n\nb\n", "a\n\nb\n"),
+        ("a\n\ns()\n\n\ndef b(): ...\n", "a\n\n\ndef b(): ...\n"),
+        ("a\n\n\ns()\n\nb\n", "a\n\n\nb\n"),
+        ("a\r\n\t\r\ns()\r\n\r\nb\r\n", "a\r\n\r\nb\r\n"),
+        ("a\n\ns()\nb\n", "a\n\nb\n"),
+        ("a\n\n\ns()\n", "a\n"),
+        ("a\n\ns()", "a"),
         ("def g():\n    s(\n        1,\n    )\n    return\n", "def g():\n    return\n"),
     ],
 )
