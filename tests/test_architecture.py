@@ -89,7 +89,7 @@ def test_rule_has_one_name_everywhere(rule: Rule) -> None:
 
 def test_every_fixture_folder_belongs_to_a_rule() -> None:
     folders = {path.name for path in FIXTURES.iterdir() if path.is_dir()}
-    assert folders == {rule.name for rule in rules()} | {"demo"}
+    assert folders == {rule.name for rule in rules()} | {"demo", "plugin-example"}
 
 
 def test_layers_hold() -> None:

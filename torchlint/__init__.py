@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from torchlint.diagnostic import Diagnostic, Position, Range, Severity, TextEdit, TextFix
     from torchlint.engine.result import FileResult
     from torchlint.finding import Finding, Fix
-    from torchlint.rule import Rule
+    from torchlint.rule import Default, Example, Family, Rule, Triggers
     from torchlint.safety import Safety
 
 __all__ = [
+    "Default",
     "Diagnostic",
+    "Example",
+    "Family",
     "FileResult",
     "Finding",
     "Fix",
@@ -41,6 +44,7 @@ __all__ = [
     "Severity",
     "TextEdit",
     "TextFix",
+    "Triggers",
     "__version__",
     "check_paths",
     "check_source",
@@ -52,7 +56,7 @@ _HOMES = {
     "torchlint.diagnostic": ("Diagnostic", "Position", "Range", "Severity", "TextEdit", "TextFix"),
     "torchlint.engine.result": ("FileResult",),
     "torchlint.finding": ("Finding", "Fix"),
-    "torchlint.rule": ("Rule",),
+    "torchlint.rule": ("Default", "Example", "Family", "Rule", "Triggers"),
     "torchlint.safety": ("Safety",),
 }
 

@@ -55,10 +55,9 @@ def check_source(
         ValueError: a selector, the target or a setting is unknown.
     """
     from torchlint.engine.file import check_file
-    from torchlint.engine.plan import enabled_rules
 
     source, plan = _plan(text, filename, _given(settings, select, ignore, target_torch))
-    return list(check_file(source, plan.settings, enabled_rules(plan.codes), plan.target).diagnostics)
+    return list(check_file(source, plan.settings, plan.rules(), plan.target).diagnostics)
 
 
 def fix_source(
@@ -77,10 +76,9 @@ def fix_source(
         ValueError: a selector, the target or a setting is unknown.
     """
     from torchlint.engine.fix import fix_file
-    from torchlint.engine.plan import enabled_rules
 
     source, plan = _plan(text, filename, _given(settings, select, ignore, target_torch))
-    fixed = fix_file(source, plan.settings, enabled_rules(plan.codes), plan.target, unsafe=unsafe_fixes)
+    fixed = fix_file(source, plan.settings, plan.rules(), plan.target, unsafe=unsafe_fixes)
     return FixedSource(fixed.text, fixed.applied, fixed.refused, fixed.result.diagnostics)
 
 

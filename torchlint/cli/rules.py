@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 @click.command("rules", short_help="List the rules, or explain one.")
 @click.argument("name", required=False, metavar="[CODE or NAME]")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="text or json.")
+@click.option("--isolated", is_flag=True, help="Leave out the rules of plugins that the settings name.")
 @click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help="When to colour.")
-def command(name: str | None, output_format: str, color: str) -> int:
+def command(name: str | None, output_format: str, isolated: bool, color: str) -> int:
     """List the rules, or explain one: what it finds, why it costs, what the fix changes."""
     from torchlint.cli.output import Output
     from torchlint.registry import rules
 
     output = Output(colour=color)
-    shown = rules() if name is None else (find(name, rules()),)
+    known = rules() if isolated else (*rules(), *of_plugins())
+    shown = known if name is None else (find(name, known),)
     if output_format == "json":
         data = [description(rule) for rule in shown]
         output.text(json.dumps(data if name is None else data[0], indent=2) + "\n")
@@ -35,6 +37,21 @@ def command(name: str | None, output_format: str, color: str) -> int:
     else:
         explanation(shown[0], output)
     return CLEAN
+
+
+def of_plugins() -> Sequence[Rule]:
+    """Return the rules of the plugins that the settings of the current folder name.
+
+    Raises:
+        click.UsageError: the settings are wrong, or a plugin cannot be used.
+    """
+    from torchlint.engine.plan import PlanError, plugin_rules
+    from torchlint.settings import SettingsError, SettingsFinder
+
+    try:
+        return plugin_rules(SettingsFinder().for_folder("."))
+    except (PlanError, SettingsError) as error:
+        raise click.UsageError(str(error)) from error
 
 
 def find(name: str, rules: Sequence[Rule]) -> Rule:

@@ -17,7 +17,6 @@ from torchlint.atomic import write_output
 from torchlint.cli import ERROR
 from torchlint.cli.output import Output
 from torchlint.cli.progress import ProgressBar
-from torchlint.engine.cache.cards import built_in_rules
 from torchlint.engine.cache.identity import run_name
 from torchlint.engine.cache.results import ResultCache, check_with, completed
 from torchlint.engine.limits import Limits
@@ -104,7 +103,7 @@ class Session:
             self._stdin, plan = plan_for_stdin(
                 text, name, overrides=self.choices.overrides(), isolated=isolated, config=config
             )
-            return Planned((plan,), (Task(name, len(text), 0),), words=built_in_rules())
+            return Planned((plan,), (Task(name, len(text), 0),), words=plan.words())
         except PlanError as error:
             raise click.UsageError(str(error)) from error
 

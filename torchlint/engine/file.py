@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -184,7 +184,8 @@ class _Check:
 
     def _result(self, found: list[Diagnostic]) -> FileResult:
         with self._watch.time("suppress"):
-            outcome = suppress.apply(self._source, sorted(set(found), key=place), {rule.code for rule in self._enabled})
+            enabled = {rule.code for rule in self._enabled}
+            outcome = suppress.apply(self._source, sorted(set(found), key=place), enabled, self._known_names())
             kept = [*outcome.kept, *self._unused(outcome)]
         kept.sort(key=place)
         if outcome.skip_file:
@@ -201,6 +202,14 @@ class _Check:
             cells=self._source.cells() if kept else (),
             timings=self._watch.seconds,
         )
+
+    def _known_names(self) -> Mapping[str, str] | None:
+        """Return the name of each code that comments may speak of, None for those of torchlint alone."""
+        if not self._settings.plugins:
+            return None
+        from torchlint.plugins import known_names
+
+        return known_names(self._settings)
 
     def _unused(self, outcome: suppress.Outcome) -> list[Diagnostic]:
         """Return the suppressions that silence nothing, unless an error may be the reason for that."""

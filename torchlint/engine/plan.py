@@ -40,6 +40,25 @@ class Plan:
 
     target: Target
 
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the enabled rules, those of plugins last.
+
+        Raises:
+            PlanError: a plugin that the settings name cannot be used.
+        """
+        return (
+            *enabled_rules(self.codes),
+            *(rule for rule in plugin_rules(self.settings) if rule.code in self.codes),
+        )
+
+    def words(self) -> Sequence[RuleWords]:
+        """Return the words of all rules that the settings can speak of."""
+        return (*built_in_rules(), *plugin_rules(self.settings))
+
+    def names(self) -> dict[str, str]:
+        """Return the name of each code that comments can speak of."""
+        return {**{rule.code: rule.name for rule in self.words()}, **BUILT_IN}
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -74,10 +93,26 @@ class Planned:
 
 @lru_cache(maxsize=64)
 def enabled_rules(codes: frozenset[str]) -> tuple[Rule, ...]:
-    """Return the rules with these codes, in the order of the codes."""
+    """Return the built-in rules with these codes, in the order of the codes."""
     from torchlint.registry import rules
 
     return tuple(rule for rule in rules() if rule.code in codes)
+
+
+def plugin_rules(settings: Settings) -> tuple[Rule, ...]:
+    """Return the rules of the plugins that the settings name.
+
+    Raises:
+        PlanError: one of them cannot be used.
+    """
+    if not settings.plugins:
+        return ()
+    from torchlint import plugins
+
+    try:
+        return plugins.plugin_rules(settings)
+    except plugins.PluginError as error:
+        raise PlanError(f"{settings.origin or 'plugins'}: {error}") from error
 
 
 class PlanError(ValueError):
@@ -98,7 +133,7 @@ class Worker:
         if isinstance(source, FileResult):
             return source
         plan = self.plans[task.plan]
-        result = check_file(source, plan.settings, enabled_rules(plan.codes), plan.target)
+        result = check_file(source, plan.settings, plan.rules(), plan.target)
         return replace(result, digest=source.data_digest)
 
     def fix(self, task: Task, *, unsafe: bool, limits: Limits | None = None) -> FixOutcome:
@@ -109,7 +144,7 @@ class Worker:
         if isinstance(source, FileResult):
             return FixOutcome(source)
         plan = self.plans[task.plan]
-        enabled = enabled_rules(plan.codes)
+        enabled = plan.rules()
         try:
             unsafe = unsafe or plan.settings.unsafe_fixes
             limit = limits.of(task.path) if limits else None
@@ -140,9 +175,7 @@ class Worker:
         if isinstance(source, FileResult):
             raise SourceError("; ".join(problem.message for problem in source.errors) or source.note)
         plan = self.plans[task.plan]
-        check = functools.partial(
-            check_file, settings=plan.settings, rules=enabled_rules(plan.codes), target=plan.target
-        )
+        check = functools.partial(check_file, settings=plan.settings, rules=plan.rules(), target=plan.target)
         limit = limits.of(task.path) if limits else None
         return Steps(source, check, unsafe=unsafe or plan.settings.unsafe_fixes, limits=limit)
 
@@ -155,13 +188,12 @@ class Worker:
         if isinstance(source, FileResult):
             return FixOutcome(source)
         plan = self.plans[task.plan]
-        enabled = enabled_rules(plan.codes)
-        known = {**{rule.code: rule.name for rule in built_in_rules()}, **BUILT_IN}
+        enabled = plan.rules()
         limit = limits.of(task.path) if limits else None
         check = functools.partial(check_file, settings=plan.settings, rules=enabled, target=plan.target)
         try:
             seconds = plan.settings.file_timeout
-            ignored = run_with_large_stack(lambda: add_ignores(source, check, known, limit), seconds)
+            ignored = run_with_large_stack(lambda: add_ignores(source, check, plan.names(), limit), seconds)
             data = source.encode(ignored.text) if ignored.text != source.text else b""
         except TimeLimitError:
             return FixOutcome(failed(time_limit_problem(task.path, plan.settings.file_timeout)))
@@ -233,7 +265,9 @@ def make_plan(
         finder = _finder(overrides, isolated=isolated, config=config)
         here = finder.for_folder(".")  # a mistake in these settings is told even if nothing is found
         folder = cache_folder(here.root or os.getcwd(), here.cache_dir) if cached else None
-        planned = _Planner(finder, rule_words(folder), isolated=isolated).plan(paths)
+        planner = _Planner(finder, rule_words(folder), isolated=isolated)
+        planner.words_of(here)
+        planned = planner.plan(paths)
         return replace(planned, output_format=here.output_format, cache=folder)
     except (SettingsError, SelectionError) as error:
         raise PlanError(str(error)) from error
@@ -297,27 +331,53 @@ class _Planner:
         warnings = (
             () if tasks or problems or discovery.excluded else ("there is no Python file in " + ", ".join(paths),)
         )
-        return Planned(tuple(self._plans), tuple(tasks), problems, warnings, words=self._words)
+        return Planned(tuple(self._plans), tuple(tasks), problems, warnings, words=self.words())
+
+    def words(self) -> Sequence[RuleWords]:
+        """Return the words of the rules of all plans.
+
+        Raises:
+            PlanError: the plugins of two folders have a code or a name in common.
+        """
+        others = [rule for plan in self._plans for rule in plugin_rules(plan.settings)]
+        if not others:
+            return self._words
+        from torchlint.plugins import PluginError, without_collisions
+
+        try:
+            return (*self._words, *without_collisions(others))
+        except PluginError as error:
+            raise PlanError(str(error)) from error
+
+    def words_of(self, settings: Settings) -> Sequence[RuleWords]:
+        """Return the words of the rules that the settings can speak of.
+
+        Raises:
+            PlanError: a plugin that they name cannot be used.
+        """
+        return (*self._words, *plugin_rules(settings)) if settings.plugins else self._words
 
     def plan_of(self, found: FoundFile) -> Plan:
         """Return the plan of one file."""
         codes = self._codes(found.settings)
+        words = self.words_of(found.settings)
         ignored = ignored_selectors(found.settings, found.path)
         if ignored:
-            codes -= select(self._words, chosen=ignored, extended=(), ignored=())
+            codes -= select(words, chosen=ignored, extended=(), ignored=())
         if found.is_stub or (found.is_test and not found.settings.lint_tests):
-            in_tests = {rule.code for rule in self._words if rule.in_tests}
+            in_tests = {rule.code for rule in words if rule.in_tests}
             codes &= in_tests | set(BUILT_IN)
         return Plan(found.settings, codes, self._target(found))
 
     def _codes(self, settings: Settings) -> frozenset[str]:
         key = id(settings)
         if key not in self._selected:
+            words = self.words_of(settings)
             trusted = (*settings.extend_safe_fixes, *settings.extend_unsafe_fixes)
             for selector in (*(settings.fixable or ()), *settings.unfixable, *trusted, *settings.severity):
-                check_selector(selector, self._words)
+                check_selector(selector, words)
             self._selected[key] = select(
-                self._words, chosen=settings.select, extended=settings.extend_select, ignored=settings.ignore
+                words, chosen=settings.select, extended=settings.extend_select, ignored=settings.ignore
             )
         return self._selected[key]
 

@@ -87,12 +87,11 @@ def is_built_in_fixable(code: str, settings: Settings) -> bool:
 
 def check_selector(selector: str, rules: Iterable[RuleWords]) -> None:
     """Raise SelectionError, with the closest known selector, unless the selector names a rule."""
-    words = {EVERYTHING, *BUILT_IN, *BUILT_IN.values()}
+    codes, words = set(BUILT_IN), {EVERYTHING, *BUILT_IN, *BUILT_IN.values()}
     for rule in rules:
+        codes.add(rule.code)
         words |= {rule.code, rule.name}
-    if selector in words or (
-        len(selector) > 1 and any(word.startswith(selector) for word in words if word[:2] == "TL")
-    ):
+    if selector in words or (len(selector) > 1 and any(code.startswith(selector) for code in codes)):
         return
     close = difflib.get_close_matches(selector, sorted(words), n=1, cutoff=0.5)
     hint = f", did you mean {close[0]!r}?" if close else "; `torchlint rules` lists them"

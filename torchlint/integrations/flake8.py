@@ -64,13 +64,12 @@ class Plugin:
 
     def _diagnostics(self) -> Sequence[Diagnostic]:
         from torchlint.engine.file import check_file
-        from torchlint.engine.plan import enabled_rules
 
         planned = self._planned()
         if planned is None:
             return ()
         source, plan = planned
-        result = check_file(source, plan.settings, enabled_rules(plan.codes), plan.target)
+        result = check_file(source, plan.settings, plan.rules(), plan.target)
         for problem in result.errors:
             _LOGGER.error("torchlint: %s", problem)
         for warning in result.warnings:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from torchlint.diagnostic import Diagnostic
-from torchlint.engine.cache.cards import built_in_rules
 from torchlint.engine.file import check_file
 from torchlint.engine.fix import fix_file
 from torchlint.engine.ignores import add_ignores
-from torchlint.engine.plan import Plan, enabled_rules
+from torchlint.engine.plan import Plan
 from torchlint.lsp.checked import Checked, one_finding
 from torchlint.safety import Safety
 from torchlint.suppress import BUILT_IN
@@ -94,9 +93,7 @@ def carried_out(checked: Checked, offer: Offer) -> str:
 def _fixed(checked: Checked, plan: Plan, finding: Diagnostic | None) -> str:
     unsafe = plan.settings.unsafe_fixes if finding is None else not is_safe(finding)
     limits = checked.limits if finding is None else one_finding(finding)
-    fixed = fix_file(
-        checked.source, plan.settings, enabled_rules(plan.codes), plan.target, unsafe=unsafe, limits=limits
-    )
+    fixed = fix_file(checked.source, plan.settings, plan.rules(), plan.target, unsafe=unsafe, limits=limits)
     if fixed.text == checked.source.text:
         reasons = [*(problem.message for problem in fixed.result.errors), *(reason for _, reason in fixed.refused)]
         raise RefusedError(reasons[0] if reasons else "nothing is left to fix")
@@ -104,10 +101,8 @@ def _fixed(checked: Checked, plan: Plan, finding: Diagnostic | None) -> str:
 
 
 def _ignored(checked: Checked, plan: Plan, finding: Diagnostic) -> str:
-    known = {**{rule.code: rule.name for rule in built_in_rules()}, **BUILT_IN}
-    rules = enabled_rules(plan.codes)
-    check = functools.partial(check_file, settings=plan.settings, rules=rules, target=plan.target)
-    add = functools.partial(add_ignores, checked.source, check, known, one_finding(finding))
+    check = functools.partial(check_file, settings=plan.settings, rules=plan.rules(), target=plan.target)
+    add = functools.partial(add_ignores, checked.source, check, plan.names(), one_finding(finding))
     try:
         ignored = run_with_large_stack(add, plan.settings.file_timeout)
     except TimeLimitError as error:

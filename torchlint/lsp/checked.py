@@ -10,7 +10,7 @@ from torchlint.diagnostic import Diagnostic
 from torchlint.engine.file import check_file
 from torchlint.engine.limits import FileLimits, Limits, Scope
 from torchlint.engine.many import paused_collector
-from torchlint.engine.plan import Plan, PlanError, enabled_rules, plan_for_stdin
+from torchlint.engine.plan import Plan, PlanError, plan_for_stdin
 from torchlint.engine.result import FileResult, Status
 from torchlint.engine.screen import is_generated
 from torchlint.project.baseline import BaselineError, read_baseline
@@ -52,7 +52,7 @@ def check_text(text: str, path: str) -> Checked:
     except (PlanError, BaselineError) as error:
         return Checked(source_from_text(text, path), FileResult(path, Status.FAILED), troubles=(str(error),))
     with paused_collector() as collect:
-        result = check_file(source, plan.settings, enabled_rules(plan.codes), plan.target)
+        result = check_file(source, plan.settings, plan.rules(), plan.target)
         collect()
     troubles = tuple(str(problem) for problem in result.errors)
     return Checked(source, limits.applied(result), plan, limits.of(path), troubles)

@@ -29,9 +29,10 @@ def built_in_rules() -> Sequence[RuleWords]:
 
 
 def keep_words(folder: CacheFolder, words: Sequence[RuleWords]) -> None:
-    """Put the words into the cache unless they came from there."""
-    if not all(isinstance(word, RuleCard) for word in words):
-        rows = [[*(getattr(word, name) for name in _TEXTS), word.default.value, word.in_tests] for word in words]
+    """Put the words of torchlint's own rules into the cache unless they came from there."""
+    own = [word for word in words if word.code.startswith("TL")]
+    if not all(isinstance(word, RuleCard) for word in own):
+        rows = [[*(getattr(word, name) for name in _TEXTS), word.default.value, word.in_tests] for word in own]
         folder.write(_KIND, program(), rows)
 
 

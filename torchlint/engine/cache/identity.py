@@ -87,4 +87,14 @@ def plan_name(plan: Plan) -> str:
         for field in fields(plan.settings)
         if field.name not in _CHOOSE_FILES_OR_OUTPUT
     ]
-    return digest(repr((settings, sorted(plan.codes), repr(plan.target))).encode("utf-8", "surrogatepass"))
+    known_by = (settings, sorted(plan.codes), repr(plan.target), _plugins(plan))
+    return digest(repr(known_by).encode("utf-8", "surrogatepass"))
+
+
+def _plugins(plan: Plan) -> tuple[str, ...]:
+    """Return what the plugins are known by: their rules are no part of the program."""
+    if not plan.settings.plugins:
+        return ()
+    from torchlint.plugins import plugin_identities
+
+    return plugin_identities(plan.settings)

@@ -11,7 +11,7 @@ from typing import Any
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine.file import check_file
 from torchlint.engine.fix import fix_file
-from torchlint.engine.plan import Plan, PlanError, enabled_rules, make_plan
+from torchlint.engine.plan import Plan, PlanError, make_plan
 from torchlint.engine.result import FileResult
 from torchlint.harness.errors import HarnessError
 from torchlint.source import Source, SourceError, read_source
@@ -124,7 +124,7 @@ def _fixed(file: File, left_out: Collection[Change]) -> tuple[str, list[Change]]
             kept.append(replace(diagnostic, fix=None) if change in left_out else diagnostic)
         return replace(result, diagnostics=tuple(kept))
 
-    rules = enabled_rules(file.plan.codes)
+    rules = file.plan.rules()
     fixed = fix_file(file.source, file.plan.settings, rules, file.plan.target, unsafe=file.unsafe, check=check)
     return fixed.text, [seen[_place(diagnostic)] for diagnostic in fixed.applied if _place(diagnostic) in seen]
 
