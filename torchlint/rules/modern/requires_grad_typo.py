@@ -1,0 +1,128 @@
+"""`require_grad` is assigned, which torch does not know: the attribute is `requires_grad`.
+
+`x.require_grad = False`, and `setattr(x, "require_grad", False)`.
+
+## Why it costs
+
+Python adds the misspelt attribute to the tensor without a word. A layer that was meant to be frozen goes on training:
+its gradients are computed, stored and applied, and a tensor that was meant to get a gradient never does.
+
+## What to write instead
+
+`x.requires_grad = False`. On a module not even that has an effect, since modules have no such switch:
+`module.requires_grad_(False)` sets it for all parameters.
+
+The fix is unsafe, because what the line says begins to happen.
+
+## When to ignore it
+
+Where the class has an attribute of that name on purpose. The rule is silent where the file reads it back from an object
+of the same name, and where an object other than a tensor or module assigns to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import Replace, ReplaceStatement
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.model import Model
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import identifier, literal
+
+TYPO, NAME = "require_grad", "requires_grad"
+OTHERS = frozenset((Kind.NDARRAY, Kind.DATASET, Kind.DATALOADER, Kind.OPTIMIZER, Kind.SCHEDULER, Kind.DEVICE))
+
+rule = Rule(
+    code="TL803",
+    name="requires-grad-typo",
+    family=Family.MODERN,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="`require_grad` is assigned where `requires_grad` is meant",
+    triggers=Triggers.all_of(TYPO),
+    examples=(
+        Example(
+            bad="import torch\n\nweights = torch.zeros(3)\nweights.require_grad = True\n",
+            good="import torch\n\nweights = torch.zeros(3)\nweights.requires_grad = True\n",
+        ),
+    ),
+    references=("https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad.html",),
+    documentation=__doc__,
+    silences={
+        "read": "The file reads that attribute of something with the same name: it is one of its own.",
+        "own-attribute": "An object that is no module assigns it to itself.",
+        "not-torch": "The receiver is known to be neither a tensor nor a module.",
+    },
+    fixes=(Safety.UNSAFE,),
+    in_tests=True,
+)
+
+
+@rule.check(cst.Assign)
+def assigned(statement: cst.Assign, model: Model) -> Iterator[Finding]:
+    """Report an assignment to the misspelt attribute."""
+    for target in statement.targets:
+        attribute = target.target
+        if not isinstance(attribute, cst.Attribute) or attribute.attr.value != TYPO:
+            continue
+        if not _is_meant(attribute.value, model):
+            yield Finding(statement, _message(attribute.value, model), _assignment_fix(statement, attribute, model))
+
+
+@rule.check(cst.Call)
+def set_by_name(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a `setattr` of the misspelt attribute."""
+    if model.qualified_name(call.func) != "builtins.setattr" or len(call.args) != 3:
+        return
+    receiver, name = call.args[0].value, call.args[1].value
+    if literal(name) == TYPO and isinstance(name, cst.SimpleString) and not _is_meant(receiver, model):
+        fix = None if _is_module(receiver, model) else _fix(Replace(name, f"{name.quote}{NAME}{name.quote}"))
+        yield Finding(call, _message(receiver, model), fix)
+
+
+def _is_meant(receiver: cst.BaseExpression, model: Model) -> bool:
+    if rule.silent("read", _is_read(receiver, model)):
+        return True
+    if rule.silent("not-torch", model.value(receiver).kind in OTHERS):
+        return True
+    itself = isinstance(receiver, cst.Name) and receiver.value == "self" and not _is_module(receiver, model)
+    return rule.silent("own-attribute", itself)
+
+
+def _is_read(receiver: cst.BaseExpression, model: Model) -> bool:
+    """Whether the file reads the attribute of something that has the name of the receiver."""
+    written = {id(target.target) for target in model.nodes(cst.AssignTarget)}
+    read = (a.value for a in model.nodes(cst.Attribute) if a.attr.value == TYPO and id(a) not in written)
+    return any(identifier(owner) == identifier(receiver) for owner in read)
+
+
+def _is_module(receiver: cst.BaseExpression, model: Model) -> bool:
+    return model.value(receiver).kind is Kind.MODULE
+
+
+def _message(receiver: cst.BaseExpression, model: Model) -> str:
+    owner = model.shown(receiver, "the object")
+    what = f"`{TYPO}` is no attribute of torch: the line adds it to {owner} and changes nothing else. "
+    if _is_module(receiver, model):
+        return f"{what}A module has no such switch: call `requires_grad_(...)`, which sets it for all its parameters."
+    return f"{what}Write `{NAME}`."
+
+
+def _assignment_fix(statement: cst.Assign, attribute: cst.Attribute, model: Model) -> Fix | None:
+    if not _is_module(attribute.value, model):
+        return _fix(Replace(attribute.attr, NAME))
+    if len(statement.targets) > 1 or model.value(attribute.value).evidence < Evidence.INFERRED:
+        return None
+    line = f"{model.code(attribute.value)}.requires_grad_({model.code(statement.value)})"
+    return _fix(ReplaceStatement(statement, (line,)))
+
+
+def _fix(edit: Replace | ReplaceStatement) -> Fix:
+    return Fix(
+        f"Write `{NAME}`", (edit,), Safety.UNSAFE, "What the line says begins to happen: training freezes or thaws it."
+    )
