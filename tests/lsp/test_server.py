@@ -139,6 +139,9 @@ async def test_wrong_settings_are_told_once(editor: Editor) -> None:
     editor.save_settings("ignore = 1\n")
     assert await editor.codes(first, 2, after=5) == []
     assert len(editor.client.messages) == 2
+    editor.save_settings('plugins = ["not-installed"]\n')
+    assert await editor.codes(first, 2, after=7) == []
+    assert "not-installed" in editor.client.messages[2].message
 
 
 async def test_a_syntax_error_while_typing(editor: Editor) -> None:
@@ -160,33 +163,51 @@ async def test_what_is_typed_fast_is_checked_once(editor: Editor) -> None:
 
 
 SLOW = """
-import threading
-from torchlint.lsp import server
-real = server.check_text
-started = threading.Event()
+import re, time
+from torchlint.lsp import checked
+real = checked.check_file
 
-def slow(text, path):
-    found = real(text, path)
-    if "slow" in text:
-        import time
-        time.sleep(1)
-    return found
+def slow(source, *arguments):
+    seconds = re.search("# slow for (.*) s", source.text)
+    end = time.monotonic() + float(seconds[1] if seconds else 0)
+    while time.monotonic() < end:
+        time.sleep(0.01)
+    return real(source, *arguments)
 
-server.check_text = slow
+checked.check_file = slow
 """
 
 
-async def test_a_check_that_is_overtaken_is_never_published(tmp_path: Path) -> None:
+async def test_a_check_that_is_overtaken_is_given_up_and_never_published(tmp_path: Path) -> None:
     async with editing(tmp_path, program=SLOW + START) as editor:
-        uri = editor.open("train.py", CODE + "# slow\n")
+        uri = editor.open("train.py", CODE + "# slow for 1000 s\n")
         await asyncio.sleep(0.5)
         editor.type(uri, CODE.replace("=False", "=True"), 2)
         assert await editor.codes(uri, 2) == ["3 TL601", "14 TL202"]
-        other = editor.open("other.py", CODE + "# slow\n")
-        await asyncio.sleep(0.3)
+        other = editor.open("other.py", CODE + "# slow for 1000 s\n")
+        await asyncio.sleep(0.5)
         editor.close(other)
-        await asyncio.sleep(1.2)
-        assert [(each.uri, each.version) for each in editor.published] == [(uri, 2), (other, None)]
+        editor.type(uri, CODE, 3)
+        assert await editor.codes(uri, 3) == ALL
+        editor.type(uri, CODE + "# slow for 0.4 s\n", 4)
+        await asyncio.sleep(0.3)
+        editor.type(uri, CODE, 5)
+        assert await editor.codes(uri, 5) == ALL
+        await asyncio.sleep(0.5)
+        assert [(each.uri, each.version) for each in editor.published] == [
+            (uri, 2),
+            (other, None),
+            (uri, 3),
+            (uri, 5),
+        ]
+        assert editor.client.messages == []
+
+
+async def test_a_file_that_takes_too_long_is_told(tmp_path: Path) -> None:
+    async with editing(tmp_path, program=SLOW + START) as editor:
+        (tmp_path / "torchlint.toml").write_text("file-timeout = 0.5\n")
+        assert await editor.codes(editor.open("train.py", CODE + "# slow for 1000 s\n")) == []
+        assert "given up after 0.5 s" in editor.client.messages[0].message
 
 
 CRASH = """
@@ -246,7 +267,7 @@ async def test_a_client_that_does_not_watch_files_sees_settings_on_save(tmp_path
 
 async def test_a_request_that_is_cancelled_is_answered_so(tmp_path: Path) -> None:
     async with editing(tmp_path, program=SLOW + START) as editor:
-        uri = editor.open("train.py", CODE + "# slow\n")
+        uri = editor.open("train.py", CODE + "# slow for 1 s\n")
         place = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(2, 5))
         asked = editor.client.text_document_hover(place)
         (number,) = editor.client.protocol._request_futures

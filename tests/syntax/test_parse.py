@@ -173,6 +173,20 @@ def test_a_call_that_takes_too_long_is_stopped_wherever_it_is() -> None:
     assert run_with_large_stack(lambda: 3, 5) == 3
 
 
+def test_a_call_that_nobody_wants_any_more_is_stopped() -> None:
+    def endless() -> None:
+        while True:
+            sum(range(1_000))
+
+    asked = iter([True, True, False])
+    with pytest.raises(TimeLimitError):
+        run_with_large_stack(endless, is_wanted=lambda: next(asked))
+    assert list(asked) == []
+    assert run_with_large_stack(lambda: 3, is_wanted=lambda: True) == 3
+    with pytest.raises(TimeLimitError):
+        run_with_large_stack(endless, 0.05, is_wanted=lambda: True)
+
+
 def test_a_parse_that_is_stopped_is_no_syntax_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(text: str) -> None:
         while True:

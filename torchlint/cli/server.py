@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import signal
@@ -32,11 +31,10 @@ def command(stdio: bool) -> int:
     if sys.stdin.isatty():
         click.echo("Waiting for an editor on standard input; Ctrl-C ends this.", err=True)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, functools.partial(end, server))
+        signal.signal(number, end)
     channel = sys.stdout.buffer
     with redirect_stdout(sys.stderr):  # whatever else prints would corrupt the channel
         server.start_io(sys.stdin.buffer, channel)
-    server.close()
     sys.stderr.flush()
     os._exit(CLEAN if server.is_stopped else FINDINGS)  # whatever the thread that checks is doing
 
@@ -57,9 +55,8 @@ def made() -> Server:
     return make_server()
 
 
-def end(server: Server, number: int, frame: FrameType | None) -> None:
+def end(number: int, frame: FrameType | None) -> None:
     """End at once after a signal: the thread that reads waits for an editor that may never write."""
-    server.close()
     if number == signal.SIGINT:
         click.echo("interrupted", err=True)
     os._exit(128 + number)

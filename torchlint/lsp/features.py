@@ -11,9 +11,8 @@ from lsprotocol import types
 from pygls.workspace import TextDocument
 
 from torchlint.diagnostic import Diagnostic
-from torchlint.engine.cache.cards import built_in_rules
 from torchlint.lsp.actions import KINDS, Offer, RefusedError, carried_out, offers
-from torchlint.lsp.checked import Checked
+from torchlint.lsp.checked import Checked, warm_up
 from torchlint.lsp.pages import hover_text
 from torchlint.lsp.places import Places
 from torchlint.lsp.server import Server
@@ -59,7 +58,7 @@ def settings_changed(server: Server, params: object) -> None:
 
 def initialized(server: Server, params: types.InitializedParams) -> None:
     """Import what checking needs, and ask to be told of changed settings."""
-    server.run_in_worker(built_in_rules)
+    server.run_in_worker(warm_up)
     if not server.supports("workspace.did_change_watched_files.dynamic_registration"):
         return
     watchers = [types.FileSystemWatcher(glob) for glob in WATCHED]
@@ -94,7 +93,9 @@ async def hover(server: Server, params: types.HoverParams) -> types.Hover | None
         return None
     formats = server.supports("text_document.hover.content_format") or [types.MarkupKind.Markdown]
     kind = types.MarkupKind.Markdown if types.MarkupKind.Markdown in formats else types.MarkupKind.PlainText
-    return types.Hover(types.MarkupContent(kind, hover_text(findings)), places.range(findings[0].range))
+    return types.Hover(
+        types.MarkupContent(kind, hover_text(findings, checked.rules())), places.range(findings[0].range)
+    )
 
 
 async def code_action(server: Server, params: types.CodeActionParams) -> list[types.CodeAction] | None:
@@ -131,7 +132,7 @@ def _action(server: Server, document: TextDocument, checked: Checked, offer: Off
     return types.CodeAction(
         offer.title,
         kind=offer.kind,
-        diagnostics=[server.diagnostic(found, server.places(checked))] if found else None,
+        diagnostics=[server.diagnostic(found, checked)] if found else None,
         is_preferred=True if offer.is_safe_fix else None,
         data={"uri": document.uri, "title": offer.title, "digest": checked.source.data_digest}
         | ({"code": found.code, "start": found.range.start} if found else {}),

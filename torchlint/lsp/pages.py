@@ -3,70 +3,65 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
 from torchlint import evidence
 from torchlint.diagnostic import Diagnostic
-from torchlint.registry import rules
 from torchlint.report.page import fix_words, page
 from torchlint.rule import Rule
+from torchlint.version import __version__
 
 
 class PageFolder:
-    """A temporary folder of the pages that were asked for: there is no address of them on the web."""
+    """The pages that were asked for, in a folder of this user: there is no address of them on the web.
+
+    It is the same for all servers and stays behind: many editors kill their servers.
+    """
 
     def __init__(self) -> None:
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._addresses: dict[str, str | None] = {}
 
-    def address(self, code: str) -> str | None:
-        """Return where the page of a rule can be opened, None for what is no rule or if it cannot be written."""
-        if code not in self._addresses:
-            self._addresses[code] = self._written(code)
-        return self._addresses[code]
-
-    def _written(self, code: str) -> str | None:
-        rule = _by_code().get(code)
+    def address(self, rule: Rule | None) -> str | None:
+        """Return where the page of a rule can be opened, None if it cannot be written."""
         if rule is None:
             return None
-        try:
-            self._folder = self._folder or tempfile.TemporaryDirectory(prefix="torchlint-", ignore_cleanup_errors=True)
-            path = Path(self._folder.name, f"{rule.name}.md")
-            path.write_text(page(rule), encoding="utf-8")
-        except OSError:
-            return None
-        return Path(os.path.realpath(path)).as_uri()
-
-    def close(self) -> None:
-        """Remove the folder."""
-        if self._folder:
-            self._folder.cleanup()
+        if rule.code not in self._addresses:
+            self._addresses[rule.code] = _written(rule)
+        return self._addresses[rule.code]
 
 
-@cache
-def _by_code() -> dict[str, Rule]:
-    return {rule.code: rule for rule in rules()}
+def _written(rule: Rule) -> str | None:
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(os.path.realpath(tempfile.gettempdir()), f"torchlint-{__version__}-pages-{user}")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or user not in ("user", status.st_uid):
+            return None  # somebody else put it there
+        path = folder / f"{rule.name}.md"
+        path.write_text(page(rule), encoding="utf-8")
+    except OSError:
+        return None
+    return path.as_uri()
 
 
-def hover_text(findings: Sequence[Diagnostic]) -> str:
+def hover_text(findings: Sequence[Diagnostic], rules: Mapping[str, Rule]) -> str:
     """Return what there is to know about findings as Markdown: why, what to write, what it is worth; once per rule."""
-    return "\n\n---\n\n".join(_about(code, name) for code, name in dict.fromkeys((d.code, d.name) for d in findings))
+    names = dict.fromkeys((found.code, found.name) for found in findings)
+    return "\n\n---\n\n".join(_about(rules[code]) if code in rules else f"**{code} {name}**" for code, name in names)
 
 
-def _about(code: str, name: str) -> str:
-    rule = _by_code().get(code)
-    if rule is None:
-        return f"**{code} {name}**"
-    measured = [f"- {measurement.sentence}" for measurement in evidence.for_rule(code)]
+def _about(rule: Rule) -> str:
+    measured = [f"- {measurement.sentence}" for measurement in evidence.for_rule(rule.code)]
     parts = [
-        f"**{code} {name}** · fix: {fix_words(rule)}",
+        f"**{rule.code} {rule.name}** \u00b7 fix: {fix_words(rule)}",
         dedent(rule.documentation).strip().replace("\n## ", "\n### "),
         "### What it is worth",
         "\n".join(measured) or "Not measured: `torchlint bench` has no case for this rule.",
-        f"`torchlint rules {code}` shows the whole page.",
+        f"`torchlint rules {rule.code}` shows the whole page.",
     ]
     return "\n\n".join(parts)

@@ -45,7 +45,7 @@ class Server(LanguageServer):
 
     def __init__(self) -> None:
         super().__init__("torchlint", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
-        self.pages = PageFolder()
+        self._pages = PageFolder()
         self.is_stopped = False
         self.has_watchers = False
         self._worker = ThreadPoolExecutor(1, "torchlint-worker")
@@ -98,7 +98,7 @@ class Server(LanguageServer):
         while self.document(document.uri) is document:
             key = (document.source, self._reloads)
             checked = await self.in_worker(functools.partial(self._check, unquote(document.uri), path, root, key))
-            if key == (document.source, self._reloads):
+            if self._is_wanted(unquote(document.uri), key):
                 return checked
         return None
 
@@ -111,11 +111,11 @@ class Server(LanguageServer):
         """Return the way between offsets of the text and positions as this client counts them."""
         return Places(checked.source, self.workspace.position_codec)
 
-    def diagnostic(self, found: Diagnostic, places: Places) -> types.Diagnostic:
+    def diagnostic(self, found: Diagnostic, checked: Checked) -> types.Diagnostic:
         """Return a finding as editors show it."""
-        address = self.pages.address(found.code)
+        address = self._pages.address(checked.rules().get(found.code))
         return types.Diagnostic(
-            range=places.range(found.range),
+            range=self.places(checked).range(found.range),
             message=found.message,
             severity=SEVERITIES[found.severity],
             code=found.code,
@@ -136,10 +136,6 @@ class Server(LanguageServer):
         """Write a line into the log that the editor keeps."""
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
 
-    def close(self) -> None:
-        """Remove what the server left on the disk."""
-        self.pages.close()
-
     async def _publish_after(self, delay: float, document: TextDocument) -> None:
         await asyncio.sleep(delay)
         try:
@@ -150,24 +146,30 @@ class Server(LanguageServer):
             self.report_server_error(error, type(error))
 
     def _publish(self, document: TextDocument, checked: Checked) -> None:
-        places = self.places(checked)
-        found = [self.diagnostic(each, places) for each in checked.result.diagnostics]
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, found, document.version))
+        found = [self.diagnostic(each, checked) for each in checked.result.diagnostics]
         self._tell(unquote(document.uri), checked)
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, found, document.version))
 
     def _check(self, uri: str, path: str, root: str, key: tuple[str, int]) -> Checked:
         """Return what is found, in the thread that checks; nothing is raised, and nothing checked twice."""
         known = self._found.get(uri)
         if known and known[0] == key:
             return known[1]
+        is_wanted = functools.partial(self._is_wanted, uri, key)
         try:
             os.chdir(root)  # what the rules of paths are relative to where no settings say it
-            checked = check_text(key[0], path)
+            checked = check_text(key[0], path, is_wanted)
         except Exception as error:
             trouble = f"{path}: internal error: {type(error).__name__}: {error}"
             checked = Checked(source_from_text(key[0], path), FileResult(path, Status.FAILED), troubles=(trouble,))
-        self._found[uri] = key, checked
+        if is_wanted():
+            self._found[uri] = key, checked
         return checked
+
+    def _is_wanted(self, uri: str, key: tuple[str, int]) -> bool:
+        """Return whether a text is still what the editor holds, and the settings those that were read."""
+        document = self.workspace.text_documents.get(uri)
+        return document is not None and key == (document.source, self._reloads)
 
     def _place(self, document: TextDocument) -> tuple[str, str]:
         """Return the path of a text and the folder of the workspace that it lies in, else its own."""

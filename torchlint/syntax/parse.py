@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import math
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,11 +29,14 @@ _STOPS = 20
 _PATIENCE = 0.5
 """Seconds between two attempts to stop a call: one that falls into a destructor is lost."""
 
+_LOOK = 0.02
+"""Seconds between two questions whether a call is still wanted."""
+
 _one_at_a_time = threading.Lock()
 
 
 class TimeLimitError(Exception):
-    """A call took longer than it may."""
+    """A call took longer than it may, or than anybody waited."""
 
 
 class _Stop(BaseException):
@@ -118,7 +123,9 @@ def _explain(source: Source, error: BaseException) -> SyntaxFailure:
     return _failure(source, "syntax that libcst cannot parse", Position(row, column + 1))
 
 
-def run_with_large_stack(function: Callable[[], Result], seconds: float = 0) -> Result:
+def run_with_large_stack(
+    function: Callable[[], Result], seconds: float = 0, is_wanted: Callable[[], bool] | None = None
+) -> Result:
     """Return what the function returns, called where it may recurse a hundred thousand calls deep.
 
     A call from within such a call runs in place, within the limit of the outer one. Calls from several threads run one
@@ -127,9 +134,10 @@ def run_with_large_stack(function: Callable[[], Result], seconds: float = 0) -> 
     Args:
         function: what to call.
         seconds: after which it is stopped where it is; 0 is no limit.
+        is_wanted: asked while it runs, which is stopped where it is once nobody waits for it; None is always.
 
     Raises:
-        TimeLimitError: it took longer.
+        TimeLimitError: it took longer, or was no longer wanted.
     """
     if isinstance(threading.current_thread(), _Call):
         return function()
@@ -139,12 +147,22 @@ def run_with_large_stack(function: Callable[[], Result], seconds: float = 0) -> 
         sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
         try:
             _start(call)
-            call.join(seconds or None)
+            _wait(call, seconds, is_wanted)
             if call.is_alive():
                 call.stop()
         finally:
             sys.setrecursionlimit(limit)
     return call.result()
+
+
+def _wait(call: threading.Thread, seconds: float, is_wanted: Callable[[], bool] | None) -> None:
+    """Return once the call has ended, its time is up, or nobody wants it any more."""
+    if is_wanted is None:
+        return call.join(seconds or None)
+    end = time.monotonic() + seconds if seconds else math.inf
+    while call.is_alive() and time.monotonic() < end and is_wanted():
+        call.join(_LOOK)
+    return None
 
 
 class _Call(threading.Thread, Generic[Result]):
