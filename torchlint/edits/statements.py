@@ -48,7 +48,7 @@ def _without_one_gap(text: str, lines: Range) -> Range:
 def _blank_lines(text: str, offset: int, *, upwards: bool = False) -> list[int]:
     """Return the lengths of the blank lines that begin, or upwards end, at an offset where a line begins."""
     found: list[int] = []
-    while 0 < offset if upwards else offset < len(text):
+    while offset > 0 if upwards else offset < len(text):
         start = line_start(text, line_before(text, offset)) if upwards else offset
         end = offset if upwards else next_line(text, offset)
         if text[start:end].strip():
