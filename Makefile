@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch test-browser test-neovim corpus scripts speed fuzz faults rules pictures docs clean
+.PHONY: help demo test lint test-torch test-browser test-neovim corpus scripts speed fuzz faults refute rules pictures docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,11 @@ fuzz: $(STAMP) ## Check and fix 10,000 fixtures that were changed at random
 
 faults: $(STAMP) ## Kill fix --apply a hundred times and judge the files it leaves
 	$(BIN)/python -m tests.faults.kills $(ARGS)
+
+refute: $(STAMP) ## Look for programs that a safe fix changes: 1,000 for each rule (needs torch)
+	@$(BIN)/python -c 'import torch, numpy' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' numpy
+	$(BIN)/python -m tests.refute.run $(ARGS)
 
 rules: $(STAMP) ## Regenerate the pages under rules/
 	$(BIN)/python -m torchlint.dev pages

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from torchlint.dev import certificates
 from torchlint.dev.ledger import read_all, section
 from torchlint.registry import rules
 from torchlint.report.page import page, table
@@ -12,12 +13,13 @@ LEDGERS = "tests/corpus/ledger"
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return file name to content of all that stands in the folder, with what the ledgers below ``root`` say."""
-    ledgers = read_all(root / LEDGERS)
+    """Return file name to content of all that stands in the folder, with ledgers and certificates below ``root``."""
+    ledgers, certified = read_all(root / LEDGERS), certificates.read(root)
     found = {"README.md": table(rules())}
     for rule in rules():
         judged = section(ledgers.get(rule.name), f"{LEDGERS}/{rule.name}.tsv")
-        found[f"{rule.name}.md"] = f"{page(rule)}\n{judged}"
+        refuted = certificates.section(root, rule, certified.get(rule.code))
+        found[f"{rule.name}.md"] = f"{page(rule)}{refuted}\n{judged}"
     return found
 
 

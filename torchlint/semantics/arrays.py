@@ -108,7 +108,8 @@ class Arrays:
         default = "float64" if name in _FLOAT64 and bind(call.args).absent("dtype") else dtype
         if name in _RANDOM.split():
             sized = name not in _SIZED or bind(call.args).get("size") is not None
-            return Array(owned=True, ordered=True, dtypes=frozenset((default,))) if sized and call.args else None
+            fresh = bind(call.args).absent("out")
+            return Array(owned=fresh, ordered=fresh, dtypes=frozenset((default,))) if sized and call.args else None
         by_row = self._by_row(call, name)
         if name in _MAKES.split():
             dimensions = self._dimensions(call) if name in _SHAPED else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -10,7 +11,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import literal, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 _MAX_DEPTH = 8
 _DISPLAYS = (cst.List, cst.Tuple, cst.ListComp)
@@ -54,6 +55,7 @@ class Constructors:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._depth = 0
+        self._own: frozenset[str] | None = None
 
     def modern(self, call: cst.Call) -> Modern | None:
         """Return what to write for a legacy constructor: of several numbers or a size, of data, or None if unclear."""
@@ -84,17 +86,32 @@ class Constructors:
             return sides and isinstance(expression.operator, _INTEGER_OPERATORS)
         if isinstance(expression, cst.Subscript):
             owner = expression.value
-            is_size = method_call(owner, "size") is not None
-            return is_size or (isinstance(owner, cst.Attribute) and owner.attr.value == "shape")
+            is_size = method_call(owner, "size") is not None and not self._is_own("size")
+            return is_size or (
+                isinstance(owner, cst.Attribute) and owner.attr.value == "shape" and not self._is_own("shape")
+            )
         if isinstance(expression, cst.Call):
             if self._evaluator.names.qualified(expression.func) in _INTEGER_CALLS:
                 return True
-            return method_call(expression, *_INTEGER_METHODS) is not None and bool(
-                expression.args
-                or not isinstance(expression.func, cst.Attribute)
-                or expression.func.attr.value != "size"
-            )
+            method = expression.func.attr.value if isinstance(expression.func, cst.Attribute) else ""
+            if method not in _INTEGER_METHODS or self._is_own(method):
+                return False
+            return bool(expression.args) or method != "size"
         return self._is_integer_name(expression)
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a class of the file has a method or attribute that is called as one of a tensor."""
+        if self._own is None:
+            self._own = frozenset(self._members())
+        return name in self._own
+
+    def _members(self) -> Iterator[str]:
+        tree = self._evaluator.tree
+        for target in tree.nodes(cst.AssignTarget):
+            scopes = (a for a in tree.ancestors(target) if isinstance(a, (cst.ClassDef, cst.FunctionDef)))
+            if isinstance(target.target, cst.Attribute) or isinstance(next(scopes, None), cst.ClassDef):
+                yield identifier(target.target)
+        yield from (each.name.value for each in tree.nodes(cst.FunctionDef))
 
     def _is_integer_name(self, expression: cst.BaseExpression) -> bool:
         if isinstance(expression, cst.Name) and self._depth < _MAX_DEPTH:

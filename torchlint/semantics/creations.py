@@ -25,6 +25,7 @@ from torchlint.syntax.canonical import is_same
 _VARIABLE = "torch.autograd.Variable"
 _KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_"}
 _ATTRIBUTES = TENSOR_ATTRIBUTES - {"real", "imag"} | {"data"}
+_VIEWING = RESHAPING_METHODS - {"repeat"}
 _OVERLAPPING = frozenset(("expand", "expand_as"))
 
 
@@ -70,6 +71,11 @@ class Creation:
         """Whether the tensor that is moved shows only a part of its memory, or a part of it several times."""
         subscripts = (step for step in self.steps if isinstance(step, cst.Subscript))
         return bool(self.methods & _OVERLAPPING) or not all(_adds_dimensions(step) for step in subscripts)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the tensor that is moved may be a view: the move makes a tensor of its own of it."""
+        return bool(self.methods & _VIEWING) or any(not isinstance(step, cst.Call) for step in self.steps)
 
     @property
     def outermost(self) -> cst.CSTNode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -12,7 +12,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.moves import Moves
 from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS, IN_MEMORY_DATASETS
 from torchlint.semantics.values import Device, Kind, Value
-from torchlint.syntax.calls import bind, identifier, literal, method_call
+from torchlint.syntax.calls import bind, identifier, is_none, literal, method_call
 
 _HANDLES = frozenset(
     (
@@ -37,6 +37,8 @@ _CHEAP_METHODS = frozenset(
 )
 _TENSOR_METHODS = ("nonzero", "unsqueeze", "squeeze", "view", "long", "argsort", "permute", "clone", "detach")
 _ARRAY_KINDS = (Kind.TENSOR, Kind.NDARRAY, Kind.SEQUENCE)
+_VISION = "torchvision.datasets."
+_CHAINS = frozenset(("Compose", "RandomApply", "RandomChoice", "RandomOrder"))
 _TENSORS = "torch.utils.data.TensorDataset"
 _INDICES = ("builtins.range", "torch.arange", "torch.randperm", "torch.nonzero", "torch.argsort", "numpy.arange")
 _INDEX_METHODS = ("nonzero", "argsort")
@@ -203,13 +205,40 @@ class Datasets:
     def on_host(self, expression: cst.BaseExpression) -> bool:
         """Return whether the items of a dataset are certainly tensors of the CPU: torchvision's, or made in view."""
         value = self._evaluator.value(expression)
-        if (value.name or "").startswith("torchvision.datasets."):
-            return value.evidence is Evidence.PROVEN
+        if (value.name or "").startswith(_VISION):
+            return value.evidence is Evidence.PROVEN and self._transforms_are_known(expression)
         call = self._wrapping_call(expression)
         if call is None or self._evaluator.names.qualified(call.func) != _TENSORS:
             return False
         values = [self._evaluator.value(argument.value) for argument in call.args]
         return all(v.is_tensor and v.device is Device.CPU and v.evidence is Evidence.PROVEN for v in values)
+
+    def yields_views(self, expressions: Sequence[cst.BaseExpression]) -> bool:
+        """Return whether the items of one of these datasets may share memory with it."""
+        return not all((self._evaluator.value(each).name or "").startswith(_VISION) for each in expressions)
+
+    def _transforms_are_known(self, expression: cst.BaseExpression) -> bool:
+        """Whether what a dataset of torchvision does to its items is torchvision's own too."""
+        call = self._making_call(expression)
+        if call is None or any(argument.star for argument in call.args):
+            return False
+        return all(
+            literal(a.value) is not None or is_none(a.value) or self._is_known_transform(a.value)
+            for a in call.args
+            if a.keyword is None or a.keyword.value in ("transform", "target_transform", "transforms")
+        )
+
+    def _is_known_transform(self, expression: cst.BaseExpression) -> bool:
+        call = self._making_call(expression)
+        name = self._evaluator.names.qualified(call.func) if call is not None else None
+        if call is None or name is None or not name.startswith("torchvision.transforms.") or name.endswith(".Lambda"):
+            return False
+        if name.rpartition(".")[2] not in _CHAINS:
+            return True
+        chain = call.args[0].value if call.args else None
+        if not isinstance(chain, (cst.List, cst.Tuple)):
+            return False
+        return all(self._is_known_transform(element.value) for element in chain.elements)
 
     def makes_sparse_tensors(self) -> bool:
         """Return whether the file makes sparse tensors, which cannot be pinned."""

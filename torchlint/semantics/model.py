@@ -264,6 +264,10 @@ class Model(Parts):
         """Return how the file can write a qualified name at a node, None if its imports do not bring it in."""
         return self.names.spelling(name, node)
 
+    def speaks_of(self, *names: str) -> bool:
+        """Return whether an attribute or method of one of these names occurs in the file."""
+        return any(attribute.attr.value in names for attribute in self.nodes(cst.Attribute))
+
     @property
     def mentions_mps(self) -> bool:
         """Whether the file speaks of Apple's devices."""

@@ -15,9 +15,9 @@ Loaders that a framework moves the batches of count as well: those given to acce
 `Trainer(accelerator="gpu")`, timm's `create_loader`, and Hugging Face's `TrainingArguments(dataloader_pin_memory=..)`,
 which pins unless it is told not to.
 
-The fix is safe for the default collate function and a dataset that certainly yields tensors of the CPU; otherwise it
-is unsafe, because a batch of CUDA or sparse tensors cannot be pinned, and a batch of a class of its own is pinned by
-its `pin_memory` method only.
+The fix is safe for the default collate function and a dataset that certainly yields tensors of the CPU, made in view
+or torchvision's own with its own transforms; otherwise it is unsafe, because a batch of CUDA or sparse tensors cannot
+be pinned, and a batch of a class of its own is pinned by its `pin_memory` method only.
 
 ## When to ignore it
 
@@ -37,7 +37,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.loaders import FRAMEWORK_MOVES, WITH_WORKERS, Choice
-from torchlint.semantics.values import Device
+from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import is_none, literal
 
 if TYPE_CHECKING:
@@ -128,13 +128,7 @@ def _fix(loader: LoaderCall, pinning: Choice, value: str | None, model: Model) -
     if pinned is not None and not own and not model.is_partial(call):
         return None  # a mapping holds it, perhaps for other loaders too
     edit: Edit = Replace(pinned, value) if pinned is not None and own else AddKeyword(call, pinning.keyword, value)
-    plain = loader.collate is None or is_none(loader.collate)
-    is_safe = (
-        plain
-        and loader.name == "torch.utils.data.DataLoader"
-        and bool(loader.datasets)
-        and all(map(model.datasets.on_host, loader.datasets))
-    )
+    is_safe = _is_certain(loader, model)
     return Fix(
         f"Pass `{pinning.keyword}={value}`",
         (edit,),
@@ -143,3 +137,16 @@ def _fix(loader: LoaderCall, pinning: Choice, value: str | None, model: Model) -
         if is_safe
         else "A batch that holds CUDA or sparse tensors, or is of a class of its own, may not be pinnable.",
     )
+
+
+def _is_certain(loader: LoaderCall, model: Model) -> bool:
+    """Whether the batches are fresh tensors of the CPU, and nobody asks whether they are pinned."""
+    if loader.name != "torch.utils.data.DataLoader" or not (loader.collate is None or is_none(loader.collate)):
+        return False
+    if not loader.datasets or not all(map(model.datasets.on_host, loader.datasets)):
+        return False
+    if model.on_default_device(loader.call) or model.speaks_of("pin_memory", "is_pinned", "tensors"):
+        return False
+    # Without a batch size the items themselves are handed out: views of the tensors of a data set.
+    size = loader.given.get("batch_size")
+    return size is None or model.value(size).kind is Kind.NUMBER or not model.datasets.yields_views(loader.datasets)

@@ -17,7 +17,8 @@ Nothing: remove the call, or move the body of the `with` one level out. To keep 
 `torch.autograd.set_detect_anomaly(args.detect_anomaly)`.
 
 The fix is safe: a run without NaN in its gradients computes the same values. A run *with* one no longer raises
-`RuntimeError`; a check of `torch.isfinite(loss)` every few hundred steps is a cheap replacement.
+`RuntimeError`; a check of `torch.isfinite(loss)` every few hundred steps is a cheap replacement. Where the file asks
+whether the mode is on, there is no fix.
 
 ## When to ignore it
 
@@ -40,6 +41,8 @@ from torchlint.syntax.calls import literal
 SET = "torch.autograd.set_detect_anomaly"
 CONTEXT = "torch.autograd.detect_anomaly"
 TRAINER = "lightning.pytorch.Trainer"
+TRACES = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "catch_warnings")
+"""Where a program can see the mode: its state, and the warning that it gives."""
 
 rule = Rule(
     code="TL601",
@@ -161,8 +164,17 @@ def _switches_off(node: cst.CSTNode, model: Model) -> bool:
 
 
 def _fix(call: cst.Call, name: str, model: Model) -> Fix | None:
+    if _is_looked_at(model):
+        return None
     edits = _edits(call, name, model)
     return Fix("Switch anomaly detection off", (edits,), Safety.SAFE) if edits is not None else None
+
+
+def _is_looked_at(model: Model) -> bool:
+    """Whether the file asks for the mode, or for what it leaves in the graph."""
+    if model.speaks_of("metadata") and model.speaks_of("grad_fn"):
+        return True
+    return model.speaks_of(*TRACES) or any(node.value in TRACES for node in model.nodes(cst.Name))
 
 
 def _edits(call: cst.Call, name: str, model: Model) -> Edit | None:

@@ -163,6 +163,8 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "CPU and device can round the steps differently."
     if found.takes_part:
         yield "The result stays a view of a larger tensor, which the move would have copied out of it."
+    if found.is_view and model.speaks_of("detach_"):
+        yield "The result stays a view, which `detach_` refuses."
     if _asks_for_gradient(found, model):
         yield "The tensor on the device becomes a leaf, which gets the gradient itself."
     if not placement.exact:

@@ -11,7 +11,8 @@ same dtype that uses the memory of the array: nothing is allocated and nothing i
 another.
 
 The fix is unsafe, because writing to the array afterwards also changes the tensor, and the other way round. It is
-safe where the array is a fresh temporary that nobody else holds, such as `torch.tensor(np.zeros(n))`.
+safe where the array is a fresh temporary that nobody else holds, such as `torch.tensor(np.zeros(n))`, in a file that
+resizes no tensors: the memory of an array cannot grow.
 
 ## When to ignore it
 
@@ -113,11 +114,23 @@ def _fix(call: cst.Call, array: Array, model: Model) -> Fix | None:
     name = model.spelling("torch.as_tensor", call)
     if name is None or model.is_partial(call):
         return None
-    is_safe = array.owned and array.ordered and array.evidence is Evidence.PROVEN
+    why = ""
+    if not (array.owned and array.ordered and array.evidence is Evidence.PROVEN):
+        why = "The tensor shares the memory of the array: writing to one changes the other."
+    elif _resizes(model):
+        why = "The memory of an array cannot grow, and something in this file resizes tensors."
     return Fix(
         "Use `torch.as_tensor`",
         (Replace(call.func, name),),
-        Safety.SAFE if is_safe else Safety.UNSAFE,
-        "" if is_safe else "The tensor shares the memory of the array: writing to one changes the other.",
+        Safety.UNSAFE if why else Safety.SAFE,
+        why,
         array.evidence,
+    )
+
+
+def _resizes(model: Model) -> bool:
+    """Whether the file resizes tensors, itself or by letting torch write results into them."""
+    return model.speaks_of("resize_", "resize_as_") or any(
+        (model.qualified_name(call.func) or "").startswith("torch.") and not model.arguments(call).absent("out")
+        for call in model.nodes(cst.Call)
     )

@@ -1,0 +1,1 @@
+"""Search for programs that a safe fix changes: ``python -m tests.refute.run``."""

@@ -1,0 +1,98 @@
+"""``python -m tests.refute.run``: look for programs that a safe fix changes; see ``--help``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from tests.refute.search import Search, Tally, run_search
+from torchlint.dev.certificates import Certificate, digest, has_safe_fix, read, write
+from torchlint.engine.many import Work, run_many
+from torchlint.registry import rules
+from torchlint.rule import Rule
+
+ROOT = Path(__file__).parents[2]
+OK, REFUTED, INCOMPLETE = 0, 1, 2
+LEAST_FIXED = 0.3
+"""The least share of programs that carry a safe fix; with fewer a search looks past the rule."""
+
+
+def search_of(rule: Rule) -> Search:
+    """Return the search of a rule."""
+    module = importlib.import_module(f"tests.refute.rules.{rule.name.replace('-', '_')}")
+    found: Search = module.search
+    return found
+
+
+def searched(code: str, *, wanted: int, start: int) -> Tally:
+    """Return what the search of one rule sees."""
+    torch.set_num_threads(1)
+    return run_search(search_of(next(rule for rule in rules() if rule.code == code)), wanted=wanted, start=start)
+
+
+def is_enough(tally: Tally, wanted: int) -> bool:
+    """Return whether as many programs as wanted were compared, and enough of all tried carry a safe fix."""
+    return tally.judged >= wanted and tally.fixed >= LEAST_FIXED * tally.tried
+
+
+def said(code: str, tally: Tally) -> str:
+    """Return a line on what the search of a rule saw."""
+    places = ", ".join(f"{count:,} {place}" for place, count in tally.places.items())
+    share = tally.fixed / max(1, tally.tried)
+    return (
+        f"{code}: {tally.tried:,} programs, {share:.0%} of them with a safe fix, {tally.judged:,} of those compared "
+        f"({places}), {len(tally.refutations)} refuted"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code: 0, 1 after a refutation, 2 if too little was compared."""
+    safe = [rule for rule in rules() if has_safe_fix(rule)]
+    parser = argparse.ArgumentParser(prog="python -m tests.refute.run", description=__doc__)
+    parser.add_argument("--programs", type=int, default=1_000, metavar="N", help="programs with a safe fix, per rule")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other programs")
+    parser.add_argument("--rule", action="append", choices=[rule.code for rule in safe], help="only this rule")
+    parser.add_argument("--jobs", type=int, default=None, metavar="N")
+    parser.add_argument("--write", action="store_true", help="note what was found in tests/refute/certificates.json")
+    given = parser.parse_args(arguments)
+    codes = given.rule or [rule.code for rule in safe]
+    work: Work[str, Tally] = Work(
+        partial(searched, wanted=given.programs, start=given.seed),
+        size=lambda _: 1_000_000,
+        on_death=lambda code, status: Tally(refutations=[f"{code}: the process died with {status}"]),
+    )
+    tallies = dict(zip(codes, run_many(work, codes, jobs=given.jobs), strict=True))
+    for code, tally in tallies.items():
+        for refutation in tally.refutations:
+            print(refutation, end="\n\n")
+        print(said(code, tally))
+    if given.write:
+        note(ROOT, tallies, given.programs, given.seed)
+    if any(tally.refutations for tally in tallies.values()):
+        return REFUTED
+    return OK if all(is_enough(tally, given.programs) for tally in tallies.values()) else INCOMPLETE
+
+
+def note(root: Path, tallies: dict[str, Tally], wanted: int, seed: int) -> None:
+    """Write a certificate for each rule that was not refuted, and take away those of the others."""
+    certificates = read(root)
+    for rule in rules():
+        tally = tallies.get(rule.code)
+        if tally is None:
+            continue
+        certificates.pop(rule.code, None)
+        if not tally.refutations and is_enough(tally, wanted):
+            certificates[rule.code] = Certificate(
+                rule.code, tally.judged, tally.tried, dict(tally.places), seed, torch.__version__, digest(root, rule)
+            )
+    write(root, certificates)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
