@@ -67,8 +67,8 @@ speed: $(STAMP) ## Compare speed with TorchFix and Ruff
 fuzz: $(STAMP) ## Check and fix 10,000 fixtures that were changed at random
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
 
-faults: $(STAMP) ## Kill fix --apply a hundred times and judge the files it leaves
-	$(BIN)/python -m tests.faults.kills $(ARGS)
+faults: $(STAMP) ## Make every fault, a hundred kills among them, and print what was survived
+	$(BIN)/python -m tests.faults.run $(ARGS)
 
 refute: $(STAMP) ## Look for programs that a safe fix changes: 1,000 for each rule (needs torch)
 	@$(BIN)/python -c 'import torch, numpy' 2>/dev/null || \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -12,13 +13,14 @@ from typing import IO, Any
 ROOT = Path(__file__).parents[2]
 SAFE = "import torch\n\ntorch.autograd.set_detect_anomaly(True)\nx = torch.zeros(3)\n"
 FIXED = "import torch\n\nx = torch.zeros(3)\n"
-NOBODY = 65534
-"""A user without rights to other people's files."""
-
-LIMIT = 120
+LIMIT = 300
 """Seconds that no command may take."""
 
 Stream = int | IO[Any]
+
+_DROP_FROM_BOUNDING_SET = 24
+_OVERRIDE_AND_READ_SEARCH = (1, 2)
+_libc = ctypes.CDLL(None)
 
 
 def torchlint(
@@ -46,16 +48,19 @@ def torchlint(
     )
 
 
-def become_nobody() -> None:
-    """Give up all rights, where this process has any to give up."""
+def obey_modes() -> None:
+    """Give up the right of the super-user to read and write what nobody may; others do not have it."""
     if os.getuid() == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        for capability in _OVERRIDE_AND_READ_SEARCH:
+            _libc.prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0)
 
 
-def for_everybody(folder: Path) -> None:
-    """Let everybody into a folder and those above it, so that only the rights within it count."""
-    for each in (folder, *folder.parents):
-        if each.owner() == Path.home().owner() and not each.stat().st_mode & 0o005:
-            each.chmod(each.stat().st_mode | 0o055)
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the content of each Python file by its path within the folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.py"))}
+
+
+def strangers(folder: Path) -> list[str]:
+    """Return the files that are no Python files, those of the cache left out."""
+    files = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".py")
+    return [str(path) for path in files if ".torchlint_cache" not in path.parts]

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.faults.command import contents, strangers
 from tests.fixture_files import FIXTURES
 
 OK, WRONG, INCOMPLETE = 0, 1, 2
@@ -25,25 +26,13 @@ _WRITING = 0.03
 _KILLS_PER_TREE = 2
 
 
-def make_tree(folder: Path, copies: int = _COPIES) -> None:
+def make_tree(folder: Path, copies: int) -> None:
     """Fill a folder with copies of the fixtures that have findings."""
     for number in range(copies):
         for path in FIXTURES.glob("*/bad.py"):
             target = folder / f"part{number}" / f"{path.parent.name.replace('-', '_')}.py"
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return the content of each Python file by its path within the folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.py"))}
-
-
-def strangers(folder: Path) -> list[str]:
-    """Return the files that are no Python files."""
-    return [
-        str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".py"
-    ]
 
 
 def fix(folder: Path, kill_after: float | None = None, *, writing: bool = False) -> bool:
@@ -84,16 +73,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code: 0, 1 after a failure, 2 if the kills came too early or too late."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=100, metavar="N")
+    parser.add_argument("--copies", type=int, default=_COPIES, metavar="N", help="of each fixture")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     choice = parser.parse_args(arguments)
     generator = random.Random(choice.seed)
     with tempfile.TemporaryDirectory() as name:
-        return _run(Path(name), choice.kills, generator)
+        return _run(Path(name), choice.kills, choice.copies, generator)
 
 
-def _run(folder: Path, kills: int, generator: random.Random) -> int:
+def _run(folder: Path, kills: int, copies: int, generator: random.Random) -> int:
     whole, tree = folder / "whole", folder / "tree"
-    make_tree(whole)
+    make_tree(whole, copies)
     old = contents(whole)
     start = time.monotonic()
     fix(whole)
@@ -105,7 +95,7 @@ def _run(folder: Path, kills: int, generator: random.Random) -> int:
         if number % _KILLS_PER_TREE == 0:
             failures += _completed(tree, new) if number else []
             shutil.rmtree(tree, ignore_errors=True)
-            make_tree(tree)
+            make_tree(tree, copies)
         writing = number % 2 == 0
         was_killed = fix(tree, generator.uniform(0, _WRITING if writing else seconds), writing=writing)
         wrong, fixed = wrongs(tree, old, new)
