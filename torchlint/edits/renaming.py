@@ -1,0 +1,146 @@
+"""Edits that write another name of the torch API in place of one, with what brings the new name into force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.edits.operations import AddImport, Edit, Replace, ReplaceStatement
+from torchlint.semantics.scopes import dotted
+from torchlint.semantics.symbols import Reference, Use, import_of, imports
+from torchlint.semantics.tables.symbols import SymbolTable
+
+if TYPE_CHECKING:
+    from torchlint.semantics.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """The edits, and whether a name that other files may import from this one goes."""
+
+    edits: tuple[Edit, ...]
+    drops_name: bool = False
+
+
+def renamed(use: Use, table: SymbolTable, model: Model) -> Renaming | None:
+    """Return the edits that write a symbol's replacement at one use, None if there are none that are right.
+
+    What an import binds is renamed with the import, at all places at once.
+    """
+    if use.statement is not None and use.alias is not None:
+        return _imported(use.statement, use.alias, table, model)
+    if use.reference is None:
+        return None
+    found = import_of(use.reference, model)
+    if found is not None:
+        return _imported(*found, table, model)
+    written = from_root(use.reference, use.symbol.replacement, model)
+    return Renaming((Replace(use.reference, written.code), *written.imports)) if written is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a place can write a name, and the import that it needs for that."""
+
+    code: str
+    imports: tuple[AddImport, ...] = ()
+
+
+def from_root(reference: Reference, name: str, model: Model) -> Spelling | None:
+    """Return how to write a qualified name in place of a reference: by way of the same module where that holds it."""
+    root: cst.BaseExpression = reference
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    module = model.qualified_name(root)
+    if isinstance(root, cst.Name) and root is not reference and module is not None and name.startswith(f"{module}."):
+        return Spelling(root.value + name[len(module) :])
+    return spelled(name, reference, model)
+
+
+def spelled(name: str, node: cst.CSTNode, model: Model) -> Spelling | None:
+    """Return how a node can write a qualified name, None where the name of its package means something else there.
+
+    An import further down does not help what runs before it.
+    """
+    written = model.spelling(name, node)
+    if written is not None:
+        return Spelling(written) if _is_bound_before(written.partition(".")[0], node, model) else None
+    package = name.partition(".")[0]
+    if any(package == bound for bound in model.scopes.module.bindings):
+        return None
+    return Spelling(name, (AddImport(package),))
+
+
+def _is_bound_before(name: str, node: cst.CSTNode, model: Model) -> bool:
+    scope = model.scopes.scope(node)
+    deciding = model.scopes.deciding(name, scope)
+    if deciding is None:
+        return False
+    return deciding is not scope or deciding.bindings[name][0].order < model.order(node)
+
+
+def _imported(statement: cst.ImportFrom, alias: cst.ImportAlias, table: SymbolTable, model: Model) -> Renaming | None:
+    """Return the edits that import from where the replacements are, and what that renames in the file."""
+    symbols = {id(a): table.symbols[name] for s, a, name in imports(model) if s is statement and name in table.symbols}
+    module = symbols[id(alias)].replacement.rpartition(".")[0]
+    moved = [
+        a
+        for a in _aliases(statement)
+        if id(a) in symbols and symbols[id(a)].replacement.rpartition(".")[0] == module and module
+    ]
+    edits: list[Edit] = []
+    names: dict[int, cst.ImportAlias] = {}
+    for other in moved:
+        new = symbols[id(other)].replacement.rpartition(".")[2]
+        renames = other.asname is None and new != other.evaluated_name
+        if renames:
+            uses = _renamed_uses(other, new, model)
+            if uses is None:
+                return None
+            edits += uses
+        names[id(other)] = other.with_changes(name=cst.Name(new))
+    drops = any(a.asname is None and names[id(a)].evaluated_name != a.evaluated_name for a in moved)
+    return Renaming((ReplaceStatement(statement, _lines(statement, module, names, model)), *edits), drops)
+
+
+def _aliases(statement: cst.ImportFrom) -> tuple[cst.ImportAlias, ...]:
+    return () if isinstance(statement.names, cst.ImportStar) else tuple(statement.names)
+
+
+def _lines(statement: cst.ImportFrom, module: str, names: dict[int, cst.ImportAlias], model: Model) -> tuple[str, ...]:
+    """Return the statement with some of its names from another module, on a line of their own where others stay."""
+    aliases = _aliases(statement)
+    path = cst.parse_expression(module)
+    assert isinstance(path, (cst.Name, cst.Attribute))
+    stays = [alias for alias in aliases if id(alias) not in names]
+    if not stays or dotted(statement.module) == module:
+        changed = statement.with_changes(module=path, names=[names.get(id(a), a) for a in aliases])
+        return tuple(model.code(changed).splitlines())
+    return (_line(dotted(statement.module), stays), _line(module, [names[id(a)] for a in aliases if id(a) in names]))
+
+
+def _line(module: str, aliases: list[cst.ImportAlias]) -> str:
+    shown = (
+        f"{a.evaluated_name} as {a.evaluated_alias}" if a.evaluated_alias is not None else a.evaluated_name
+        for a in aliases
+    )
+    return f"from {module} import {', '.join(shown)}"
+
+
+def _renamed_uses(alias: cst.ImportAlias, new: str, model: Model) -> list[Edit] | None:
+    """Return the edits that rename what an import binds; None where the new name is taken, or others bind it too."""
+    old = alias.evaluated_name
+    if any(name.value == new for name in model.nodes(cst.Name)):
+        return None
+    uses: list[Reference] = [name for name in model.nodes(cst.Name) if name.value == old]
+    found: list[Edit] = []
+    for use in uses:
+        bindings = model.bindings(use) if isinstance(use, cst.Name) else []
+        if not any(binding.node is alias for binding in bindings):
+            continue
+        if len(bindings) != 1:
+            return None
+        found.append(Replace(use, new))
+    return found

@@ -1,0 +1,88 @@
+"""Where a file uses names that a table speaks of: in imports, calls and other references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
+
+import libcst as cst
+
+from torchlint.semantics.scopes import dotted
+from torchlint.semantics.tables.names import canonical
+from torchlint.semantics.tables.symbols import Symbol, SymbolTable
+
+if TYPE_CHECKING:
+    from torchlint.semantics.model import Model
+
+Reference: TypeAlias = cst.Name | cst.Attribute
+_TYPE_TESTS = frozenset(("builtins.isinstance", "builtins.issubclass"))
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a symbol: an import of it, or a reference to it."""
+
+    name: str
+    symbol: Symbol
+    statement: cst.ImportFrom | None = None
+    """The import, of which ``alias`` is a part; None for a reference."""
+
+    alias: cst.ImportAlias | None = None
+    reference: Reference | None = None
+    call: cst.Call | None = None
+    """The call whose function the reference is, if it is called."""
+
+    @property
+    def node(self) -> cst.CSTNode:
+        """The node that is reported: the call, the reference, or the import."""
+        found = self.call or self.reference or self.statement
+        assert found is not None
+        return found
+
+
+def symbol_uses(model: Model, table: SymbolTable) -> Iterator[Use]:
+    """Yield the uses of a table's symbols, imports first; an assigned alias counts where it is assigned."""
+    local: set[str] = set()
+    for statement, alias, name in imports(model):
+        if name in table.symbols:
+            local.add(alias.evaluated_alias or alias.evaluated_name)
+            yield Use(name, table.symbols[name], statement, alias)
+    names = (name for name in model.nodes(cst.Name) if name.value in local)
+    attributes = (found for found in model.nodes(cst.Attribute) if found.attr.value in table.last_names)
+    references: Iterator[Reference] = chain(names, attributes)
+    for reference in references:
+        qualified = model.qualified_name(reference)
+        if qualified is not None and qualified in table.symbols:
+            parent = model.parent(reference)
+            call = parent if isinstance(parent, cst.Call) and parent.func is reference else None
+            yield Use(qualified, table.symbols[qualified], reference=reference, call=call)
+
+
+def import_of(reference: Reference, model: Model) -> tuple[cst.ImportFrom, cst.ImportAlias] | None:
+    """Return the import that binds the very name that a reference is, if there is only one."""
+    if not isinstance(reference, cst.Name):
+        return None
+    bindings = model.bindings(reference)
+    alias = bindings[0].node if len(bindings) == 1 else None
+    if not isinstance(alias, cst.ImportAlias):
+        return None
+    return next(((s, a) for s, a, _ in imports(model) if a is alias), None)
+
+
+def imports(model: Model) -> Iterator[tuple[cst.ImportFrom, cst.ImportAlias, str]]:
+    """Yield each name that the file imports from a module, with its canonical name."""
+    for statement in model.nodes(cst.ImportFrom):
+        if not statement.relative and not isinstance(statement.names, cst.ImportStar) and statement.module is not None:
+            module = dotted(statement.module)
+            for alias in statement.names:
+                yield statement, alias, canonical(f"{module}.{alias.evaluated_name}")
+
+
+def is_type_test(use: Use, model: Model) -> bool:
+    """Return whether a reference only stands in an ``isinstance``: nothing is made of it."""
+    call = model.enclosing(use.reference, cst.Call) if use.reference is not None else None
+    if call is None or call is use.call:
+        return False
+    return len(call.args) == 2 and model.qualified_name(call.func) in _TYPE_TESTS
