@@ -22,6 +22,7 @@ from torchlint.edits.verify import Original
         ("def f():\n    import a; b\n", "def f():\n    b\n"),
         ("def f():\n    b; import a\r\n", "def f():\n    b\r\n"),
         ("import a;\n", "import a;\n"),
+        ("import a \\\n  \nb\n", "b\n"),
         ("import a  # why\n", "import a  # why\n"),
         ("import a; \\\n    b\n", "import a; \\\n    b\n"),
         ("if b: import a; c\n", "if b: import a; c\n"),

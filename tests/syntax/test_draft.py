@@ -19,6 +19,7 @@ TEXTS = ("SimpleString", "ConcatenatedString", "FormattedString")
 PLAIN = {"keyword", "star", "attr", "name", "names", "module", "asname", "operator", "conversion"}
 
 SAMPLES = {
+    "numbers too large": "x = 1e400, 1e400j, -1e999, 1e308, 1_0.5\n",
     "small statements on one line": "a = 1; b = 2\nif a: b = 3; c = 4\nfor x in y: pass\nd = 5\n",
     "elif and else": "if a:\n    b\nelif c:\n    d\nelse:\n    if e:\n        f\n    else: g\n",
     "header of several lines": "if (a and\n        b): c = 1\nwhile (\n    d\n): pass\n",

@@ -39,6 +39,7 @@ _HARMLESS = sys.stdlib_module_names | {
 """Modules that nobody imports for what importing them does."""
 
 _MOST_LINES = 50
+_CONTINUATION = re.compile(r"(?:[ \t]*\\(?:\r\n|\r|\n))+")
 _SEMICOLON_BEFORE = re.compile(r"[ \t]*;[ \t]*$")
 _SEMICOLON_AFTER = re.compile(r"[ \t]*;[ \t]*(?=[^\s#\\])")
 _IMPORT = re.compile(r"^[ \t]*(?:from\b[^\n]*?\s)?import\b\s*(?:\([^)]*\)|[^\n]*(?:\\\r?\n[^\n]*)*)", re.MULTILINE)
@@ -170,8 +171,10 @@ def _with_separator(text: str, place: Range) -> Range | None:
     """Return what goes with a statement: its lines, or the semicolon that parts it from another; None if unclear."""
     start, end = line_start(text, place.start), line_end(text, place.end)
     before, after = text[start : place.start], text[place.end : end]
-    if not before.strip() and not after.strip():
-        return Range(start, next_line(text, place.end))
+    last = _CONTINUATION.match(text, place.end)
+    blank = last.end() if last else place.end
+    if not before.strip() and not text[blank : line_end(text, blank)].strip():
+        return Range(start, next_line(text, blank))
     if following := _SEMICOLON_AFTER.match(after):
         return Range(place.start, place.end + following.end())
     preceding = _SEMICOLON_BEFORE.search(before)

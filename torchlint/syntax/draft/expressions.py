@@ -68,7 +68,8 @@ def _constant(node: ast.Constant) -> cst.BaseExpression:
         return make(cst.SimpleString, value=repr(value))
     if isinstance(value, int):
         return make(cst.Integer, value=repr(value))
-    return make(cst.Float if isinstance(value, float) else cst.Imaginary, value=repr(value))
+    digits = repr(value).replace("inf", "1e999")  # what is too large to be a number but is written as one
+    return make(cst.Float if isinstance(value, float) else cst.Imaginary, value=digits)
 
 
 def _call(node: ast.Call) -> cst.Call:
