@@ -17,8 +17,8 @@ The argument exists since torch 1.13; its default became True in torch 2.6.
 `torch.serialization.add_safe_globals([...])` (torch 2.4). State the version that the project needs (`torch>=2.6`), and
 the rule is silent about calls without the argument.
 
-The fix passes True. It is unsafe: a file that holds more than tensors and plain containers no longer loads. There is none
-where `weights_only=False` is written out, or with a `pickle_module`: that was a choice.
+The fix passes True. It is unsafe: a file that holds more than tensors and plain containers no longer loads. There is
+none where `weights_only=False` is written out, or with a `pickle_module`: that was a choice.
 
 ## When to ignore it
 
@@ -103,8 +103,8 @@ def imported(call: cst.Call, model: Model) -> Iterator[Finding]:
     if model.callee(call) in IMPORTERS:
         yield Finding(
             call,
-            "A package holds code and pickles: whoever can change the file runs code as you. Import packages from trusted "
-            "places only, or save a state dict and load it with `weights_only=True`.",
+            "A package holds code and pickles: whoever can change the file runs code as you. Import packages from "
+            "trusted places only, or save a state dict and load it with `weights_only=True`.",
         )
 
 
