@@ -179,7 +179,7 @@ class Hotness:
         made = loop.iter if isinstance(loop.iter, cst.Call) else None
         if made is None or len(made.args) != 3 or self._evaluator.names.qualified(made.func) != "builtins.range":
             return False
-        cuts = (node for node in self._tree.descendants(loop.body) if isinstance(node, cst.Subscript))
+        cuts = self._tree.below(loop.body, cst.Subscript)
         return any(
             isinstance(cut.slice[0].slice, cst.Slice)
             and isinstance(cut.slice[0].slice.lower, cst.Name)
@@ -198,12 +198,8 @@ class Hotness:
         """How certain it is that each iteration takes an item of a dataset by the loop's counter."""
         if not isinstance(loop.target, cst.Name):
             return None
-        for node in self._tree.descendants(loop.body):
-            if (
-                not isinstance(node, cst.Subscript)
-                or len(node.slice) != 1
-                or not isinstance(node.slice[0].slice, cst.Index)
-            ):
+        for node in self._tree.below(loop.body, cst.Subscript):
+            if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
                 continue
             index = node.slice[0].slice.value
             if isinstance(index, cst.Name) and index.value == loop.target.value:

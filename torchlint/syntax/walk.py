@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -142,6 +143,18 @@ class Tree:
                 return current
             current = self.parents.get(id(current))
         return None
+
+    def below(self, node: cst.CSTNode, node_type: type[NodeType]) -> Iterator[NodeType]:
+        """Yield the nodes of exactly this type below a node in document order, where they stand together."""
+        found = self.nodes(node_type)
+        parents = self.parents
+        for index in range(bisect_left(found, self.orders[id(node)], key=self.order), len(found)):
+            ancestor: cst.CSTNode | None = found[index]
+            while ancestor is not None and ancestor is not node:
+                ancestor = parents.get(id(ancestor))
+            if ancestor is None:
+                return
+            yield found[index]
 
     def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yield a node and everything below it in document order."""

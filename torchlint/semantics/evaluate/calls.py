@@ -88,11 +88,25 @@ def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
 def named_callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
     """Return the calls of each function of the file that name it directly."""
     found: dict[int, list[cst.Call]] = {}
+    names = _callable_names(evaluator)
     for call in evaluator.tree.nodes(cst.Call):
-        definition = evaluator.definitions.definition(call.func)
+        definition = evaluator.definitions.definition(call.func) if identifier(call.func) in names else None
         if isinstance(definition, cst.FunctionDef):
             found.setdefault(id(definition), []).append(call)
     return found
+
+
+def _callable_names(evaluator: Evaluator) -> frozenset[str]:
+    """Return the names by which the functions and classes of the file can be called: their own, and other names."""
+    tree = evaluator.tree
+    named = [node.name.value for node in (*tree.nodes(cst.FunctionDef), *tree.nodes(cst.ClassDef))]
+    targets: list[cst.CSTNode] = [
+        target.target for node in tree.nodes(cst.Assign) if isinstance(node.value, cst.Name) for target in node.targets
+    ]
+    single = (*tree.nodes(cst.AnnAssign), *tree.nodes(cst.NamedExpr))
+    targets += [node.target for node in single if isinstance(node.value, cst.Name)]
+    others = (node.value for target in targets for node in tree.descendants(target) if isinstance(node, cst.Name))
+    return frozenset((*named, *others))
 
 
 def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
@@ -101,7 +115,9 @@ def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
     for function in evaluator.tree.nodes(cst.FunctionDef):
         by_name.setdefault(function.name.value, []).append(function)
     found: dict[int, list[cst.Call]] = {}
-    for call in evaluator.tree.nodes(cst.Call):
+    names = _callable_names(evaluator)
+    calls = evaluator.tree.nodes(cst.Call)
+    for call in calls if "__call__" in by_name else [call for call in calls if identifier(call.func) in names]:
         target = called_function(call, by_name, evaluator)
         if target is not None:
             found.setdefault(id(target), []).append(call)
