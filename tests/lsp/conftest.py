@@ -188,7 +188,8 @@ async def editing(
     client.protocol.fm.features[types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS] = published.append
     client.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: registered.extend(params.registrations))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    await client.start_io(sys.executable, "-c", program, cwd=folder, env=environment)
+    anywhere = folder.anchor  # as where an editor is started from a menu
+    await client.start_io(sys.executable, "-c", program, cwd=anywhere, env=environment)
     process = client._server
     assert process
     try:

@@ -124,6 +124,14 @@ async def test_changed_settings_hold_at_once(editor: Editor) -> None:
     assert await editor.codes(uri, after=2) == ALL
 
 
+async def test_changed_requirements_hold_at_once(editor: Editor) -> None:
+    editor.save_settings("torch>=1.13\n", "requirements.txt")
+    uri = editor.open("train.py", CODE.replace("set_to_none=False", ""))
+    assert await editor.codes(uri) == ALL
+    editor.save_settings("torch>=2.1\n", "requirements.txt")
+    assert await editor.codes(uri, after=1) == ["3 TL601", "14 TL202"]
+
+
 async def test_wrong_settings_are_told_once(editor: Editor) -> None:
     (editor.folder / "torchlint.toml").write_text('ignroe = ["TL601"]\n')
     first, second = editor.open("a.py", CODE), editor.open("b.py", CODE)
