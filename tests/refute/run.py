@@ -67,29 +67,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         size=lambda _: 1_000_000,
         on_death=lambda code, status: Tally(refutations=[f"{code}: the process died with {status}"]),
     )
+    digests = {rule.code: digest(ROOT, rule) for rule in safe}
     tallies = dict(zip(codes, run_many(work, codes, jobs=given.jobs), strict=True))
     for code, tally in tallies.items():
         for refutation in tally.refutations:
             print(refutation, end="\n\n")
         print(said(code, tally))
     if given.write:
-        note(ROOT, tallies, given.programs, given.seed)
+        note(ROOT, tallies, digests, given.programs, given.seed)
     if any(tally.refutations for tally in tallies.values()):
         return REFUTED
     return OK if all(is_enough(tally, given.programs) for tally in tallies.values()) else INCOMPLETE
 
 
-def note(root: Path, tallies: dict[str, Tally], wanted: int, seed: int) -> None:
+def note(root: Path, tallies: dict[str, Tally], digests: dict[str, str], wanted: int, seed: int) -> None:
     """Write a certificate for each rule that was not refuted, and take away those of the others."""
     certificates = read(root)
-    for rule in rules():
-        tally = tallies.get(rule.code)
-        if tally is None:
-            continue
-        certificates.pop(rule.code, None)
+    for code, tally in tallies.items():
+        certificates.pop(code, None)
         if not tally.refutations and is_enough(tally, wanted):
-            certificates[rule.code] = Certificate(
-                rule.code, tally.judged, tally.tried, dict(tally.places), seed, torch.__version__, digest(root, rule)
+            places = dict(tally.places)
+            certificates[code] = Certificate(
+                code, tally.judged, tally.tried, places, seed, torch.__version__, digests[code]
             )
     write(root, certificates)
 

@@ -26,6 +26,8 @@ _VARIABLE = "torch.autograd.Variable"
 _KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_"}
 _ATTRIBUTES = TENSOR_ATTRIBUTES - {"real", "imag"} | {"data"}
 _VIEWING = RESHAPING_METHODS - {"repeat"}
+_LOOKING_NAMES = frozenset(("globals", "locals", "vars", "eval", "exec"))
+_LOOKING = frozenset(f"builtins.{name}" for name in _LOOKING_NAMES)
 _OVERLAPPING = frozenset(("expand", "expand_as"))
 
 
@@ -270,7 +272,7 @@ class Creations:
         if any(_is_same(node, target) for node in self._tree.descendants(statement)):
             return True
         if isinstance(target, cst.Name):
-            return False
+            return self._calls_unseen(statement) and self._is_read_elsewhere(target)
         owner = target.value if isinstance(target, cst.Attribute) else target
         for node in self._tree.descendants(statement):
             if _is_same(node, owner):
@@ -279,6 +281,26 @@ class Creations:
                 called = isinstance(grandparent, cst.Call) and grandparent.func is parent
                 if not isinstance(parent, cst.Attribute) or called:
                     return True
+        return False
+
+    def _calls_unseen(self, statement: cst.CSTNode) -> bool:
+        """Whether a statement may run a function of the file, or one that looks at variables by their names."""
+        calls = (node for node in self._tree.descendants(statement) if isinstance(node, cst.Call))
+        names = (self._evaluator.names.qualified(call.func) for call in calls)
+        return any(name is None or name in _LOOKING for name in names)
+
+    def _is_read_elsewhere(self, variable: cst.Name) -> bool:
+        """Whether another function of the file reads a variable, or may look at all of them."""
+        scopes, definitions = self._evaluator.scopes, self._evaluator.definitions
+        own, here = scopes.deciding(variable.value, scopes.scope(variable)), definitions.enclosing_function(variable)
+        for name in self._tree.nodes(cst.Name):
+            if name.value in _LOOKING_NAMES:
+                return True
+            if name.value != variable.value or scopes.deciding(name.value, scopes.scope(name)) is not own:
+                continue
+            in_lambda = any(isinstance(ancestor, cst.Lambda) for ancestor in self._tree.ancestors(name))
+            if in_lambda or definitions.enclosing_function(name) is not here:
+                return True
         return False
 
 

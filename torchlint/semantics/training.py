@@ -195,7 +195,7 @@ class Training:
             return True
         if any(name.value in MEDDLING_NAMES or name.value == "eval" for name in self._tree.nodes(cst.Name)):
             return True
-        if any(text.raw_value == "params" for text in self._tree.nodes(cst.SimpleString)):
+        if any(text.raw_value in ("params", "grad") for text in self._tree.nodes(cst.SimpleString)):
             return True
         named = ((a.keyword.value, a.value) for a in self._tree.nodes(cst.Arg) if a.keyword is not None)
         return any(name in MEDDLING_NAMES and literal(value) is not False for name, value in named)
@@ -259,7 +259,7 @@ class Training:
     def _is_visible(self, call: cst.Call) -> bool:
         name = self._evaluator.names.qualified(call.func)
         if name is not None:
-            return name.startswith(("torch.", "builtins."))
+            return name.startswith(("torch.", "builtins.")) and name != "builtins.vars"
         if self._definitions.definition(call.func) is not None:
             return True
         called = self._evaluator.value(call.func)

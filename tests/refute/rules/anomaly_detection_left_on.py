@@ -90,6 +90,14 @@ def _within(choices: Choices) -> Lines:
     if all(line.startswith("#") for line in body):
         body.append("pass")
     header = f"with {', '.join(items)}:"
+    if choices.chance(6):
+        ending = choices.of("return loss", "yield loss", "return (weight * 3).sum().backward()", "raise StopIteration")
+        inner = ["loss = (weight * 2).sum()", *body, ending]
+        called = choices.of("got = work()", "got = list(work() or ())", "for got in work(): pass")
+        return ["def work():", *indented([header, *indented(inner), "return None"]), called]
+    if choices.chance(6):
+        inner = [*body, choices.of("break", "continue", "if n > 1: break")]
+        return ["for step in range(2):", *indented([header, *indented(inner), "n = 4"]), "else:", "    n = 6"]
     if choices.chance(8):
         return [f"{header} {choices.of('weight.grad = None', 'n = 5', 'pass')}", *_lines(choices, 1)]
     if choices.chance(4):

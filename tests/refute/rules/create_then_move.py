@@ -5,8 +5,23 @@ from __future__ import annotations
 from tests.refute.choices import Choices, Lines, indented, needed, placed, text
 from tests.refute.search import Program, Search
 
-_SIZES = ("3", "2, 3", "(2, 3)", "n", "n, 2", "len(data)", "*shape", "0", "0, 2", "other.size(0)", "1, n, 1", "shape")
+_SIZES = (
+    "3",
+    "size=(2, 3)",
+    "2, 3",
+    "(2, 3)",
+    "n",
+    "n, 2",
+    "len(data)",
+    "*shape",
+    "0",
+    "0, 2",
+    "other.size(0)",
+    "1, n, 1",
+    "shape",
+)
 _DTYPES = ("", "torch.float64", "torch.long", "torch.bool", "torch.float16", "torch.uint8", "torch.complex64")
+_RANGES = ("4", "n", "0, 6, 2", "2, n + 3", "5.5", "1, 2, 0.3", "n / 2", "0, 4.5", "start=1, end=n", "end=5")
 _NUMBERS = ("0.5", "1", "2.7", "-3", "300", "True", "float('nan')", "1e30", "n", "n / 2", "n * 100.7", "scalar")
 _DATA = (
     "[1, 2]",
@@ -127,6 +142,16 @@ _BETWEEN = (
     "torch.set_grad_enabled(False)",
     "def show(): return x",
     "del data[:]",
+    "look()",
+    "change()",
+    "seen.append(locals()['x'])",
+    "seen.append(globals().get('x'))",
+    "seen.append(eval('x'))",
+    "def show(): seen.append(x)\nshow()",
+    "late = lambda: seen.append(x)",
+    "seen.append([x for _ in range(2)])",
+    "try:\n    print(x.device)\nexcept NameError: pass",
+    "torch.set_default_device('cuda:1')",
 )
 
 
@@ -139,13 +164,15 @@ def _setup(choices: Choices) -> list[Lines]:
         ["data = [1, 2]"],
         ["array = np.arange(3.0)"],
         [f"gpu, nothing = {choices.of('0', '1', 'None')}, None"],
-        [f"chosen = {choices.of(repr('cuda'), repr('cpu'))} if n > 1 else 'cuda:1'"],
+        [f"chosen = {choices.of(repr('cuda'), repr('cpu'), 'None')} if n > 1 else 'cuda:1'"],
         [f"other = torch.ones(2, 3, device={choices.of('device', repr('cuda'), repr('cpu'))})"],
         [f"scalar = {choices.of('torch.tensor(2.5)', '2.5', 'torch.tensor(2.5).cuda()')}"],
         ["data_type = torch.float32"],
         ["devices = ['cuda:1', 'cuda:0']"],
         ["class options:", "    device = 'cuda'"],
         ["def pick():", *indented(["seen.append('picked')", "return devices.pop()"])],
+        ["def look():", *indented(["seen.append(globals().get('x'))"])],
+        ["def change():", *indented(["global x", "x = globals().get('x', torch.ones(2)) + 1"])],
         ["def turn():", *indented(["global device, n", "device, n = 'cuda:1', 1"])],
     ]
 
@@ -161,11 +188,17 @@ def _factory(choices: Choices, torch: str) -> str:
     if kind < 2:
         given = [f"{torch}.{choices.of('zeros', 'ones')}", choices.of(*_SIZES)]
     elif kind == 2:
-        given = [f"{torch}.full", choices.of("(2,)", "(n,)", "(2, 3)", "shape", "()"), choices.of(*_NUMBERS)]
+        value = choices.of("", "", "fill_value=") + choices.of(*_NUMBERS)
+        given = [f"{torch}.full", choices.of("(2,)", "(n,)", "(2, 3)", "shape", "()", "(1, 2)"), value]
     elif kind == 3:
         given = [f"{torch}.eye", choices.of("3", "n", "2, 3")]
     elif kind == 4:
-        given = [f"{torch}.arange", choices.of("4", "n", "0, 6, 2", "2, n + 3", "5.5", "1, 2, 0.3", "n / 2", "0, 4.5")]
+        given = [
+            f"{torch}.arange",
+            choices.of(
+                "4", "n", "0, 6, 2", "2, n + 3", "5.5", "1, 2, 0.3", "n / 2", "0, 4.5", "start=1, end=n", "end=5"
+            ),
+        ]
     elif kind < 7:
         given = [f"{torch}.{choices.of('tensor', 'tensor', 'as_tensor')}", choices.of(*_DATA)]
     elif kind == 7:
@@ -207,16 +240,25 @@ def _site(choices: Choices, torch: str) -> Lines:
     if kind < 4:
         return [f"x = {made}{steps}{move}"]
     if kind < 6:
-        between = choices.some(_BETWEEN, 2)
-        return [f"x = {made}", *between, f"x = x{steps}{move}"]
+        between = [line for each in choices.some(_BETWEEN, 2) for line in each.split("\n")]
+        first = choices.of("x", "x", "x", "x = y", "x, y", "self.x", "x: torch.Tensor")
+        then, whole = choices.of("x", "x", "x", "y"), f"{made}, {made}" if first == "x, y" else made
+        if first == "self.x":
+            owner = ["class Owner:", *indented(["def look(self): seen.append(self.x)", "def __init__(self):"])]
+            inside = [f"self.x = {made}", choices.of("self.look()", "pass", "look()"), f"self.x = self.x{steps}{move}"]
+            return [*owner, *indented(indented(inside)), "x = Owner().x"]
+        return [f"{first} = {whole}", *between, f"{then} = x{steps}{move}"]
     if kind == 6:
         return [f"x = torch.nn.Parameter({made}{steps}{move}, requires_grad=False)"]
+    if kind == 7 and choices.chance():
+        header = choices.of("def make(device=None):", "def make(device='cuda:1', n=2):", "def make(n=0, *, gpu=None):")
+        return [header, f"    return {made}{steps}{move}", f"x = {choices.of('make()', 'make(device)', 'make(n=2)')}"]
     if kind == 7:
         return [f"x = Variable({made}{steps}){move}" if choices.chance() else f"x = Variable({made}{steps}{move})"]
     if kind == 8:
         return [f"pair = [{made}{steps}{move} for device in ('cuda', 'cuda:1')]", "x = pair[0]"]
     header = choices.of("torch.no_grad()", "torch.inference_mode()", "torch.device('cuda:1')", "torch.enable_grad()")
-    inside = [f"x = {made}", *choices.some(_BETWEEN, 1)]
+    inside = [f"x = {made}", *(line for each in choices.some(_BETWEEN, 1) for line in each.split("\n"))]
     if choices.chance():
         return [f"with {header}:", *indented([*inside, f"x = x{steps}{move}"])]
     return [f"with {header}:", *indented(inside), f"x = x{steps}{move}"]

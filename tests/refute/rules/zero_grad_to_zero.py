@@ -115,6 +115,39 @@ _MADE = (
     ["scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)"],
     ["swa = torch.optim.swa_utils.AveragedModel(model)"],
 )
+_BETWEEN_EPOCHS = (
+    "model.last = nn.Linear(2, 1)",
+    "model.layers[0] = nn.Linear(2, 2)",
+    "model.layers.append(nn.Linear(2, 2))",
+    "model.layers.pop(1)",
+    "model.add_module('first', nn.Linear(2, 2))",
+    "model.register_module('first', nn.Linear(2, 2))",
+    "model.first.register_parameter('weight', nn.Parameter(torch.ones(2, 2)))",
+    "model.first.weight = nn.Parameter(torch.ones(2, 2))",
+    "model.load_state_dict({k: v.clone() for k, v in model.state_dict().items()})",
+    "model.load_state_dict({k: v.clone() for k, v in model.state_dict().items()}, assign=True)",
+    "optimizer.load_state_dict(optimizer.state_dict())",
+    "model._modules['first'] = nn.Linear(2, 2)",
+    "model._parameters.clear()",
+    "model.first._parameters['weight'] = nn.Parameter(torch.ones(2, 2))",
+    "model.double().float()",
+    "model.eval()",
+    "optimizer.add_param_group({'params': [nn.Parameter(torch.ones(2))]})",
+    "model.first = nn.Identity()",
+    "del model.layers[0]",
+    "model.layers.extend([nn.Linear(2, 2)])",
+    "object.__setattr__(model, 'deep', not model.deep)",
+    "vars(model)['deep'] = not model.deep",
+    "model.apply(lambda m: m.reset_parameters() if isinstance(m, nn.Linear) else None)",
+    "model.forward = lambda x: model.last(x)",
+    "Net.forward = lambda self, x: self.last(x)",
+    "model.last.forward = lambda x: x.sum(1, keepdim=True)",
+    "torch.nn.init.zeros_(model.first.weight)",
+    "optimizer.param_groups.clear()",
+    "optimizer.state.clear()",
+    "F.relu = torch.zeros_like",
+    "nn.Linear.forward = lambda self, x: x.detach()",
+)
 _BATCHES = (
     "[(torch.rand(3, 2), torch.rand(3, 1)) for _ in range(4)]",
     "[(torch.randn(2, 2), torch.zeros(2, 1)), (torch.randn(1, 2), torch.ones(1, 1))]",
@@ -187,8 +220,10 @@ def _arranged(choices: Choices, made: Lines, loop: Lines) -> Lines:
     if kind == 1:
         return ["def train(model, optimizer, batches):", *indented(loop), *made, "train(model, optimizer, batches)"]
     if kind == 2:
-        return [*made, "for epoch in range(2):", *indented(loop)]
-    main = ["def main():", *indented([*made, "for epoch in range(2):", "    train(model, optimizer, batches)"])]
+        between = choices.some(_BETWEEN_EPOCHS, 1)
+        return [*made, "for epoch in range(3):", *indented([*loop, *between])]
+    epoch = ["train(model, optimizer, batches)", *choices.some(_BETWEEN_EPOCHS, 1)]
+    main = ["def main():", *indented([*made, "for epoch in range(3):", *indented(epoch)])]
     main += indented(["return model, optimizer"])
     train = ["def train(model, optimizer, batches):", "    model.train()", *indented(loop)]
     return [*train, *main, "if __name__ == '__main__':", "    model, optimizer = main()"]
