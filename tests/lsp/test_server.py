@@ -100,6 +100,16 @@ async def test_suppressions_and_those_that_are_not_used(editor: Editor) -> None:
     assert list(found[-1].tags or ()) == [types.DiagnosticTag.Unnecessary]
 
 
+async def test_a_comment_that_names_no_rule_is_logged_once(editor: Editor) -> None:
+    uri = editor.open("train.py", CODE.replace("=False)", "=False)  # torchlint: ignore[TL3O1]"))
+    assert await editor.codes(uri) == ALL
+    editor.type(uri, CODE.replace("=False)", "=False)  # torchlint: ignore[TL3O1] "), 2)
+    assert await editor.codes(uri, 2) == ALL
+    (told,) = [each.message for each in editor.client.log_messages if "TL3O1" in each.message]
+    assert "did you mean `TL301`?" in told
+    assert editor.client.messages == []
+
+
 async def test_a_baseline_of_the_settings_holds(editor: Editor) -> None:
     from torchlint.cli import run
 
@@ -306,7 +316,7 @@ async def test_what_is_offered(editor: Editor) -> None:
     anomaly = await editor.actions(uri, 3)
     safe, everything = "Fix TL601: Switch anomaly detection off", "torchlint: Apply all safe fixes"
     assert list(anomaly) == [safe, "Ignore TL601 on this line", everything]
-    assert anomaly[safe].is_preferred
+    assert [title for title, action in anomaly.items() if action.is_preferred] == [safe]
     assert anomaly[safe].kind == "quickfix"
     assert [place(found) for found in anomaly[safe].diagnostics or ()] == ["3 TL601"]
     assert anomaly[everything].kind == "source.fixAll.torchlint"

@@ -37,8 +37,8 @@ class Offer:
 
     @property
     def is_safe_fix(self) -> bool:
-        """Whether it is what most people want to do."""
-        return not self.ignore and (self.finding is None or is_safe(self.finding))
+        """Whether it is what most people want to do about the finding."""
+        return not self.ignore and self.finding is not None and is_safe(self.finding)
 
 
 class RefusedError(Exception):

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
-from torchlint import evidence
 from torchlint.diagnostic import Diagnostic
-from torchlint.report.page import fix_words, page
+from torchlint.report.page import fix_words, measured, page
 from torchlint.rule import Rule
 from torchlint.version import __version__
 
@@ -56,12 +55,11 @@ def hover_text(findings: Sequence[Diagnostic], rules: Mapping[str, Rule]) -> str
 
 
 def _about(rule: Rule) -> str:
-    measured = [f"- {measurement.sentence}" for measurement in evidence.for_rule(rule.code)]
     parts = [
         f"**{rule.code} {rule.name}** \u00b7 fix: {fix_words(rule)}",
         dedent(rule.documentation).strip().replace("\n## ", "\n### "),
         "### What it is worth",
-        "\n".join(measured) or "Not measured: `torchlint bench` has no case for this rule.",
+        "\n".join(measured(rule.code)),
         f"`torchlint rules {rule.code}` shows the whole page.",
     ]
     return "\n\n".join(parts)

@@ -56,7 +56,7 @@ def _page(rule: Rule) -> Iterator[str]:
         yield ""
     yield "## What it is worth"
     yield ""
-    yield from _measured(rule.code)
+    yield from measured(rule.code)
     yield ""
     yield "## Switching it off"
     yield ""
@@ -81,7 +81,7 @@ def _safety(rule: Rule) -> Iterator[str]:
     yield from (f"- {SAFETIES[safety]}" for safety in rule.fixes)
 
 
-def _measured(code: str) -> Iterator[str]:
+def measured(code: str) -> Iterator[str]:
     """Yield what ``torchlint bench`` found for a rule on each device, quoted from the evidence."""
     found = evidence.for_rule(code)
     if not found:
