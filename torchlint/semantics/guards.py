@@ -12,7 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
-from torchlint.syntax.calls import code, identifier, literal
+from torchlint.syntax.calls import code, identifier, is_none, literal
 
 
 class Guard(Enum):
@@ -134,8 +134,18 @@ class Guards:
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
             asked = test.comparisons[0]
             is_none = isinstance(asked.operator, (cst.Is, cst.Equal)) and code(asked.comparator) == "None"
-            return is_none and isinstance(test.left, cst.Attribute) and code(test.left) in places
+            lasts = isinstance(test.left, cst.Attribute) or self._is_unset_before_loop(test.left)
+            return is_none and lasts and code(test.left) in places
         return False
+
+    def _is_unset_before_loop(self, variable: cst.BaseExpression) -> bool:
+        """Whether a variable is None when a loop begins, and not again in it."""
+        loop = self._tree.enclosing(variable, *LOOPS)
+        if not isinstance(variable, cst.Name) or loop is None:
+            return False
+        definitions = self._evaluator.flow.definitions(variable)
+        unset = [b.node for b in definitions if b.value is not None and is_none(b.value)]
+        return bool(unset) and not any(any(a is loop for a in self._tree.ancestors(node)) for node in unset)
 
     def _is_early(self, test: cst.BaseExpression) -> bool:
         """Whether a test holds for the first steps only: ``self.step < limit``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -9,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.scopes import targets as bound_names
 from torchlint.semantics.values import Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import identifier, literal, method_call
 
@@ -18,6 +20,7 @@ _COPIES = ("cpu", "numpy", "tolist")
 _SHOWING = frozenset(("builtins.print", "builtins.str", "builtins.repr"))
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _MAX_DEPTH = 4
+_SCHEDULER = re.compile(r"sched|plateau|warm|anneal|stop|(^|_)lrs?(_|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,20 +228,28 @@ class HostReads:
 
     def decides(self, call: cst.Call) -> bool:
         """Return whether what a call reads is passed to ``step`` of something that is no optimizer: an environment."""
-        tree = self._evaluator.tree
-        statement = self._evaluator.flow.statement(call)
-        if self._steps_with(call):
+        if self._steps_with(call) or self._is_acted_on(call):
             return True
-        if not isinstance(statement, cst.Assign) or not isinstance(statement.targets[0].target, cst.Name):
+        function = self._evaluator.definitions.enclosing_function(call)
+        if function is None or not isinstance(self._evaluator.flow.statement(call), cst.Return):
             return False
-        target = statement.targets[0].target
+        callers = self._evaluator.callers(function)
+        return any(self._steps_with(caller) or self._is_acted_on(caller) for caller in callers)
+
+    def _is_acted_on(self, call: cst.Call) -> bool:
+        """Whether a statement binds what a call gives to a name that is passed to ``step`` of an environment."""
+        statement = self._evaluator.flow.statement(call)
+        if not isinstance(statement, cst.Assign):
+            return False
+        targets = [name for name, _ in bound_names(statement.targets[0].target)]
+        bound = {target.value for target in targets}
         function = self._evaluator.definitions.enclosing_function(call)
         return any(
-            name.value == target.value
-            and name is not target
+            name.value in bound
+            and name not in targets
             and self._evaluator.definitions.enclosing_function(name) is function
             and self._steps_with(name)
-            for name in tree.nodes(cst.Name)
+            for name in self._evaluator.tree.nodes(cst.Name)
         )
 
     def _steps_with(self, node: cst.CSTNode) -> bool:
@@ -247,6 +258,8 @@ class HostReads:
                 return False
             stepped = method_call(ancestor, "step")
             if stepped is not None and ancestor is not node:
+                if _SCHEDULER.search(identifier(stepped.value)):
+                    return False
                 kind = self._evaluator.value(stepped.value).kind
                 return kind not in (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER)
         return False

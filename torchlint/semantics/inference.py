@@ -234,9 +234,14 @@ class Inference:
         return self._modes
 
     def _is_set_to_evaluate(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
-        """Whether ``eval()`` is called on this very variable in the routine."""
-        evals = (method_call(call, "eval") for call in self._mode_calls().get(id(function), ()))
-        return any(method is not None and is_same(method.value, module) for method in evals)
+        """Whether ``eval()`` is called in the routine on this very variable, or on what it is a part of."""
+        methods = (method_call(call, "eval") for call in self._mode_calls().get(id(function), ()))
+        evaluated = [_unchained(method.value) for method in methods if method is not None]
+        while not any(is_same(one, module) for one in evaluated):
+            if not isinstance(module, cst.Attribute):
+                return False
+            module = module.value
+        return True
 
     def _takes_batch(self, call: cst.Call) -> bool:
         """Whether a call is given what a loader hands out, so that a name such as ``model`` means what it says."""
@@ -308,10 +313,7 @@ class Inference:
 
     def _frozen_by(self, frozen: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The module itself, or that over whose parameters a loop runs."""
-        chained = method_call(frozen)
-        while chained is not None:  # net.eval().requires_grad_(False)
-            frozen = chained.value
-            chained = method_call(frozen)
+        frozen = _unchained(frozen)
         yield frozen
         loop = self._tree.enclosing(frozen, cst.For)
         if loop is None or not isinstance(frozen, cst.Name):
@@ -334,3 +336,12 @@ class Inference:
             return True
         returned = self._evaluator.returned(function)
         return not returned.is_tensor or returned.graph is not Graph.ATTACHED
+
+
+def _unchained(module: cst.BaseExpression) -> cst.BaseExpression:
+    """Return ``net`` of ``net.cuda().eval()``."""
+    chained = method_call(module)
+    while chained is not None:
+        module = chained.value
+        chained = method_call(module)
+    return module

@@ -18,6 +18,7 @@ class Usage:
         self._definitions = definitions
         self._attributes: dict[tuple[int, str], set[str]] | None = None
         self._plain_backward: set[tuple[int, str]] = set()
+        self._with_parameters: set[tuple[int, str]] = set()
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
 
     def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
@@ -32,6 +33,11 @@ class Usage:
         self._table()
         key = self._key(variable)
         return self._appended.get(key, []) if key is not None else []
+
+    def has_parameters(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file asks a variable for its parameters, as optimizers are given them."""
+        self._table()
+        return self._key(variable) in self._with_parameters
 
     def is_backpropagated(self, variable: cst.CSTNode) -> bool:
         """Return whether the file calls ``variable.backward()`` without a positional argument."""
@@ -49,6 +55,8 @@ class Usage:
                 call = self._tree.parent(attribute)
                 if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
                     self._appended.setdefault(key, []).append(call.args[0].value)
+                if attribute.attr.value == "parameters" and isinstance(call, cst.Call) and not call.args:
+                    self._with_parameters.add(key)
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
                     self._plain_backward.add(key)
             self._collect_added()

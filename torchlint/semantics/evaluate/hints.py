@@ -69,14 +69,8 @@ def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value
     is_loss = "backward" in attributes and not attributes & {"step", "module", "parameters"}
     if is_loss and usage.is_backpropagated(expression):
         return tensor(Evidence.INFERRED, graph=Graph.ATTACHED, origin=Origin.LOSS)
-    if attributes & {"parameters", "named_parameters"} and attributes & {
-        "train",
-        "eval",
-        "state_dict",
-        "load_state_dict",
-        "to",
-        "cuda",
-    }:
+    module = attributes & {"train", "eval", "state_dict", "load_state_dict", "to", "cuda"}
+    if usage.has_parameters(expression) or (module and "named_parameters" in attributes):
         return Value(Kind.MODULE, Evidence.INFERRED)
     if {"train", "eval"} <= attributes or (
         attributes & {"eval", "train"} and attributes & {"load_state_dict", "state_dict", "zero_grad"}
@@ -111,15 +105,20 @@ def named(name: str) -> Value:
         return Value(Kind.OPTIMIZER, Evidence.NAMED)
     if _LOSS.search(name):
         return tensor(Evidence.NAMED, graph=Graph.UNKNOWN, origin=Origin.LOSS)
-    if _MODEL.search(name) and not _MAKER.search(name):
+    if _MODEL.search(name) and not _MAKER.search(name) and not _names_class(name):
         return Value(Kind.MODULE, Evidence.NAMED)
     return UNKNOWN
 
 
+def _names_class(name: str) -> bool:
+    """Return whether a name is written like a class, so that calling it makes a model rather than runs it."""
+    return name[:1].isupper() and name not in ("MODEL", "NET", "NETWORK")
+
+
 def named_device(name: str) -> Value:
     """Return the device that a setting of this name, or what a function of this name gives, must be."""
-    found = named(name)
-    return found if found.kind is Kind.DEVICE else UNKNOWN
+    is_device = name == "device" or name.endswith("_device")  # not `cuda`, which is what moves are called
+    return Value(Kind.DEVICE, Evidence.NAMED, device=Device.EITHER) if is_device else UNKNOWN
 
 
 def names_loss(name: str) -> bool:
