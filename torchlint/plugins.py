@@ -126,7 +126,12 @@ def _is_apart(path: str, tree: str) -> bool:
     if any(_contains(folder, real) for folder in _installation()):
         return True
     here = os.path.realpath(os.getcwd())
-    return os.path.isabs(path) and real != here and not _contains(tree, real) and not _contains(real, tree)
+    return (
+        os.path.isabs(path)
+        and os.path.normcase(real) != os.path.normcase(here)
+        and not _contains(tree, real)
+        and not _contains(real, tree)
+    )
 
 
 @cache
@@ -139,7 +144,7 @@ def _installation() -> tuple[str, ...]:
 
 
 def _contains(folder: str, path: str) -> bool:
-    folder = os.path.realpath(folder)
+    folder, path = (os.path.normcase(os.path.realpath(each)) for each in (folder, path))
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 

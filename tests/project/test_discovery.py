@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.project.discovery import Discovery, discover, is_test_file
-from torchlint.project.patterns import Patterns, ignored_selectors
+from torchlint.project.patterns import Patterns, ignored_selectors, with_slashes
 from torchlint.settings import Settings, SettingsError, SettingsFinder
 
 
@@ -224,3 +224,19 @@ def test_many_entries_are_walked_quickly(here: Path) -> None:
     start = time.perf_counter()
     assert len(look()) == 40
     assert time.perf_counter() - start < 1
+
+
+def test_the_separators_of_windows_are_slashes_in_patterns() -> None:
+    assert with_slashes("src\\old\\*.py", "\\") == "src/old/*.py"
+    assert with_slashes("src/old\\#1.py", "/") == "src/old\\#1.py"
+
+
+def test_only_names_match_on_another_drive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(path: str, start: str) -> str:
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    patterns = Patterns(["vendor", "*.py", "/deep"], str(tmp_path))
+    monkeypatch.setattr("os.path.relpath", refuse)
+    assert patterns.match("/other/vendor/a.txt")
+    assert not patterns.match("/other/a.py")
+    assert not patterns.match_entry("/other/deep", "deep", is_folder=True)

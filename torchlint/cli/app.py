@@ -23,6 +23,7 @@ COMMANDS = {
     "verify": "Run your own program before and after the fixes.",
     "server": "Run the language server for editors.",
     "clean": "Remove the cache.",
+    "completion": "Print the script for completion in bash, zsh or fish.",
 }
 
 
@@ -49,7 +50,7 @@ class LazyGroup(click.Group):
         name = args[0]
         if name in self.list_commands(ctx):
             return super().resolve_command(ctx, args)
-        if os.path.exists(name) or name.endswith(".py") or os.sep in name:
+        if os.path.exists(name) or name.endswith(".py") or {os.sep, "/"} & set(name):
             raise click.UsageError(f"{name!r} is not a command; did you mean `torchlint check {' '.join(args)}`?")
         close = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
         hint = f"did you mean `torchlint {close[0]}`?" if close else "`torchlint --help` lists the commands."

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from torchlint.cli import CLEAN, ERROR, FINDINGS
+from torchlint.cli.help import GroupedCommand
 from torchlint.cli.options import Choices, selecting_options
 from torchlint.cli.reporting import reporting_options
 
 
-@click.command("check", short_help="Report code that wastes time.")
+@click.command("check", cls=GroupedCommand, short_help="Report code that wastes time.")
 @selecting_options
 @reporting_options
 @click.option("--statistics", is_flag=True, help="Count findings by rule.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint.cli import CLEAN, ERROR, FINDINGS
+from torchlint.cli.help import GroupedCommand
 from torchlint.cli.options import Choices, selecting_options
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from torchlint.report.styled import Line
 
 
-@click.command("fix", short_help="Show the fixes as a diff, or apply them with --apply.")
+@click.command("fix", cls=GroupedCommand, short_help="Show the fixes as a diff, or apply them with --apply.")
 @selecting_options
 @click.option("--apply", is_flag=True, help="Write the fixes to the files.")
 @click.option("--interactive", "-i", is_flag=True, help="Ask about each fix; what you accept is written at once.")

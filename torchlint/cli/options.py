@@ -7,9 +7,12 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -26,9 +29,21 @@ class CommaSeparated(click.ParamType):  # type: ignore[type-arg]  # generic in n
         return tuple(part.strip() for part in str(value).split(",") if part.strip())
 
 
+class RuleList(CommaSeparated):
+    """A list of codes, names and beginnings of codes, which a shell can complete."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the rules that the last word of the list can become."""
+        from torchlint.cli.rules import completions
+
+        before, comma, word = incomplete.rpartition(",")
+        return completions(word, before + comma)
+
+
 def listed(*names: str, help: str, metavar: str = "RULES") -> Callable[[Command], Command]:
     """Return an option that takes a list with commas, any number of times."""
-    return click.option(*names, type=CommaSeparated(), multiple=True, metavar=metavar, help=help)
+    kind = RuleList() if metavar == "RULES" else CommaSeparated()
+    return click.option(*names, type=kind, multiple=True, metavar=metavar, help=help)
 
 
 def joined(values: tuple[tuple[str, ...], ...]) -> tuple[str, ...] | None:
@@ -98,7 +113,7 @@ def per_file_ignores(values: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str
 
 
 _SELECTING = (
-    click.argument("paths", nargs=-1, metavar="[PATHS]..."),
+    click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="[PATHS]..."),
     listed("--select", help="Rules to enable: codes, prefixes, names or ALL."),
     listed("--extend-select", help="Rules to enable on top of the configured ones."),
     listed("--ignore", help="Rules to disable."),
@@ -108,7 +123,7 @@ _SELECTING = (
     listed("--extend-exclude", metavar="PATTERNS", help="Files and folders to leave out on top of the others."),
     click.option("--force-exclude", is_flag=True, default=None, help="Leave excluded files out even if named."),
     click.option("--target-torch", metavar="VERSION", help="Oldest torch version that the code supports."),
-    click.option("--num-workers", type=click.IntRange(min=1), help="What TL101 writes for num_workers."),
+    click.option("--num-workers", type=click.IntRange(min=1), metavar="N", help="What TL101 writes for num_workers."),
     click.option("--file-timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Limit per file; 0: none."),
     click.option("--lint-tests", is_flag=True, default=None, help="Apply performance rules to tests too."),
     click.option("--baseline", type=click.Path(), metavar="FILE", help="Leave out the findings in this file."),

@@ -12,12 +12,24 @@ import click
 from torchlint.cli import CLEAN
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from torchlint.cli.output import Output
     from torchlint.rule import Rule
 
 
+class RuleName(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in newer versions of click only
+    """A code or a name."""
+
+    name = "rule"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the rules that the word can become."""
+        return completions(incomplete)
+
+
 @click.command("rules", short_help="List the rules, or explain one.")
-@click.argument("name", required=False, metavar="[CODE or NAME]")
+@click.argument("name", required=False, metavar="[CODE or NAME]", type=RuleName())
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="text or json.")
 @click.option("--isolated", is_flag=True, help="Leave out the rules of plugins that the settings name.")
 @click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help="When to colour.")
@@ -37,6 +49,21 @@ def command(name: str | None, output_format: str, isolated: bool, color: str) ->
     else:
         explanation(shown[0], output)
     return CLEAN
+
+
+def completions(word: str, before: str = "") -> list[CompletionItem]:
+    """Return what a word can become that is to name a rule, with its code or its name."""
+    from click.shell_completion import CompletionItem
+
+    from torchlint.registry import rules
+
+    try:
+        known = (*rules(), *of_plugins())
+    except click.UsageError:  # wrong settings are no reason not to complete
+        known = rules()
+    codes = [(rule.code, rule) for rule in known if rule.code.startswith(word.upper())]
+    names = [(rule.name, rule) for rule in known if rule.name.startswith(word)]
+    return [CompletionItem(before + text, help=rule.summary) for text, rule in codes + names]
 
 
 def of_plugins() -> Sequence[Rule]:

@@ -58,7 +58,7 @@ class _Setting(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 @click.command("verify", cls=_Verify)
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--runs", type=click.IntRange(min=1), default=5, show_default=True, help="Runs of each tree.")
 @click.option("--metric", "metrics", multiple=True, metavar="REGEX", help="A number in the output to compare.")
 @click.option(

@@ -266,7 +266,7 @@ def make_plan(
         here = finder.for_folder(".")  # a mistake in these settings is told even if nothing is found
         folder = cache_folder(here.root or os.getcwd(), here.cache_dir) if cached else None
         planner = _Planner(finder, rule_words(folder), isolated=isolated)
-        planner.words_of(here)
+        planner.codes_of(here)
         planned = planner.plan(paths)
         return replace(planned, output_format=here.output_format, cache=folder)
     except (SettingsError, SelectionError) as error:
@@ -359,7 +359,7 @@ class _Planner:
 
     def plan_of(self, found: FoundFile) -> Plan:
         """Return the plan of one file."""
-        codes = self._codes(found.settings)
+        codes = self.codes_of(found.settings)
         words = self.words_of(found.settings)
         ignored = ignored_selectors(found.settings, found.path)
         if ignored:
@@ -369,7 +369,13 @@ class _Planner:
             codes &= in_tests | set(BUILT_IN)
         return Plan(found.settings, codes, self._target(found))
 
-    def _codes(self, settings: Settings) -> frozenset[str]:
+    def codes_of(self, settings: Settings) -> frozenset[str]:
+        """Return the codes of the rules that the settings enable.
+
+        Raises:
+            PlanError: a plugin that they name cannot be used.
+            SelectionError: they select what is no rule.
+        """
         key = id(settings)
         if key not in self._selected:
             words = self.words_of(settings)

@@ -19,8 +19,9 @@ class Patterns:
     def __init__(self, patterns: Iterable[str], root: str) -> None:
         """Take patterns that are relative to a folder; absolute ones below it mean the same."""
         self._root = os.path.abspath(root)
-        below = self._root.rstrip(os.sep) + os.sep
-        lines = [pattern.replace(below, "/", 1) if pattern.startswith(below) else pattern for pattern in patterns]
+        below = with_slashes(self._root).rstrip("/") + "/"
+        lines = [with_slashes(pattern) for pattern in patterns]
+        lines = [pattern.replace(below, "/", 1) if pattern.startswith(below) else pattern for pattern in lines]
         lines = [line.removeprefix("./").rstrip("/") if _is_path(line) else line for line in lines]
         self._names = frozenset(line for line in lines if not _SPECIAL & set(line))
         others = [line for line in lines if line not in self._names]
@@ -28,7 +29,7 @@ class Patterns:
 
     def match(self, path: str, *, is_folder: bool = False) -> bool:
         """Return whether a pattern matches the (absolute) path itself, or a folder that it lies in."""
-        relative = os.path.relpath(path, self._root)
+        relative = self._relative(path)
         if not self._names.isdisjoint(relative.split(os.sep)):
             return True
         return self._match_spec(relative, is_folder)
@@ -37,12 +38,23 @@ class Patterns:
         """Return the same for an entry of a folder that is known not to match."""
         if name in self._names:
             return True
-        return self._spec is not None and self._match_spec(os.path.relpath(path, self._root), is_folder)
+        return self._spec is not None and self._match_spec(self._relative(path), is_folder)
+
+    def _relative(self, path: str) -> str:
+        try:
+            return os.path.relpath(path, self._root)
+        except ValueError:  # on another drive, so that only names can match
+            return os.path.join(os.pardir, os.path.splitdrive(path)[1].lstrip(os.sep))
 
     def _match_spec(self, relative: str, is_folder: bool) -> bool:
         if self._spec is None or relative.startswith(".."):
             return False
-        return self._spec.match_file(relative.replace(os.sep, "/") + ("/" if is_folder else ""))
+        return self._spec.match_file(with_slashes(relative) + ("/" if is_folder else ""))
+
+
+def with_slashes(path: str, separator: str = os.sep) -> str:
+    """Return a path or a pattern with the slashes that patterns have; where the separator is one, it stays as it is."""
+    return path.replace(separator, "/")
 
 
 def _is_path(pattern: str) -> bool:
