@@ -119,8 +119,10 @@ class Guards:
 
     def _fills_cache(self, statement: cst.If) -> bool:
         """Whether a branch computes what is not there yet: ``if self.mean is None: self.mean = ...``."""
-        below = self._tree.descendants(statement.body)
-        return self._misses(statement.test, {code(n.target) for n in below if isinstance(n, cst.AssignTarget)})
+        if not any(isinstance(n, cst.Attribute) for n in self._tree.descendants(statement.test)):
+            return False
+        written = self._tree.below(statement.body, cst.AssignTarget)
+        return self._misses(statement.test, {code(target.target) for target in written})
 
     def _misses(self, test: cst.BaseExpression, places: set[str]) -> bool:
         if isinstance(test, cst.BooleanOperation):
