@@ -46,6 +46,7 @@ class Server(LanguageServer):
     """What is open, what was found in it, and what its user was told."""
 
     def __init__(self) -> None:
+        # Whole texts, for pygls applies partial changes by lines that end at form feeds and the like, too.
         super().__init__("torchlint", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         self._pages = PageFolder()
         self.is_stopped = False
@@ -134,10 +135,7 @@ class Server(LanguageServer):
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log what went wrong in the protocol: a pop-up for each would be in the way."""
-        self.log(f"internal error: {type(error).__name__}: {error}")
-
-    def log(self, message: str) -> None:
-        """Write a line into the log that the editor keeps."""
+        message = f"internal error: {type(error).__name__}: {error}"
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, message))
 
     async def _publish_after(self, delay: float, document: TextDocument) -> None:
