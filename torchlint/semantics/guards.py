@@ -119,8 +119,6 @@ class Guards:
 
     def _fills_cache(self, statement: cst.If) -> bool:
         """Whether a branch computes what is not there yet: ``if self.mean is None: self.mean = ...``."""
-        if not any(isinstance(n, cst.Attribute) for n in self._tree.descendants(statement.test)):
-            return False
         written = self._tree.below(statement.body, cst.AssignTarget)
         return self._misses(statement.test, {code(target.target) for target in written})
 
