@@ -19,6 +19,7 @@ _HARMLESS = sys.stdlib_module_names | {
     "PIL",
     "accelerate",
     "cv2",
+    "functorch",
     "kornia",
     "lightning",
     "matplotlib",

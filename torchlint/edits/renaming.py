@@ -92,17 +92,18 @@ def _imported(statement: cst.ImportFrom, alias: cst.ImportAlias, table: SymbolTa
     ]
     edits: list[Edit] = []
     names: dict[int, cst.ImportAlias] = {}
+    drops_name = False
     for other in moved:
-        new = symbols[id(other)].replacement.rpartition(".")[2]
-        renames = other.asname is None and new != other.evaluated_name
-        if renames:
+        old, new = other.evaluated_name, symbols[id(other)].replacement.rpartition(".")[2]
+        names[id(other)] = other.with_changes(name=cst.Name(new))
+        if other.asname is None and new != old:
             uses = _renamed_uses(other, new, model)
             if uses is None:
-                return None
-            edits += uses
-        names[id(other)] = other.with_changes(name=cst.Name(new))
-    drops = any(a.asname is None and names[id(a)].evaluated_name != a.evaluated_name for a in moved)
-    return Renaming((ReplaceStatement(statement, _lines(statement, module, names, model)), *edits), drops)
+                names[id(other)] = names[id(other)].with_changes(asname=cst.AsName(cst.Name(old)))
+            else:
+                edits += uses
+                drops_name = True
+    return Renaming((ReplaceStatement(statement, _lines(statement, module, names, model)), *edits), drops_name)
 
 
 def _aliases(statement: cst.ImportFrom) -> tuple[cst.ImportAlias, ...]:

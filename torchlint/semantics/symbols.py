@@ -36,8 +36,8 @@ class Use:
 
     @property
     def node(self) -> cst.CSTNode:
-        """The node that is reported: the call, the reference, or the import."""
-        found = self.call or self.reference or self.statement
+        """The node that is reported: the call, the reference, or the name in the import."""
+        found = self.call or self.reference or self.alias
         assert found is not None
         return found
 

@@ -67,3 +67,101 @@ NONPUBLIC = SymbolTable(
     }
 )
 """Names below a module, or with a first letter, that says that they can change at any time."""
+
+_INIT = (
+    "uniform normal constant eye dirac xavier_uniform xavier_normal kaiming_uniform kaiming_normal orthogonal sparse"
+)
+_AMP: Version = (2, 4)
+
+DEPRECATED = SymbolTable(
+    {
+        "torch.ger": Symbol("torch.outer", same=True),
+        **{
+            f"functorch.{name}": Symbol(f"torch.func.{name}", (2, 0), deprecated=(2, 0), same=True)
+            for name in "vmap grad vjp jvp jacrev jacfwd hessian functionalize".split()
+        },
+        **{f"torch.nn.init.{name}": Symbol(f"torch.nn.init.{name}_", same=True) for name in _INIT.split()},
+        "torch.nn.utils.clip_grad_norm": Symbol("torch.nn.utils.clip_grad_norm_", same=True),
+        "torch.nn.utils.stateless.functional_call": Symbol("torch.func.functional_call", (2, 0), deprecated=(2, 0)),
+        "torch.nn.functional.upsample": Symbol("torch.nn.functional.interpolate", same=True),
+        "torch.nn.NLLLoss2d": Symbol("torch.nn.NLLLoss"),
+        "torch.cuda.memory_cached": Symbol("torch.cuda.memory_reserved", same=True),
+        "torch.cuda.max_memory_cached": Symbol("torch.cuda.max_memory_reserved", same=True),
+        "torch.cuda.reset_max_memory_allocated": Symbol("torch.cuda.reset_peak_memory_stats", same=True),
+        "torch.cuda.reset_max_memory_cached": Symbol("torch.cuda.reset_peak_memory_stats", same=True),
+        "torch.utils._pytree._register_pytree_node": Symbol(
+            "torch.utils._pytree.register_pytree_node", (2, 2), deprecated=(2, 2)
+        ),
+        "torch.cholesky": Symbol(deprecated=(1, 9), instead="`torch.linalg.cholesky(A)`, with `upper=` by name"),
+        "torch.qr": Symbol(deprecated=(1, 9), instead='`torch.linalg.qr(A)`, with `mode="complete"` for `some=False`'),
+        "torch.chain_matmul": Symbol(
+            since=(1, 9), deprecated=(1, 9), instead="`torch.linalg.multi_dot([A, B])`, with the matrices in a list"
+        ),
+        "torch.range": Symbol(instead="`torch.arange(start, end + 1)`, whose end is not included, with a dtype"),
+        "torch.norm": Symbol(instead="`torch.linalg.vector_norm` or `torch.linalg.matrix_norm`"),
+        "torch.svd": Symbol(instead="`torch.linalg.svd`, which returns the third matrix conjugated and transposed"),
+        "torch.lu": Symbol(since=(1, 11), instead="`torch.linalg.lu_factor`"),
+        "torch.lu_solve": Symbol(since=(1, 13), instead="`torch.linalg.lu_solve(LU, pivots, B)`, with `B` last"),
+        "torch.triangular_solve": Symbol(
+            since=(1, 11),
+            deprecated=(1, 11),
+            instead="`torch.linalg.solve_triangular(A, B, upper=...)`, with `A` first",
+        ),
+        "torch.nn.UpsamplingNearest2d": Symbol(instead='`torch.nn.Upsample(..., mode="nearest")`'),
+        "torch.nn.UpsamplingBilinear2d": Symbol(
+            instead='`torch.nn.Upsample(..., mode="bilinear", align_corners=True)`'
+        ),
+        "torch.testing.assert_allclose": Symbol(
+            since=(1, 9),
+            deprecated=(1, 12),
+            instead="`torch.testing.assert_close`, with `check_dtype=False` and tolerances for what may differ",
+        ),
+        "torch.nn.utils.weight_norm": Symbol(
+            since=(2, 0),
+            deprecated=(2, 1),
+            instead="`torch.nn.utils.parametrizations.weight_norm`, whose keys in a state dict have other names",
+        ),
+        "torch.backends.cuda.sdp_kernel": Symbol(
+            since=(2, 3), deprecated=(2, 3), instead="`torch.nn.attention.sdpa_kernel`, which takes a list of backends"
+        ),
+        "torch.cuda.amp.autocast": Symbol(since=(1, 12), deprecated=_AMP, instead='`torch.amp.autocast("cuda", ...)`'),
+        "torch.cpu.amp.autocast": Symbol(since=(1, 12), deprecated=_AMP, instead='`torch.amp.autocast("cpu", ...)`'),
+        "torch.cuda.amp.GradScaler": Symbol(
+            since=(2, 3), deprecated=_AMP, instead='`torch.amp.GradScaler("cuda", ...)`'
+        ),
+        "torch.cpu.amp.GradScaler": Symbol(since=(2, 3), deprecated=_AMP, instead='`torch.amp.GradScaler("cpu", ...)`'),
+        "torch.cuda.amp.custom_fwd": Symbol(
+            since=_AMP, deprecated=_AMP, instead='`torch.amp.custom_fwd(device_type="cuda")`'
+        ),
+        "torch.cuda.amp.custom_bwd": Symbol(
+            since=_AMP, deprecated=_AMP, instead='`torch.amp.custom_bwd(device_type="cuda")`'
+        ),
+    }
+)
+"""Names that torch still has, and says that it will not have for ever."""
+
+REMOVED = SymbolTable(
+    {
+        "torch.solve": Symbol(deprecated=(1, 9), instead="`torch.linalg.solve(A, B)`, with `A` first"),
+        "torch.symeig": Symbol(
+            deprecated=(1, 9),
+            removed=(2, 0),
+            instead='`torch.linalg.eigh(A, UPLO="U")`, or `torch.linalg.eigvalsh` for the eigenvalues alone',
+        ),
+        "torch.eig": Symbol(
+            since=(1, 9), deprecated=(1, 9), removed=(1, 13), instead="`torch.linalg.eig`, whose results are complex"
+        ),
+        "torch.matrix_rank": Symbol(deprecated=(1, 9), removed=(1, 13), instead="`torch.linalg.matrix_rank`"),
+        "torch.lstsq": Symbol(
+            since=(1, 9), deprecated=(1, 9), removed=(1, 13), instead="`torch.linalg.lstsq(A, B)`, with `A` first"
+        ),
+        "torch.rfft": Symbol(removed=(1, 8), instead="`torch.fft.rfft`, whose result is complex"),
+        "torch.irfft": Symbol(removed=(1, 8), instead="`torch.fft.irfft`, whose argument is complex"),
+        "torch.ifft": Symbol(removed=(1, 8), instead="`torch.fft.ifft`, whose argument is complex"),
+        "torch._six.inf": Symbol("torch.inf", removed=(2, 0), same=True),
+        "torch._six.string_classes": Symbol(removed=(2, 0), instead="`str`"),
+        "torch._six.int_classes": Symbol(removed=(2, 0), instead="`int`"),
+        "torch._six.container_abcs": Symbol(removed=(2, 0), instead="`import collections.abc`"),
+    }
+)
+"""Names that torch does not have any more, or only to raise an error."""

@@ -1,0 +1,288 @@
+"""Edits that write a newer form of a call in place of an older one, where more than the name changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+import libcst as cst
+
+from torchlint.edits.operations import AddKeyword, Edit, RemoveArgument, Replace
+from torchlint.edits.renaming import Spelling, from_root, renamed, spelled
+from torchlint.semantics.symbols import Use
+from torchlint.semantics.tables.symbols import SymbolTable
+from torchlint.syntax.calls import literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.model import Model
+    from torchlint.syntax.calls import Arguments
+
+_TRIANGLE = "Of a matrix that is not exactly symmetric the new function reads the other triangle."
+_TYPE = "The type of the object is the base class of what it was: `isinstance` can notice."
+_WHOLE = "It is right for whole numbers only, which the arguments seem to be."
+_NESTED = "Inside another autocast the default dtype is that of the outer one."
+_DIGITS = "The function is another one: the last digits, and the signs of vectors, can differ."
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The edits, and what could change: empty where nothing can."""
+
+    edits: tuple[Edit, ...]
+    why: str = ""
+
+
+Rewriter: TypeAlias = "Callable[[Use, Model], Rewrite | None]"
+
+
+def rewritten(use: Use, table: SymbolTable, model: Model) -> Rewrite | None:
+    """Return what writes the modern form at one use of a table's symbol, None where there is no certain one."""
+    if use.symbol.replacement:
+        found = renamed(use, table, model)
+        if found is None:
+            return None
+        why = "" if use.symbol.same else _TYPE
+        return Rewrite(found.edits, why or ("Other files may import the old name from this one." * found.drops_name))
+    rewriter = _REWRITERS.get(use.name)
+    return None if rewriter is None or use.reference is None else rewriter(use, model)
+
+
+def _called(
+    use: Use, name: str, signature: tuple[str, ...], model: Model
+) -> tuple[cst.Call, Arguments, Spelling] | None:
+    """Return a call, its arguments and how to write the new function; None where stars may carry arguments."""
+    if use.call is None or use.reference is None:
+        return None
+    given = model.arguments(use.call, signature)
+    written = from_root(use.reference, name, model)
+    return None if given.open or given.extra or written is None else (use.call, given, written)
+
+
+def _function(use: Use, written: Spelling) -> list[Edit]:
+    assert use.reference is not None
+    return [Replace(use.reference, written.code), *written.imports]
+
+
+def _cholesky(use: Use, model: Model) -> Rewrite | None:
+    found = _called(use, "torch.linalg.cholesky", ("input", "upper"), model)
+    if found is None:
+        return None
+    call, given, written = found
+    edits = _function(use, written)
+    upper = given.nodes.get("upper")
+    if upper is None:
+        return Rewrite(tuple(edits))
+    if literal(upper.value) is False:
+        return Rewrite((*edits, RemoveArgument(call, upper)))
+    if model.target.known and model.target.version < (1, 10):
+        return None
+    if upper.keyword is None:
+        edits += [RemoveArgument(call, upper), AddKeyword(call, "upper", model.code(upper.value))]
+    return Rewrite(tuple(edits), _TRIANGLE)
+
+
+def _qr(use: Use, model: Model) -> Rewrite | None:
+    found = _called(use, "torch.linalg.qr", ("input", "some"), model)
+    if found is None:
+        return None
+    call, given, written = found
+    edits = _function(use, written)
+    matrix, some = given.nodes.get("input"), given.nodes.get("some")
+    if matrix is not None and matrix.keyword is not None:
+        edits += [RemoveArgument(call, matrix), AddKeyword(call, "A", model.code(matrix.value))]
+    if some is not None:
+        edits.append(RemoveArgument(call, some))
+        if literal(some.value) is False:
+            edits.append(AddKeyword(call, "mode", '"complete"'))
+        elif literal(some.value) is not True:
+            edits.append(AddKeyword(call, "mode", f'"reduced" if {model.code(some.value)} else "complete"'))
+    return Rewrite(tuple(edits))
+
+
+def _chain_matmul(use: Use, model: Model) -> Rewrite | None:
+    if use.call is None or use.reference is None:
+        return None
+    written = from_root(use.reference, "torch.linalg.multi_dot", model)
+    matrices = [a for a in use.call.args if a.keyword is None and a.star != "**"]
+    others = [a for a in use.call.args if a.keyword is not None]
+    has_star = any(a.star for a in matrices)
+    if written is None or len(matrices) + len(others) < len(use.call.args) or not (has_star or len(matrices) > 1):
+        return None
+    listed = ", ".join(a.star + model.code(a.value) for a in matrices)
+    arguments = ", ".join([f"[{listed}]", *(_keyword(a, model) for a in others)])
+    why = "The new function refuses a single matrix." if has_star else ""
+    return Rewrite((Replace(use.call, f"{written.code}({arguments})"), *written.imports), why)
+
+
+def _keyword(argument: cst.Arg, model: Model, name: str = "") -> str:
+    """Return an argument as text, a positional one by its name."""
+    if argument.star:
+        return argument.star + model.code(argument.value)
+    return f"{argument.keyword.value if argument.keyword is not None else name}={model.code(argument.value)}"
+
+
+def _range(use: Use, model: Model) -> Rewrite | None:
+    found = _called(use, "torch.arange", ("start", "end", "step"), model)
+    if found is None:
+        return None
+    call, given, written = found
+    start, end, step = given.get("start"), given.get("end"), given.get("step")
+    width = literal(step) if step is not None else 1
+    if end is None or not isinstance(width, int) or width == 0 or any(_is_fraction(e) for e in (start, end)):
+        return None
+    edits = _function(use, written)
+    edits.append(Replace(end, _one_further(end, 1 if width > 0 else -1, model)))
+    if "dtype" not in given.named and "out" not in given.named:
+        dtype = spelled("torch.get_default_dtype", call, model)
+        if dtype is None:
+            return None
+        edits += [AddKeyword(call, "dtype", f"{dtype.code}()"), *dtype.imports]
+    certain = all(e is None or literal(e) is not None for e in (start, end))
+    return Rewrite(tuple(dict.fromkeys(edits)), "" if certain else _WHOLE)
+
+
+def _is_fraction(expression: cst.BaseExpression | None) -> bool:
+    value = literal(expression)
+    return value is not None and not isinstance(value, int)
+
+
+def _one_further(end: cst.BaseExpression, sign: int, model: Model) -> str:
+    """Return an end that is not included in place of one that is."""
+    value = literal(end)
+    if isinstance(value, int):
+        return str(value + sign)
+    opposite = cst.Subtract if sign > 0 else cst.Add
+    if isinstance(end, cst.BinaryOperation) and not end.lpar:
+        if isinstance(end.operator, opposite) and literal(end.right) == 1:
+            return model.code(end.left)
+        is_sum = isinstance(end.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide))
+    else:
+        is_sum = isinstance(end, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(end.lpar)
+    text = model.code(end)
+    return f"{text if is_sum else f'({text})'} {'+' if sign > 0 else '-'} 1"
+
+
+def _autocast(device: str, use: Use, model: Model) -> Rewrite | None:
+    names = ("enabled", "dtype", "cache_enabled")
+    if use.call is None or use.reference is None:
+        return None
+    written = from_root(use.reference, "torch.amp.autocast", model)
+    given = model.arguments(use.call, names)
+    if written is None or given.open_positions or given.extra:
+        return None
+    named = {id(argument): name for name, argument in given.nodes.items()}
+    arguments = [f'"{device}"', *(_keyword(a, model, named.get(id(a), "")) for a in use.call.args)]
+    edits: tuple[Edit, ...] = (Replace(use.call, f"{written.code}({', '.join(arguments)})"), *written.imports)
+    is_settled = "dtype" in given.named or literal(given.get("enabled")) is False
+    return Rewrite(edits, "" if is_settled and not given.open else _NESTED)
+
+
+def _scaler(device: str, use: Use, model: Model) -> Rewrite | None:
+    if use.call is None or use.reference is None:
+        return None
+    written = from_root(use.reference, "torch.amp.GradScaler", model)
+    if written is None:
+        return None
+    given = (model.code(a.value) if a.keyword is None and not a.star else _keyword(a, model) for a in use.call.args)
+    arguments = ", ".join((f'"{device}"', *given))
+    code = f"{written.code}({arguments})"
+    return Rewrite((Replace(use.call, code), *written.imports), _TYPE)
+
+
+def _custom(name: str, use: Use, model: Model) -> Rewrite | None:
+    if use.reference is None:
+        return None
+    written = from_root(use.reference, name, model)
+    if written is None:
+        return None
+    if use.call is not None:
+        return Rewrite((*_function(use, written), AddKeyword(use.call, "device_type", '"cuda"')))
+    if not isinstance(model.parent(use.reference), cst.Decorator):
+        return None
+    return Rewrite((Replace(use.reference, f'{written.code}(device_type="cuda")'), *written.imports))
+
+
+def _upsampling(options: Mapping[str, str], use: Use, model: Model) -> Rewrite | None:
+    found = _called(use, "torch.nn.Upsample", ("size", "scale_factor"), model)
+    if found is None:
+        return None
+    call, _, written = found
+    added = [AddKeyword(call, name, code) for name, code in options.items()]
+    return Rewrite((*_function(use, written), *added), _TYPE)
+
+
+def _matrix_rank(use: Use, model: Model) -> Rewrite | None:
+    found = _called(use, "torch.linalg.matrix_rank", ("input", "tol", "symmetric"), model)
+    if found is None:
+        return None
+    call, given, written = found
+    edits = _function(use, written)
+    symmetric = given.nodes.get("symmetric")
+    if symmetric is not None and symmetric.keyword is not None:
+        edits += [RemoveArgument(call, symmetric), AddKeyword(call, "hermitian", model.code(symmetric.value))]
+    return Rewrite(tuple(edits), _DIGITS)
+
+
+def _solve(use: Use, model: Model) -> Rewrite | None:
+    found = _called(use, "torch.linalg.solve", ("input", "A"), model)
+    whole = _first_result(use, "solution", model)
+    if found is None or whole is None:
+        return None
+    _, given, written = found
+    right, left = given.get("input"), given.get("A")
+    if right is None or left is None or len(given.named) > 2:
+        return None
+    code = f"{written.code}({model.code(left)}, {model.code(right)})"
+    return Rewrite((Replace(whole, code), *written.imports), _DIGITS)
+
+
+def _symeig(use: Use, model: Model) -> Rewrite | None:
+    vectors = literal(model.arguments(use.call, ("input", "eigenvectors")).get("eigenvectors")) if use.call else None
+    whole = use.call if vectors is True else _first_result(use, "eigenvalues", model)
+    name = "torch.linalg.eigh" if vectors is True else "torch.linalg.eigvalsh"
+    found = _called(use, name, ("input", "eigenvectors", "upper"), model)
+    if found is None or whole is None:
+        return None
+    _, given, written = found
+    matrix, wanted, upper = given.get("input"), given.get("eigenvectors"), given.get("upper")
+    if matrix is None or "out" in given.named or (wanted is not None and literal(wanted) is None):
+        return None
+    half = f'"U" if {model.code(upper)} else "L"' if upper is not None and literal(upper) is None else '"U"'
+    half = '"L"' if upper is not None and literal(upper) is False else half
+    code = f"{written.code}({model.code(matrix)}, UPLO={half})"
+    return Rewrite((Replace(whole, code), *written.imports), _DIGITS)
+
+
+def _first_result(use: Use, name: str, model: Model) -> cst.BaseExpression | None:
+    """Return the expression that takes the first of a call's results: ``f(x).name`` or ``f(x)[0]``."""
+    parent = model.parent(use.call) if use.call is not None else None
+    if isinstance(parent, cst.Attribute) and parent.attr.value == name:
+        return parent
+    if isinstance(parent, cst.Subscript) and parent.value is use.call and len(parent.slice) == 1:
+        index = parent.slice[0].slice
+        return parent if isinstance(index, cst.Index) and literal(index.value) == 0 else None
+    return None
+
+
+_REWRITERS: Mapping[str, Rewriter] = MappingProxyType(
+    {
+        "torch.cholesky": _cholesky,
+        "torch.qr": _qr,
+        "torch.chain_matmul": _chain_matmul,
+        "torch.range": _range,
+        "torch.cuda.amp.autocast": partial(_autocast, "cuda"),
+        "torch.cpu.amp.autocast": partial(_autocast, "cpu"),
+        "torch.cuda.amp.GradScaler": partial(_scaler, "cuda"),
+        "torch.cpu.amp.GradScaler": partial(_scaler, "cpu"),
+        "torch.cuda.amp.custom_fwd": partial(_custom, "torch.amp.custom_fwd"),
+        "torch.cuda.amp.custom_bwd": partial(_custom, "torch.amp.custom_bwd"),
+        "torch.nn.UpsamplingNearest2d": partial(_upsampling, {"mode": '"nearest"'}),
+        "torch.nn.UpsamplingBilinear2d": partial(_upsampling, {"mode": '"bilinear"', "align_corners": "True"}),
+        "torch.matrix_rank": _matrix_rank,
+        "torch.solve": _solve,
+        "torch.symeig": _symeig,
+    }
+)
