@@ -9,16 +9,17 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch test-browser test-neovim corpus scripts speed fuzz faults refute rules pictures docs clean
+.PHONY: help demo test lint test-torch test-browser test-neovim test-pythons test-lowest lock corpus scripts speed fuzz faults refute rules pictures docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml requirements/ci.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "torchlint needs Python 3.10 or later: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/ci.txt \
+		--editable '.[dev]'
 	@$(BIN)/python -m compileall -q torchlint
 	@touch $@
 
@@ -47,13 +48,28 @@ test-browser: $(STAMP) ## Open the HTML report in headless Chromium (CHROMIUM=pa
 	@test -n "$(CHROMIUM)" || { echo "NOT RUN: tests/browser needs a Chromium: install one (Debian: apt-get install chromium)" \
 		"or name it: make test-browser CHROMIUM=/path/to/chromium" >&2; exit 1; }
 	@$(BIN)/python -c 'import playwright' 2>/dev/null || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/ci.txt \
+			--editable '.[browser]'
 	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest tests/browser --quiet
 
 test-neovim: $(STAMP) ## Let headless Neovim talk to the language server (NEOVIM=path, or the one on PATH)
 	@test -n "$(NEOVIM)" || { echo "NOT RUN: tests/neovim needs a Neovim: install one (Debian: apt-get install neovim)" \
 		"or name it: make test-neovim NEOVIM=/path/to/nvim" >&2; exit 1; }
 	NEOVIM="$(NEOVIM)" $(BIN)/python -m pytest tests/neovim --quiet
+
+test-pythons: $(STAMP) ## Run the tests with each Python from 3.10 to 3.14 that is here, and say which is not
+	$(BIN)/python -m tests.versions.run pythons $(ARGS)
+
+test-lowest: $(STAMP) ## Run the tests with the oldest versions of the dependencies that pyproject.toml allows
+	$(BIN)/python -m tests.versions.run lowest $(ARGS)
+
+lock: $(STAMP) ## Write the newest versions of what the tests need to requirements/ci.txt
+	@$(BIN)/python -c 'import uv' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@sed -n '/^#/p' requirements/ci.txt > requirements/header.txt
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra docs --extra browser --universal --python-version 3.10 \
+		--upgrade --quiet --no-header --no-annotate --no-emit-index-url --output-file requirements/versions.txt
+	@cat requirements/header.txt requirements/versions.txt > requirements/ci.txt
+	@rm requirements/header.txt requirements/versions.txt
 
 corpus: $(STAMP) ## Check and fix eight pinned packages from PyPI, and judge what became of each file
 	$(BIN)/python -m tests.corpus.run $(ARGS)
@@ -83,7 +99,8 @@ pictures: $(STAMP) ## Export the pictures of the README from real runs
 
 docs: $(STAMP) ## Build the site from the README, the guides and the rules' pages: site/index.html
 	@$(BIN)/python -c 'import material' 2>/dev/null || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/ci.txt \
+			--editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "built site/index.html; to read and edit: $(BIN)/mkdocs serve"
 

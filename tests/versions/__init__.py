@@ -1,0 +1,1 @@
+"""The tests with other versions of Python and of the dependencies."""
