@@ -154,6 +154,14 @@ class Constructors:
         number = literal(value)
         return isinstance(number, (bool, int, float)) and least <= number <= most
 
+    def is_tensor(self, expression: cst.BaseExpression) -> bool:
+        """Return whether an expression holds a tensor; of a variable that is only named so, by what is asked of it."""
+        value = self._evaluator.value(expression)
+        if value.kind not in (Kind.TENSOR, Kind.BATCH):
+            return False
+        is_variable = value.evidence is Evidence.NAMED and isinstance(expression, cst.Name)
+        return not is_variable or bool(self._evaluator.usage.attributes(expression))
+
     def is_data(self, expression: cst.BaseExpression) -> bool:
         """Return whether an expression is data that is no tensor: numbers, lists of them, arrays."""
         if isinstance(expression, _DISPLAYS):

@@ -111,12 +111,10 @@ def _wraps_existing_data(call: cst.Call, model: Model) -> bool:
         return True
     if name in SIZED_FACTORIES or not call.args:
         return False
-    value = model.value(call.args[0].value)
-    if value.kind in (Kind.TENSOR, Kind.BATCH):
-        return True
-    return name == "torch.as_tensor" and (
-        value.kind is Kind.NDARRAY or not model.constructors.is_data(call.args[0].value)
-    )
+    data = call.args[0].value
+    if name != "torch.as_tensor":
+        return model.constructors.is_tensor(data)
+    return model.value(data).kind is Kind.NDARRAY or not model.constructors.is_data(data)
 
 
 def _message(found: Creation, model: Model) -> str:
