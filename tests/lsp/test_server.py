@@ -228,6 +228,28 @@ async def test_a_file_that_takes_too_long_is_told(tmp_path: Path) -> None:
         assert "given up after 0.5 s" in editor.client.messages[0].message
 
 
+COUNTING = """
+from torchlint.lsp import checked
+real = checked.check_file
+
+def counting(source, *arguments):
+    with open(source.path + ".checks", "a") as file:
+        file.write("x")
+    return real(source, *arguments)
+
+checked.check_file = counting
+"""
+
+
+async def test_no_text_is_checked_twice(tmp_path: Path) -> None:
+    async with editing(tmp_path, program=COUNTING + START) as editor:
+        uri = editor.open("train.py", CODE)
+        await editor.findings(uri)
+        assert await editor.hover(uri, 3, 5)
+        assert await editor.actions(uri, 3)
+        assert (tmp_path / "train.py.checks").read_text() == "x"
+
+
 CRASH = """
 from torchlint.registry import rules
 rule = next(rule for rule in rules() if rule.code == "TL601")
