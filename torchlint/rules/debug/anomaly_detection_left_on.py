@@ -152,15 +152,19 @@ def _switched_off_again(call: cst.Call, model: Model) -> bool:
         within = within or any(
             isinstance(n, cst.Attribute) and n.attr.value == "backward" for n in model.descendants(line)
         )
-        if isinstance(line, cst.SimpleStatementLine) and any(_switches_off(small, model) for small in line.body):
+        modes = [_sets(small, model) for small in line.body] if isinstance(line, cst.SimpleStatementLine) else []
+        if False in modes:
             return within
+        if True in modes:  # what is switched on again has an end of its own
+            break
     owner = model.enclosing(call, cst.ClassDef)
-    return owner is not None and any(_switches_off(node, model) for node in model.descendants(owner))
+    return owner is not None and any(_sets(node, model) is False for node in model.descendants(owner))
 
 
-def _switches_off(node: cst.CSTNode, model: Model) -> bool:
+def _sets(node: cst.CSTNode, model: Model) -> bool | None:
+    """Return what a statement sets the mode to, None if it does not or that is decided elsewhere."""
     call = node.value if isinstance(node, cst.Expr) else None
-    return isinstance(call, cst.Call) and model.callee(call) == SET and _switch(call, SET, model) is False
+    return _switch(call, SET, model) if isinstance(call, cst.Call) and model.callee(call) == SET else None
 
 
 def _fix(call: cst.Call, name: str, model: Model) -> Fix | None:
