@@ -120,6 +120,16 @@ STAR_EXPORTS: dict[str, frozenset[str]] = {
         "Variable Function backward grad set_detect_anomaly detect_anomaly gradcheck profiler".split()
     ),
 }
+# What everybody calls these modules, and so what a star import of a module of one's own binds them to.
+CONVENTIONAL_NAMES: dict[str, str] = {
+    "F": "torch.nn.functional",
+    "Variable": "torch.autograd.Variable",
+    "cudnn": "torch.backends.cudnn",
+    "nn": "torch.nn",
+    "np": "numpy",
+    "optim": "torch.optim",
+    "torch": "torch",
+}
 STAR_EXPORTS["torch.utils.data.dataloader"] = frozenset(("DataLoader", "Dataset", "IterableDataset", "Sampler"))
 STAR_EXPORTS["torch.nn.modules"] = STAR_EXPORTS["torch.nn"]
 

@@ -165,3 +165,6 @@ REMOVED = SymbolTable(
     }
 )
 """Names that torch does not have any more, or only to raise an error."""
+
+TO_TENSOR = SymbolTable({"torchvision.transforms.v2.ToTensor": Symbol(since=(2, 1))})
+"""The transform of torchvision's second generation that is there only for those who come from the first."""

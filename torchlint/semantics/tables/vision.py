@@ -14,8 +14,9 @@ _MODELS: tuple[tuple[str, str], ...] = (
             "regnet_y_8gf regnet_y_16gf regnet_y_32gf regnet_x_400mf regnet_x_800mf regnet_x_1_6gf regnet_x_3_2gf "
             "regnet_x_8gf regnet_x_16gf regnet_x_32gf resnet18 resnet34 resnet50 resnet101 resnet152 resnext50_32x4d "
             "resnext101_32x8d resnext101_64x4d wide_resnet50_2 wide_resnet101_2 shufflenet_v2_x0_5 shufflenet_v2_x1_0 "
-            "shufflenet_v2_x1_5 shufflenet_v2_x2_0 squeezenet1_0 squeezenet1_1 swin_t swin_s swin_b swin_v2_t swin_v2_s "
-            "swin_v2_b vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn vit_b_16 vit_b_32 vit_l_16 vit_l_32"
+            "shufflenet_v2_x1_5 shufflenet_v2_x2_0 squeezenet1_0 squeezenet1_1 swin_t swin_s swin_b swin_v2_t "
+            "swin_v2_s swin_v2_b vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn vit_b_16 "
+            "vit_b_32 vit_l_16 vit_l_32"
         ),
     ),
     (
