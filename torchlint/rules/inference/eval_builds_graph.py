@@ -10,7 +10,8 @@ switch it off.
 
 Decorate the routine with `@torch.no_grad()` (or `@torch.inference_mode()`, torch 1.9 and newer, where its results are
 not used in training later). The fix adds `@torch.no_grad()`. It is unsafe in that the results no longer carry a
-graph. A generator or a coroutine is not decorated: wrap the call in `with torch.no_grad():`.
+graph. A generator or a coroutine is not decorated: wrap the call in `with torch.no_grad():`. Where a routine trains
+and evaluates by turns (a loop over a validation loader, or behind `model.eval()`), wrap the loop that evaluates.
 
 ## When to ignore it
 
