@@ -387,12 +387,38 @@ async def test_a_client_that_cannot_resolve_gets_the_edits_at_once(tmp_path: Pat
         assert await editor.edited(CODE, action) == CODE.replace("=False", "=True")
 
 
-async def test_an_action_for_a_text_that_has_changed_does_nothing(editor: Editor) -> None:
+async def test_an_action_for_a_text_that_has_changed_is_done_to_what_it_is_now_or_not_at_all(editor: Editor) -> None:
     uri = editor.open("train.py", CODE)
     action = (await editor.actions(uri, 10))["Fix TL301 (unsafe): Pass `set_to_none=True`"]
-    editor.type(uri, "\n" + CODE, 2)
+    later = CODE + "# the end\n"
+    editor.type(uri, later, 2)
+    assert await editor.edited(later, action) == later.replace("=False", "=True")
+    editor.type(uri, "\n" + CODE, 3)
     assert (await editor.client.code_action_resolve_async(action)).edit is None
     assert "the text has changed" in editor.client.messages[0].message
+
+
+SLOW_FIX = """
+import time
+from torchlint.lsp import features
+real = features.carried_out
+
+def slow(checked, offer):
+    time.sleep(1)
+    return real(checked, offer)
+
+features.carried_out = slow
+"""
+
+
+async def test_an_edit_of_a_text_that_changes_meanwhile_is_never_handed_out(tmp_path: Path) -> None:
+    async with editing(tmp_path, program=SLOW_FIX + START) as editor:
+        uri = editor.open("train.py", CODE)
+        action = (await editor.actions(uri, 3))["torchlint: Apply all safe fixes"]
+        asked = asyncio.ensure_future(editor.client.code_action_resolve_async(action))
+        await asyncio.sleep(0.3)
+        editor.type(uri, "\n" + CODE, 2)
+        assert (await asked).edit is None
 
 
 async def test_the_page_and_the_evidence_on_hover(editor: Editor) -> None:

@@ -134,7 +134,7 @@ def _action(server: Server, document: TextDocument, checked: Checked, offer: Off
         kind=offer.kind,
         diagnostics=[server.diagnostic(found, checked)] if found else None,
         is_preferred=True if offer.is_safe_fix else None,
-        data={"uri": document.uri, "title": offer.title, "digest": checked.source.data_digest}
+        data={"uri": document.uri, "title": offer.title}
         | ({"code": found.code, "start": found.range.start} if found else {}),
     )
 
@@ -150,7 +150,7 @@ async def resolve(server: Server, action: types.CodeAction) -> types.CodeAction:
         return action
     found = [each for each in checked.result.diagnostics if (each.code, each.range.start) == _key(data)]
     offer = next((each for each in offers(checked, found, None) if each.title == data.get("title")), None)
-    if offer is None or checked.source.data_digest != data.get("digest"):
+    if offer is None:
         _refuse(server, action, "the text has changed")
         return action
     return await _resolved(server, document, checked, (action, offer))
