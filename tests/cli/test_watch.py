@@ -64,7 +64,11 @@ def watching(folder: Path, *options: str) -> Iterator[Watch]:
         watch.process.wait()
 
 
-def test_files_that_change_come_and_go_are_checked_again(project: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_files_that_change_come_and_go_are_checked_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch, unbuffered: str
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     (project / "a.py").write_text(SAFE)
     with watching(project) as watch:
         assert "a.py:3:1: TL601" in watch.until(READY.format("1 file"))
@@ -115,6 +119,17 @@ def test_a_baseline_is_read_again(project: Path, invoke: Invoke) -> None:
         assert "TL601" in watch.until(READY.format("1 file"))
         (project / "known.json").write_text(known)
         assert "TL601" not in watch.until(READY.format("1 file"))
+
+
+def test_what_is_no_business_of_the_check_changes_nothing(project: Path) -> None:
+    (project / "a.py").write_text(SAFE)
+    with watching(project) as watch:
+        watch.until(READY.format("1 file"))
+        (project / "notes.txt").write_text("x")
+        (project / "checkpoints").mkdir()
+        time.sleep(1.5)
+        assert watch.interrupt() == 130
+        assert watch.output().count("Ctrl-C stops.") == 1
 
 
 def test_many_changes_at_once_are_one_run(project: Path) -> None:

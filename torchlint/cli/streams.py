@@ -22,8 +22,9 @@ def _protected(stream: TextIO | None, kind: type[io.TextIOWrapper]) -> TextIO:
         return open(os.devnull, "w", encoding="utf-8")
     if type(stream) is not io.TextIOWrapper:
         return stream
-    encoding, errors, lines = stream.encoding, stream.errors, stream.line_buffering
-    return kind(stream.detach(), encoding=encoding, errors=errors, line_buffering=lines)
+    encoding, errors = stream.encoding, stream.errors
+    lines, through = stream.line_buffering, stream.write_through  # the latter with PYTHONUNBUFFERED
+    return kind(stream.detach(), encoding=encoding, errors=errors, line_buffering=lines, write_through=through)
 
 
 def finish() -> None:

@@ -99,7 +99,8 @@ def look(choices: Choices) -> State:
         )
     except PlanError as error:
         return State(error=str(error), seconds=time.monotonic() - start)
-    names = {os.path.join(plan.settings.root, plan.settings.baseline or "") for plan in planned.plans}
+    configured = [plan.settings for plan in planned.plans if plan.settings.baseline]
+    names = {os.path.join(settings.root, settings.baseline or "") for settings in configured}
     return State(planned, tuple(map(_stamp, sorted(names))), seconds=time.monotonic() - start)
 
 
