@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from pyflakes import checker
-from pyflakes.messages import Message, UnusedImport
+from pyflakes.messages import Message, UndefinedName, UnusedImport
 
 from tests.corpus.same_code import difference, parsed
 from torchlint.diagnostic import Diagnostic
@@ -188,7 +188,9 @@ def pyflakes(text: str) -> Counter[str]:
         return message.lineno in rows or not strings.isdisjoint(re.findall(r"\w+", str(message.message_args)))
 
     strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return Counter(_sentence(each) for each in found if not (isinstance(each, UnusedImport) and stays(each)))
+    kept = [each for each in found if not (isinstance(each, UnusedImport) and stays(each))]
+    undefined = {_sentence(each) for each in kept if isinstance(each, UndefinedName)}
+    return Counter(_sentence(each) for each in kept if not isinstance(each, UndefinedName)) + Counter(undefined)
 
 
 def _rows_of_conditional_imports(tree: ast.Module) -> Iterator[int]:
@@ -200,7 +202,9 @@ def _rows_of_conditional_imports(tree: ast.Module) -> Iterator[int]:
 
 
 def _sentence(message: Message) -> str:
-    """Return a message with the lines that it names left out."""
+    """Return a message with the lines that it names left out, and of what is imported but the name that it binds."""
     named = message.message_args
+    if isinstance(message, UnusedImport):
+        named = (re.split(r"[. ]", str(named[0]))[-1],)
     given = named if isinstance(named, tuple) else (named,)
     return str(message.message % tuple(0 if isinstance(arg, int) else arg for arg in given))

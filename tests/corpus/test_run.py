@@ -147,3 +147,8 @@ def test_imports_that_another_branch_could_replace_may_be_left_without_use() -> 
     assert pyflakes("def f():\n    import a\n    g()\n") == {"'a' imported but unused": 1, "undefined name 'g'": 1}
     assert pyflakes("try:\n    import a\nexcept ImportError:\n    a = None\n") == {}
     assert pyflakes("if flag:\n    import a\n") == {"undefined name 'flag'": 1}
+
+
+def test_what_was_wrong_already_is_nothing_new() -> None:
+    assert pyflakes("x\nx\n") == {"undefined name 'x'": 1}
+    assert pyflakes("from a._b import c\n") == pyflakes("from a import c\n") == pyflakes("import d as c\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
@@ -266,7 +267,19 @@ class Model(Parts):
 
     def speaks_of(self, *names: str) -> bool:
         """Return whether an attribute or method of one of these names occurs in the file."""
-        return any(attribute.attr.value in names for attribute in self.nodes(cst.Attribute))
+        return not self._attributes.isdisjoint(names)
+
+    @cached_property
+    def _attributes(self) -> frozenset[str]:
+        return frozenset(attribute.attr.value for attribute in self.nodes(cst.Attribute))
+
+    def names_any_of(self, *names: str) -> bool:
+        """Return whether one of these names stands in the file by itself."""
+        return not self._identifiers.isdisjoint(names)
+
+    @cached_property
+    def _identifiers(self) -> frozenset[str]:
+        return frozenset(name.value for name in self.nodes(cst.Name))
 
     @property
     def mentions_mps(self) -> bool:

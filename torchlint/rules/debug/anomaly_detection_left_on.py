@@ -178,7 +178,7 @@ def _is_looked_at(model: Model) -> bool:
     """Whether the file asks for the mode, or for what it leaves in the graph."""
     if model.speaks_of("metadata") and model.speaks_of("grad_fn"):
         return True
-    return model.speaks_of(*TRACES) or any(node.value in TRACES for node in model.nodes(cst.Name))
+    return model.speaks_of(*TRACES) or model.names_any_of(*TRACES)
 
 
 def _edits(call: cst.Call, name: str, model: Model) -> Edit | None:
