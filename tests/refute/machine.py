@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import io
-import logging
 import os
 import pickle
 import random
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+import torch._dynamo  # which seeding imports at its first call, and which must not happen inside a program
 from torch.utils import _device
 
 from tests.refute.observe import Observer, Seen
@@ -35,8 +35,8 @@ def run(program: str, place: StandIn, played: Played = nullcontext) -> Seen:
             seen.recorded = player.saw_gradients
         except (Exception, SystemExit) as error:
             seen.error = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
-        seen.generators = pickle.dumps((torch.get_rng_state().tolist(), np.random.get_state(), random.getstate()))
-        seen.switches = switches()
+        seen.generators = pickle.dumps((torch.get_rng_state().numpy(), np.random.get_state(), random.getstate()))
+        seen.switches = {**switches(), **{f"environment {name}": value for name, value in os.environ.items()}}
     seen.output = printed.getvalue()
     if not seen.error:
         observer = Observer(values=place.has_values)
@@ -52,29 +52,29 @@ def as_found() -> Iterator[None]:
     torch.manual_seed(0)
     np.random.seed(0)
     random.seed(0)
-    logging.disable(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.disable(logging.NOTSET)
         torch.set_default_device(None)
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
         torch.autograd.set_detect_anomaly(False)
-        torch.use_deterministic_algorithms(False)
+        if torch.are_deterministic_algorithms_enabled():
+            torch.use_deterministic_algorithms(False)
         torch.set_float32_matmul_precision("highest")
         torch.backends.cudnn.benchmark = torch.backends.cudnn.deterministic = False
         torch.backends.cudnn.allow_tf32 = True
-        os.environ.clear()
-        os.environ.update(environment)
+        if os.environ != environment:
+            os.environ.clear()
+            os.environ.update(environment)
         if switches() != before:
             raise RuntimeError("a program left a switch behind that is not put back")
 
 
 def switches() -> dict[str, object]:
-    """Return the global state that a fix must leave alone."""
+    """Return the global state that a fix must leave alone; the environment aside."""
     return {
         "grad mode": torch.is_grad_enabled(),
         "inference mode": torch.is_inference_mode_enabled(),
@@ -85,5 +85,4 @@ def switches() -> dict[str, object]:
         "cudnn": (torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic, torch.backends.cudnn.allow_tf32),
         "precision of products": torch.get_float32_matmul_precision(),
         "threads": torch.get_num_threads(),
-        **{f"environment {name}": value for name, value in os.environ.items()},
     }

@@ -199,10 +199,11 @@ def _items(value: Any) -> Iterator[tuple[str, object]]:
 
 def _bits(tensor: torch.Tensor) -> bytes:
     """Return the values, bit for bit but for the sign of zeros, which compare as equal."""
-    tensor = tensor.cpu().contiguous().resolve_conj().resolve_neg()
+    values = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu")
+    values.copy_(tensor.reshape(-1))
     if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
-        tensor = tensor + 0.0
-    return bytes(tensor.reshape(-1).view(torch.uint8).tolist())
+        values += 0.0
+    return values.view(torch.uint8).numpy().tobytes()
 
 
 def differences(before: Seen, after: Seen) -> list[Difference]:
@@ -235,12 +236,16 @@ def _compare(path: str, old: Any, new: Any) -> Iterator[Difference]:
                 words = "differ" if each.name == "values" else f"{one}, then {other}"
                 yield Difference(_KINDS[each.name], f"{path}: {words}")
     elif path.endswith(".grad") and _NOTHING in (old, new):
-        yield Difference(Kind.GRADIENT, f"{path} is there on one side only")
+        yield Difference(Kind.GRADIENT, _lost(path, old) if isinstance(old, TensorFacts) else f"{path} is there now")
     elif isinstance(old, Same) or isinstance(new, Same):
         yield Difference(Kind.SHARING, f"{path} is {old}, then {new}")
     else:
         kind = Kind.VALUES if _type(old) == _type(new) else Kind.DTYPE
         yield Difference(kind, f"{path} is {old!r}, then {new!r}")
+
+
+def _lost(path: str, old: TensorFacts) -> str:
+    return f"{path} is {'None instead of zeros' if old.values is not None and not any(old.values) else 'gone'}"
 
 
 def _type(fact: object) -> object:

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from tests.refute.search import Search, Tally, run_search
-from torchlint.dev.certificates import Certificate, digest, has_safe_fix, read, write
+from torchlint.dev.certificates import Certificate, digest, has_safe_fix, read, search_path, write
 from torchlint.engine.many import Work, run_many
 from torchlint.registry import rules
 from torchlint.rule import Rule
@@ -33,7 +33,8 @@ def search_of(rule: Rule) -> Search:
 def searched(code: str, *, wanted: int, start: int) -> Tally:
     """Return what the search of one rule sees."""
     torch.set_num_threads(1)
-    return run_search(search_of(next(rule for rule in rules() if rule.code == code)), wanted=wanted, start=start)
+    search = search_of(next(rule for rule in rules() if rule.code == code))
+    return run_search(search, wanted=wanted, start=start)
 
 
 def is_enough(tally: Tally, wanted: int) -> bool:
@@ -41,19 +42,20 @@ def is_enough(tally: Tally, wanted: int) -> bool:
     return tally.judged >= wanted and tally.fixed >= LEAST_FIXED * tally.tried
 
 
-def said(code: str, tally: Tally) -> str:
-    """Return a line on what the search of a rule saw."""
+def said(tally: Tally) -> str:
+    """Return what the search of a rule saw: refutations, and a line of figures."""
     places = ", ".join(f"{count:,} {place}" for place, count in tally.places.items())
     share = tally.fixed / max(1, tally.tried)
-    return (
-        f"{code}: {tally.tried:,} programs, {share:.0%} of them with a safe fix, {tally.judged:,} of those compared "
-        f"({places}), {len(tally.refutations)} refuted"
+    figures = (
+        f"{tally.rule}: {tally.tried:,} programs, {share:.0%} of them with a safe fix, {tally.judged:,} of those run "
+        f"and compared ({places}), {len(tally.refutations)} refuted"
     )
+    return "\n\n".join([*tally.refutations, figures])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code: 0, 1 after a refutation, 2 if too little was compared."""
-    safe = [rule for rule in rules() if has_safe_fix(rule)]
+    safe = [rule for rule in rules() if has_safe_fix(rule) and (ROOT / search_path(rule)).exists()]
     parser = argparse.ArgumentParser(prog="python -m tests.refute.run", description=__doc__)
     parser.add_argument("--programs", type=int, default=1_000, metavar="N", help="programs with a safe fix, per rule")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other programs")
@@ -65,31 +67,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     work: Work[str, Tally] = Work(
         partial(searched, wanted=given.programs, start=given.seed),
         size=lambda _: 1_000_000,
-        on_death=lambda code, status: Tally(refutations=[f"{code}: the process died with {status}"]),
+        on_death=lambda code, status: Tally(code, refutations=[f"the process died with {status}"]),
     )
     digests = {rule.code: digest(ROOT, rule) for rule in safe}
-    tallies = dict(zip(codes, run_many(work, codes, jobs=given.jobs), strict=True))
-    for code, tally in tallies.items():
-        for refutation in tally.refutations:
-            print(refutation, end="\n\n")
-        print(said(code, tally))
-    if given.write:
-        note(ROOT, tallies, digests, given.programs, given.seed)
-    if any(tally.refutations for tally in tallies.values()):
+
+    def ended(tally: Tally) -> None:
+        print(said(tally), flush=True)
+        if given.write:
+            note(ROOT, tally, digests[tally.rule], given.programs, given.seed)
+
+    tallies = run_many(work, codes, jobs=given.jobs, on_result=ended)
+    if any(tally.refutations for tally in tallies):
         return REFUTED
-    return OK if all(is_enough(tally, given.programs) for tally in tallies.values()) else INCOMPLETE
+    return OK if all(is_enough(tally, given.programs) for tally in tallies) else INCOMPLETE
 
 
-def note(root: Path, tallies: dict[str, Tally], digests: dict[str, str], wanted: int, seed: int) -> None:
-    """Write a certificate for each rule that was not refuted, and take away those of the others."""
+def note(root: Path, tally: Tally, searched_for: str, wanted: int, seed: int) -> None:
+    """Write a certificate for a rule that was not refuted, and take away that of one that was."""
     certificates = read(root)
-    for code, tally in tallies.items():
-        certificates.pop(code, None)
-        if not tally.refutations and is_enough(tally, wanted):
-            places = dict(tally.places)
-            certificates[code] = Certificate(
-                code, tally.judged, tally.tried, places, seed, torch.__version__, digests[code]
-            )
+    certificates.pop(tally.rule, None)
+    if not tally.refutations and is_enough(tally, wanted):
+        places, version = dict(tally.places), torch.__version__
+        certificates[tally.rule] = Certificate(
+            tally.rule, tally.judged, tally.tried, places, seed, version, searched_for
+        )
     write(root, certificates)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -21,6 +22,7 @@ from torchlint.engine.fix import fix_file
 from torchlint.registry import rules
 from torchlint.settings import Settings
 from torchlint.source import source_from_text
+from torchlint.syntax.parse import run_with_large_stack
 
 CHUNK = 100
 _CANNOT_PLAY = "not linked with support for cuda"
@@ -54,6 +56,9 @@ class Search:
 @dataclass(slots=True)
 class Tally:
     """What a number of programs showed; plain data, sent between processes."""
+
+    rule: str
+    """The code of the rule."""
 
     tried: int = 0
     fixed: int = 0
@@ -164,12 +169,27 @@ def run_chunk(
         tally.refutations.append(f"{search.rule}: a difference that comes and goes\n{error.__cause__ or error}")
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep torch from logging the errors of programs that fail."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 def run_search(search: Search, *, wanted: int, start: int, fixer: Fixer = safe_fix) -> Tally:
     """Return what is seen until so many programs with a safe fix were compared, or three were refuted."""
-    tally, known = Tally(), set[str]()
-    for number in range(max(4, 10 * wanted // CHUNK)):
-        missing = wanted - tally.judged
-        if missing <= 0 or len(tally.refutations) == 3:
-            break
-        run_chunk(search, start * 1_000_000 + number, tally, known, min(CHUNK, 2 * missing + 8), fixer)
+    tally, known = Tally(search.rule), set[str]()
+
+    def look() -> None:
+        for number in range(max(4, 10 * wanted // CHUNK)):
+            missing = wanted - tally.judged
+            if missing <= 0 or len(tally.refutations) == 3:
+                break
+            run_chunk(search, start * 1_000_000 + number, tally, known, min(CHUNK, 2 * missing + 8), fixer)
+
+    with _quiet():
+        run_with_large_stack(look)  # which each check would start a thread for
     return tally

@@ -57,7 +57,7 @@ def has_safe_fix(rule: Rule) -> bool:
     return Safety.SAFE in rule.fixes
 
 
-def search_of(rule: Rule) -> str:
+def search_path(rule: Rule) -> str:
     """Return where the search of a rule stands."""
     return f"{SEARCHES}/{rule.name.replace('-', '_')}.py"
 
@@ -65,7 +65,7 @@ def search_of(rule: Rule) -> str:
 def digest(root: Path, rule: Rule) -> str:
     """Return a digest of the code of a rule and of its search; other words and comments change nothing."""
     module = rule.name.replace("-", "_")
-    places = (root / "torchlint" / "rules" / rule.family.value / f"{module}.py", root / search_of(rule))
+    places = (root / "torchlint" / "rules" / rule.family.value / f"{module}.py", root / search_path(rule))
     code = (ast.dump(_without_words(ast.parse(path.read_bytes()))) for path in places if path.exists())
     return hashlib.sha256("\n".join(code).encode()).hexdigest()[:16]
 
@@ -96,7 +96,8 @@ def section(root: Path, rule: Rule, certificate: Certificate | None) -> str:
 def _sentences(root: Path, rule: Rule, certificate: Certificate | None) -> Iterator[str]:
     again = f"`make refute ARGS='--rule {rule.code}'`"
     if certificate is None:
-        yield f"Nothing yet: no search stands behind the word safe. {again} makes one."
+        missing = "" if (root / search_path(rule)).exists() else ", nor is there one yet: docs/writing-a-rule.md"
+        yield f"Nothing: no search stands behind the word safe{missing or f'. {again} is one'}."
         return
     places = ", ".join(f"{count:,} {_WHERE.get(place, place)}" for place, count in certificate.places.items())
     count, seed, torch = f"{certificate.programs:,}", certificate.seed, certificate.torch

@@ -246,8 +246,8 @@ def _filling(real: Any) -> Any:
 
 
 def is_the_fix(difference: Difference) -> bool:
-    """Whether only a gradient that nobody in the program reads is gone instead of zero."""
-    return difference.kind is Kind.GRADIENT
+    """Whether only a gradient that nobody in the program reads is None in the end instead of zeros."""
+    return difference.kind is Kind.GRADIENT and difference.what.endswith("None instead of zeros")
 
 
 search = Search("TL301", program, places=(VALUES,), played=old_default, is_the_fix=is_the_fix)
