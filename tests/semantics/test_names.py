@@ -31,6 +31,8 @@ RESOLVED = {
     "two steps": ("from torch import nn\nn2 = nn\nlayer = n2.Linear\nmark(layer)", "torch.nn.Linear"),
     "star import": ("from torch.utils.data import *\nmark(DataLoader)", "torch.utils.data.DataLoader"),
     "star import of something else": ("from torch.nn import *\nmark(DataLoader)", None),
+    "star import of one's own": ("from common import *\nmark(nn.Linear)", "torch.nn.Linear"),
+    "star import of one's own, by no convention": ("from .common import *\nmark(DataLoader)", None),
     "import in a function": ("def f():\n    import torch\n    mark(torch.ones)", "torch.ones"),
     "import seen from a function": ("import torch\ndef f():\n    mark(torch.ones)", "torch.ones"),
     "both branches agree": (

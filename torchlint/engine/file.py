@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -172,6 +173,8 @@ class _Check:
 
         try:
             pairs = [(rule, finding) for rule, findings in found for finding in findings]
+            if model.names.by_convention:  # what another file binds is not certain enough to rewrite anything
+                pairs = [(rule, replace(finding, fix=None)) for rule, finding in pairs]
             return diagnose(parsed, model.parent, pairs, self._settings)
         except Exception as error:
             if len(found) == 1:

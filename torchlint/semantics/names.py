@@ -7,7 +7,7 @@ import builtins
 import libcst as cst
 
 from torchlint.semantics.scopes import Binding, BindingKind, Scope, Scopes, dotted
-from torchlint.semantics.tables.names import STAR_EXPORTS, canonical
+from torchlint.semantics.tables.names import CONVENTIONAL_NAMES, STAR_EXPORTS, canonical
 from torchlint.syntax.walk import Tree
 
 _BUILTINS = frozenset(dir(builtins))
@@ -22,6 +22,8 @@ class Names:
         self._scopes = scopes
         self._known: dict[tuple[int, str], str | None] = {}
         self._qualified: dict[int, str | None] = {}
+        self.by_convention = False
+        """Whether a name was taken for what everybody calls so, where a star import of another file must bind it."""
         self._rebound: frozenset[str] = frozenset()
         self._rebound = self._rebound_attributes()
         self._known.clear()
@@ -100,11 +102,16 @@ class Names:
     def _from_star(self, name: str, scope: Scope) -> str | None:
         current: Scope | None = scope
         found: set[str] = set()
+        unseen = False
         while current is not None:
             for module in current.star_imports:
                 if name in STAR_EXPORTS.get(module, ()):
                     found.add(canonical(f"{module}.{name}"))
+                unseen = unseen or module not in STAR_EXPORTS
             current = current.parent
+        if not found and unseen and name in CONVENTIONAL_NAMES:
+            self.by_convention = True
+            return CONVENTIONAL_NAMES[name]
         return found.pop() if len(found) == 1 else None
 
     def _rebound_attributes(self) -> frozenset[str]:
