@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from torchlint.cli import CLEAN
+from torchlint.maps import MAPS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -31,14 +32,20 @@ class RuleName(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # gene
 @click.command("rules", short_help="List the rules, or explain one.")
 @click.argument("name", required=False, metavar="[CODE or NAME]", type=RuleName())
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="text or json.")
+@click.option("--map", "linter", type=click.Choice(tuple(MAPS)), help="Show which rule stands for each of a linter's.")
 @click.option("--isolated", is_flag=True, help="Leave out the rules of plugins that the settings name.")
 @click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help="When to colour.")
-def command(name: str | None, output_format: str, isolated: bool, color: str) -> int:
+def command(name: str | None, output_format: str, linter: str | None, isolated: bool, color: str) -> int:
     """List the rules, or explain one: what it finds, why it costs, what the fix changes."""
     from torchlint.cli.output import Output
     from torchlint.registry import rules
 
     output = Output(colour=color)
+    if linter is not None:
+        if name is not None:
+            raise click.UsageError(f"--map shows all rules of {linter}: leave {name!r} out")
+        show_map(counterparts(linter, rules()), output, as_json=output_format == "json")
+        return CLEAN
     known = rules() if isolated else (*rules(), *of_plugins())
     shown = known if name is None else (find(name, known),)
     if output_format == "json":
@@ -79,6 +86,31 @@ def of_plugins() -> Sequence[Rule]:
         return plugin_rules(SettingsFinder().for_folder("."))
     except (PlanError, SettingsError) as error:
         raise click.UsageError(str(error)) from error
+
+
+def counterparts(linter: str, rules: Sequence[Rule]) -> list[dict[str, str | None]]:
+    """Return each code of another linter with the code, name and default of the rule that stands for it."""
+    by_code = {rule.code: rule for rule in rules}
+    found = ((theirs, by_code.get(ours)) for theirs, ours in sorted(MAPS[linter].items()))
+    return [
+        {
+            "theirs": theirs,
+            "code": rule.code if rule else None,
+            "name": rule.name if rule else None,
+            "default": rule.default.value if rule else None,
+        }
+        for theirs, rule in found
+    ]
+
+
+def show_map(rows: Sequence[Mapping[str, str | None]], output: Output, *, as_json: bool) -> None:
+    """Print the codes of another linter beside ours."""
+    if as_json:
+        output.text(json.dumps(list(rows), indent=2) + "\n")
+        return
+    for row in rows:
+        ours = f"{row['code']}  {row['name']} ({row['default']})" if row["code"] else "none"
+        output.text(f"{row['theirs']:<8}{ours}\n")
 
 
 def find(name: str, rules: Sequence[Rule]) -> Rule:
