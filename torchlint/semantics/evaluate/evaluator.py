@@ -108,13 +108,17 @@ class Evaluator:
     def iterated(self, loop: cst.For | cst.CompFor) -> Value:
         """Return what one step of a loop binds to its target."""
         found = self.value(loop.iter).iterated()
-        is_counted = found.elements is not None and len(found.elements) == 2 and not found.elements[1].known
-        if found.known and found.evidence > Evidence.NAMED and not is_counted:
+        is_counted = self._qualified_call(loop.iter) == "builtins.enumerate" and len(found.elements or ()) == 2
+        counted = (found.elements or (found,))[-1] if is_counted else found
+        is_open = _says_nothing(counted)
+        if found.known and found.evidence > Evidence.NAMED and not is_open:
             return found
         used = hints.iterated(loop, self)  # may bear out what a name promises
-        if is_counted and used.known and self._qualified_call(loop.iter) == "builtins.enumerate":
-            return sequence(NUMBER, used)
-        return used if not found.known else found.borne_out() if used.known else found
+        if is_open and used.known:
+            return sequence(NUMBER, used) if is_counted else used
+        if not found.known:
+            return UNKNOWN
+        return found.borne_out() if used.known else found
 
     def _qualified_call(self, expression: cst.BaseExpression) -> str | None:
         return self.names.qualified(expression.func) if isinstance(expression, cst.Call) else None
@@ -137,3 +141,8 @@ class Evaluator:
         self._returned.clear()
         self._attempts.clear()
         self.gradients.forget()
+
+
+def _says_nothing(value: Value) -> bool:
+    """Return whether nothing is known of a value, or of any part of it: ``zip(a, b)`` of anything."""
+    return all(map(_says_nothing, value.elements)) if value.elements else not value.known
