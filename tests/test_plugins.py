@@ -90,7 +90,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def environment(wheel: Path, tmp_path: Path) -> Environment:
     """Return an environment with torchlint from the checkout and the example, and a project in which it finds one."""
-    folder = tmp_path / "environment"
+    return made(wheel, tmp_path, tmp_path / "environment")
+
+
+def made(wheel: Path, tmp_path: Path, folder: Path) -> Environment:
+    """Return an environment in this folder."""
     venv.create(folder, with_pip=False)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
@@ -98,11 +102,11 @@ def environment(wheel: Path, tmp_path: Path) -> Environment:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(packages)
     project = tmp_path / "project"
-    project.mkdir()
-    made = Environment(python, packages, project)
-    made.use("example")
+    project.mkdir(exist_ok=True)
     (project / "train.py").write_text(LOOP)
-    return made
+    environment = Environment(python, packages, project)
+    environment.use("example")
+    return environment
 
 
 def test_the_rules_of_a_plugin_are_checked_and_fixed(environment: Environment) -> None:
@@ -182,6 +186,11 @@ def test_nothing_of_the_tree_is_loaded(environment: Environment, path: str | Non
     environment.use("trap")
     assert "plugin 'trap' is not installed beside torchlint; there are: example" in environment.complaint(**variables)
     assert not mark.exists()
+
+
+def test_what_is_installed_into_an_environment_within_the_tree_is_loaded(wheel: Path, tmp_path: Path) -> None:
+    environment = made(wheel, tmp_path, tmp_path / "project" / ".venv")
+    assert "EX101" in environment.run("check").stdout
 
 
 def test_what_is_installed_in_place_in_the_tree_is_not_run(environment: Environment) -> None:
