@@ -19,6 +19,7 @@ USED = {
     "import": ("from torch import old\nold(1)", ["old", "old(1)"]),
     "renamed import": ("from torch import old as o\no(1)", ["old as o", "o(1)"]),
     "not called": ("from torch import nn\nclass A(nn.Old): pass", ["nn.Old"]),
+    "bound by an import": ("from torch.nn import Old\nclass A(Old): pass\n@Old\ndef f(): ...", ["Old", "Old"]),
     "assigned once": ("import torch\nf = torch.old\nf(1)\nf(2)", ["torch.old"]),
     "result of a call": ("import torch\ntorch.old(1)(2)", ["torch.old(1)"]),
     "shadowed": ("import torch\ndef f(torch): torch.old(1)", []),

@@ -43,7 +43,10 @@ class Use:
 
 
 def symbol_uses(model: Model, table: SymbolTable) -> Iterator[Use]:
-    """Yield the uses of a table's symbols, imports first; an assigned alias counts where it is assigned."""
+    """Yield the uses of a table's symbols, imports first; an assigned alias counts where it is assigned.
+
+    What an import binds counts there, where it is called and where it decorates.
+    """
     local: set[str] = set()
     for statement, alias, name in imports(model):
         if name in table.symbols:
@@ -57,6 +60,8 @@ def symbol_uses(model: Model, table: SymbolTable) -> Iterator[Use]:
         if qualified is not None and qualified in table.symbols:
             parent = model.parent(reference)
             call = parent if isinstance(parent, cst.Call) and parent.func is reference else None
+            if isinstance(reference, cst.Name) and call is None and not isinstance(parent, cst.Decorator):
+                continue
             yield Use(qualified, table.symbols[qualified], reference=reference, call=call)
 
 

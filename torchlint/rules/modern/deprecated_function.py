@@ -81,7 +81,7 @@ def _message(use: Use) -> str:
         instead = f"Use `{symbol.replacement}`, which takes the same arguments."
     else:
         instead = f"Write {symbol.instead}."
-    return f"`{use.name}` is deprecated{since}: it warns, or a later release goes without it. {instead}"
+    return f"`{use.name}` is deprecated{since}: it warns, or a later release may go without it. {instead}"
 
 
 def _shown(version: tuple[int, int]) -> str:
