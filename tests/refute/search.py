@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
-from hypothesis.errors import Flaky
+from hypothesis.errors import Flaky, FlakyFailure
 
 from tests.fixture_files import parse_target
 from tests.refute.choices import Choices
@@ -166,7 +166,8 @@ def run_chunk(
     except RefutedError as error:
         tally.refutations.append(str(error))
     except Flaky as error:
-        tally.refutations.append(f"{search.rule}: a difference that comes and goes\n{error.__cause__ or error}")
+        first = error.exceptions[0] if isinstance(error, FlakyFailure) else error
+        tally.refutations.append(f"a difference that comes and goes: {first}")
 
 
 @contextmanager

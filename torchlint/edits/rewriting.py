@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torchlint.syntax.calls import Arguments
 
 _TRIANGLE = "Of a matrix that is not exactly symmetric the new function reads the other triangle."
+_LAYOUT = "The new function lays the matrix in `out` out by columns."
 _TYPE = "The type of the object is the base class of what it was: `isinstance` can notice."
 _WHOLE = "It is right for whole numbers only, which the arguments seem to be."
 _NESTED = "Inside another autocast the default dtype is that of the outer one."
@@ -71,12 +72,12 @@ def _cholesky(use: Use, model: Model) -> Rewrite | None:
     if found is None:
         return None
     call, given, written = found
-    edits = _function(use, written)
+    edits, why = _function(use, written), _LAYOUT if "out" in given.named else ""
     upper = given.nodes.get("upper")
     if upper is None:
-        return Rewrite(tuple(edits))
+        return Rewrite(tuple(edits), why)
     if literal(upper.value) is False:
-        return Rewrite((*edits, RemoveArgument(call, upper)))
+        return Rewrite((*edits, RemoveArgument(call, upper)), why)
     if model.target.known and model.target.version < (1, 10):
         return None
     if upper.keyword is None:

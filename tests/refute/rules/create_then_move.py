@@ -43,6 +43,9 @@ _DATA = (
     "[x / 3 for x in data]",
     "[scalar, scalar]",
 )
+_SCALARS = ("3.5", "7", "True")
+"""Sizes to a legacy constructor, whose memory then holds whatever was there."""
+
 _STEPS = (
     ".view(-1)",
     ".unsqueeze(0)",
@@ -208,7 +211,7 @@ def _factory(choices: Choices, torch: str) -> str:
         given = [f"{torch}.{legacy}"]
         if choices.chance(3):
             return f"{given[0]}({choices.of('2, 3', 'n', 'n, 2', 'len(data)', 'shape')}).zero_()"
-        return f"{given[0]}({choices.of(*_DATA)})"
+        return f"{given[0]}({choices.of(*(data for data in _DATA if data not in _SCALARS))})"
     return f"{given[0]}({', '.join(given[1:] + keywords)})"
 
 
