@@ -9,6 +9,7 @@ import libcst as cst
 import pytest
 
 from torchlint.source import source_from_text
+from torchlint.syntax.depth import find_too_deep
 from torchlint.syntax.parse import Parsed, SyntaxFailure, TimeLimitError, parse, run_with_large_stack
 
 DEEP = {
@@ -30,6 +31,9 @@ DEEP = {
     "f-string": "x = f'{" + "+".join(["1"] * 20_000) + "}'",
     "ladder": "if a:\n    pass\n" + "elif a:\n    pass\n" * 30_000,
     "indentation": "".join(" " * level + "if a:\n" for level in range(1_500)) + " " * 1_500 + "pass\n",
+    "pattern of a list": "match x:\n    case " + "[" * 25 + "a" + "]" * 25 + ": pass\n",
+    "pattern of tuples over rows": "match x:\n    case " + "(\n" * 25 + "a" + ",)" * 25 + ": pass\n",
+    "many deep patterns": "match x:\n" + "    case {1: {2: ({3: [a]},)}} if a: pass\n" * 5_000,
     "inner arguments": "x = " + "f(1, 2 + " * 201 + "3" + ")" * 201,
 }
 
@@ -38,6 +42,8 @@ LONG_BUT_FLAT = {
     "table": "x = {\n" + "    'a.b-c': f(-1.5, g.h + 2),\n" * 500 + "}\n",
     "statements": "x = a.b(c)[0] + 1\n" * 1_000,
     "one row": "a.b(c)[0] + 1; " * 1_000 + "\n",
+    "patterns": "match x:\n"
+    + "    case A(b=[(c, 'd[[[:'), *_]) if f(g[(1, 2)]): f([[[[[[[[[[[[[1]]]]]]]]]]]]])\n" * 500,
     "string": "x = '" + "(" * 50_000 + "'\n",
     "long string": 'x = """\n' + "((--..\n" * 5_000 + '"""\n',
     "comment": "# " + "-(" * 50_000 + "\nx = 1\n",
@@ -195,3 +201,10 @@ def test_a_parse_that_is_stopped_is_no_syntax_error(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cst, "parse_module", endless)
     with pytest.raises(TimeLimitError):
         run_with_large_stack(lambda: parse(source_from_text("x = 1\n")), 0.05)
+
+
+@pytest.mark.parametrize("quotes", ["'''", '"""'])
+def test_a_string_without_an_end_takes_no_longer_than_another(quotes: str) -> None:
+    text = "x = a" + ".f()" * 3_000 + f"\ny = {quotes}" + "a" * 5_000
+    assert isinstance(parse(source_from_text(text)), SyntaxFailure)
+    assert find_too_deep(f"y = {quotes}" + "a" * 5_000 + "\nx = a" + ".f()" * 3_000) is not None

@@ -16,6 +16,10 @@ MOST_BRACKETS = 200
 MOST_LEVELS = 2000
 """Levels of one expression or ladder; the parser's time grows with their square, to seconds here."""
 
+MOST_PATTERN_STEPS = 4**10
+"""What the parser does for all patterns of ``match`` in a file, at worst: each bracket within another makes one take
+four times as long, which comes to a second here."""
+
 _STATEMENT = re.compile(
     r"\n[ \t]*(?=(?:def|class|return|import|while|with|try|raise|del|assert|pass|elif|except|break|continue)\b|@)"
 )
@@ -25,7 +29,7 @@ _LEVELS = (*".([{+-*/%@&|^~\"'", "lambda", "not ", " if ", "or ", "and ")
 _TOKEN = re.compile(
     r"""
       (?P<prefix>\b[rRbBuUfFtT]{1,2})?(?P<string>
-          '''(?:[^\\']+|\\[\s\S]|'(?!''))*''' | \"\"\"(?:[^\\"]+|\\[\s\S]|"(?!""))*\"\"\"
+          '''(?:[^\\']|\\[\s\S]|'(?!''))*''' | \"\"\"(?:[^\\"]|\\[\s\S]|"(?!""))*\"\"\"
         | '(?:[^\\'\n]|\\[\s\S])*'              | "(?:[^\\"\n]|\\[\s\S])*" )
     | (?P<comment>\#[^\n\r]*)
     | (?P<continued>\\\r?\n)
@@ -38,6 +42,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_CASE = re.compile(r"^[ \t]*case\b", re.MULTILINE)
 _INDENTED = re.compile(r"^([ \t]*)(?:(elif)\b|[^\s#])", re.MULTILINE)
 
 
@@ -58,7 +63,8 @@ def find_too_deep(text: str) -> TooDeep | None:
         found = _scan(text)
         if found is not None:
             return found
-    return _long_ladder(text) if text.count("elif") > MOST_LEVELS else None
+    found = _deep_patterns(text) if "case" in text and "match" in text else None
+    return found or (_long_ladder(text) if text.count("elif") > MOST_LEVELS else None)
 
 
 def _may_be_deep(chunk: str) -> bool:
@@ -103,6 +109,31 @@ def _levels_of_fields(string: re.Match[str]) -> int:
     if not {"f", "F", "t", "T"} & set(string["prefix"] or ""):
         return 0
     return sum(map(string[0].count, _LEVELS))
+
+
+def _deep_patterns(text: str) -> TooDeep | None:
+    """Return the place where the patterns of ``match`` have got too deep, all together."""
+    steps = 0
+    for case in _CASE.finditer(text):
+        steps += 4 ** _depth_of_pattern(text, case.end())
+        if steps > MOST_PATTERN_STEPS:
+            return TooDeep("patterns with too many nested brackets", case.start())
+    return None
+
+
+def _depth_of_pattern(text: str, start: int) -> int:
+    """Return how deep the brackets are nested up to the guard or the colon of a ``case``."""
+    depth = deepest = 0
+    position = start
+    for match in _TOKEN.finditer(text, start):
+        if depth == 0 and (":" in text[position : match.start()] or match[0] == "if" or match.lastgroup == "end"):
+            break
+        depth += {"open": 1, "close": -1}.get(match.lastgroup or "", 0)
+        deepest = max(deepest, depth)
+        position = match.end()
+        if deepest > MOST_BRACKETS:
+            break
+    return deepest
 
 
 def _long_ladder(text: str) -> TooDeep | None:
