@@ -37,6 +37,26 @@ FIXED = {
         "from torch import ger\n\ndef f(a, outer):\n    return ger(a, outer)\n",
         "from torch import outer as ger\n\ndef f(a, outer):\n    return ger(a, outer)\n",
     ),
+    "a name that is spoken of keeps the old one": (
+        "TL802",
+        "from torch import ger\n\n__all__ = ['ger']\nx = ger(a, b)\n",
+        "from torch import outer as ger\n\n__all__ = ['ger']\nx = ger(a, b)\n",
+    ),
+    "so does one that others bind": (
+        "TL802",
+        "from torch import ger\n\nclass A:\n    ger = ger\n",
+        "from torch import outer as ger\n\nclass A:\n    ger = ger\n",
+    ),
+    "and one that is global": (
+        "TL802",
+        "def f():\n    global ger\n    from torch import ger\n    return ger(a, b)\n",
+        "def f():\n    global ger\n    from torch import outer as ger\n    return ger(a, b)\n",
+    ),
+    "on a line with others": (
+        "TL802",
+        "import torch; from torch import ger; x = ger(a, b); y = torch.ger(a, b)\n",
+        "import torch; from torch import outer; x = outer(a, b); y = torch.outer(a, b)\n",
+    ),
     "nothing that is bound too late": (
         "TL802",
         "import functorch\n\nf = functorch.vmap(g)\nimport torch\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -117,7 +118,8 @@ def _lines(statement: cst.ImportFrom, module: str, names: dict[int, cst.ImportAl
     assert isinstance(path, (cst.Name, cst.Attribute))
     stays = [alias for alias in aliases if id(alias) not in names]
     if not stays or dotted(statement.module) == module:
-        changed = statement.with_changes(module=path, names=[names.get(id(a), a) for a in aliases])
+        shown = [names.get(id(alias), alias) for alias in aliases]
+        changed = statement.with_changes(module=path, names=shown, semicolon=cst.MaybeSentinel.DEFAULT)
         return tuple(model.code(changed).splitlines())
     return (_line(dotted(statement.module), stays), _line(module, [names[id(a)] for a in aliases if id(a) in names]))
 
@@ -131,17 +133,19 @@ def _line(module: str, aliases: list[cst.ImportAlias]) -> str:
 
 
 def _renamed_uses(alias: cst.ImportAlias, new: str, model: Model) -> list[Edit] | None:
-    """Return the edits that rename what an import binds; None where the new name is taken, or others bind it too."""
+    """Return the edits that rename what an import binds.
+
+    None where the new name is taken, where others bind the old one too, and where a string speaks of it.
+    """
     old = alias.evaluated_name
-    if any(name.value == new for name in model.nodes(cst.Name)):
+    names = model.nodes(cst.Name)
+    declarations: list[cst.Global | cst.Nonlocal] = [*model.nodes(cst.Global), *model.nodes(cst.Nonlocal)]
+    declared = (item.name.value for declaration in declarations for item in declaration.names)
+    spoken = any(re.search(rf"\b{re.escape(old)}\b", text.value) for text in model.nodes(cst.SimpleString))
+    if spoken or old in declared or any(name.value == new for name in names):
         return None
-    uses: list[Reference] = [name for name in model.nodes(cst.Name) if name.value == old]
-    found: list[Edit] = []
-    for use in uses:
-        bindings = model.bindings(use) if isinstance(use, cst.Name) else []
-        if not any(binding.node is alias for binding in bindings):
-            continue
-        if len(bindings) != 1:
-            return None
-        found.append(Replace(use, new))
-    return found
+    uses = [name for name in names if name.value == old]
+    bindings = [model.bindings(use) for use in uses]
+    if any(len(found) != 1 or found[0].node is not alias for found in bindings):
+        return None
+    return [Replace(use, new) for use in uses]

@@ -74,8 +74,8 @@ def to_tensor(module: cst.Module, model: Model) -> Iterator[Finding]:
 
 
 def _fix(use: Use, model: Model) -> Fix | None:
-    if use.call is None or use.call.args or use.reference is None:
-        return None
+    if use.call is None or use.call.args or not isinstance(use.reference, cst.Attribute):
+        return None  # without its import, which goes, a bare name has nothing to bring the module in
     parts = [from_root(use.reference, f"{V2}.{part}", model) for part in PARTS]
     dtype = spelled("torch.float32", use.call, model)
     if dtype is None or any(part is None or part.imports for part in parts):
