@@ -81,7 +81,7 @@ def run_tests(name: str, python: str, constraints: Path, arguments: Sequence[str
         if installed.returncode:
             return Row(name, f"cannot be installed: {(installed.stderr.strip().splitlines() or [''])[-1]}", WRONG)
         left_out = [f"--ignore=tests/{part}" for part in _LEFT_OUT]
-        command = [own, "-m", "pytest", "-p", "no:cacheprovider", "-q", *left_out, *(arguments or ["-n", "auto"])]
+        command = [own, "-m", "pytest", "-p", "no:cacheprovider", *left_out, *(arguments or ["-q", "-n", "auto"])]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     sys.stdout.write(done.stdout)
     summary = _SUMMARY.findall(done.stdout)
@@ -118,10 +118,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     end = given.index("--") if "--" in given else len(given)
     choice, pytest = parser.parse_args(given[:end]), given[end + 1 :]
-    rows = list(with_lowest(pytest) if choice.what == "lowest" else with_pythons(choice.versions.split(","), pytest))
+    rows = with_lowest(pytest) if choice.what == "lowest" else with_pythons(choice.versions.split(","), pytest)
+    codes = set()
     for row in rows:
-        print(f"{row.name}: {row.words}")
-    codes = {row.code for row in rows}
+        print(f"{row.name}: {row.words}", flush=True)
+        codes.add(row.code)
     return WRONG if WRONG in codes else INCOMPLETE if INCOMPLETE in codes else OK
 
 
