@@ -99,11 +99,12 @@ def named_callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
 def _callable_names(evaluator: Evaluator) -> frozenset[str]:
     """Return the names by which the functions and classes of the file can be called: their own, and other names."""
     tree = evaluator.tree
-    named = [node.name.value for node in (*tree.nodes(cst.FunctionDef), *tree.nodes(cst.ClassDef))]
+    definitions: list[cst.FunctionDef | cst.ClassDef] = [*tree.nodes(cst.FunctionDef), *tree.nodes(cst.ClassDef)]
+    named = (definition.name.value for definition in definitions)
     targets: list[cst.CSTNode] = [
         target.target for node in tree.nodes(cst.Assign) if isinstance(node.value, cst.Name) for target in node.targets
     ]
-    single = (*tree.nodes(cst.AnnAssign), *tree.nodes(cst.NamedExpr))
+    single: list[cst.AnnAssign | cst.NamedExpr] = [*tree.nodes(cst.AnnAssign), *tree.nodes(cst.NamedExpr)]
     targets += [node.target for node in single if isinstance(node.value, cst.Name)]
     others = (node.value for target in targets for node in tree.descendants(target) if isinstance(node, cst.Name))
     return frozenset((*named, *others))
