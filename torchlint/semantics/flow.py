@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.semantics.scopes import COMPREHENSIONS, FUNCTIONS, Binding, Scopes
+from torchlint.semantics.scopes import COMPREHENSIONS, FUNCTIONS, Binding, BindingKind, Scopes
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.walk import Tree
 
@@ -86,8 +86,8 @@ class Flow:
             binding = bindings[index]
             if not self._before(binding, place, own_statement) or self.exclusive(binding.node, name):
                 continue
-            if self._leaves(binding.node, block_ids):
-                continue
+            if binding.kind is not BindingKind.PARAMETER and self._leaves(binding.node, block_ids):
+                continue  # the blocks around a parameter are those around its function
             reaching.append(binding)
             if self._dominates(binding, block_ids, own_statement):
                 killer = binding

@@ -43,6 +43,7 @@ _SCALER = re.compile(r"^(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
 _OF_MODULES = frozenset(
     ("eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad")
 )
+_ENGINES = frozenset(("ignite.engine.Engine", "ignite.engine.engine.Engine"))
 # Parameters of `forward` and of the step methods of frameworks.
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
 
@@ -131,13 +132,25 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
     """Return what a parameter is by the role of its function: the input of ``forward``, the batch of a step."""
     owner = evaluator.definitions.owner(function)
     if owner is None:
-        return UNKNOWN
+        second = any(one is param for one in function.params.params[1:2])
+        is_batch = second and is_engine_step(function, evaluator)
+        return Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH) if is_batch else UNKNOWN
     name = function.name.value
     if name in _STEP_METHODS and param.name.value in ("batch", "inputs", "data"):
         return Value(Kind.BATCH, Evidence.INFERRED, device=Device.ACCELERATOR, origin=Origin.BATCH)
     if name == "forward" and evaluator.definitions.class_kind(owner) is Kind.MODULE and param.default is None:
         return tensor(Evidence.NAMED, origin=Origin.BATCH)
     return UNKNOWN
+
+
+def is_engine_step(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function is what an engine of Ignite runs for each batch: ``Engine(step)``."""
+    return any(
+        evaluator.names.qualified(call.func) in _ENGINES
+        and bool(call.args)
+        and evaluator.definitions.definition(call.args[0].value) is function
+        for call in evaluator.tree.nodes(cst.Call)
+    )
 
 
 def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
