@@ -115,6 +115,8 @@ def _chain_matmul(use: Use, model: Model) -> Rewrite | None:
     listed = ", ".join(a.star + model.code(a.value) for a in matrices)
     arguments = ", ".join([f"[{listed}]", *(_keyword(a, model) for a in others)])
     why = "The new function refuses a single matrix." if has_star else ""
+    if any(a.keyword is not None and a.keyword.value == "out" for a in others):
+        why = "The old function leaves `out` alone for two matrices."
     return Rewrite((Replace(use.call, f"{written.code}({arguments})"), *written.imports), why)
 
 
