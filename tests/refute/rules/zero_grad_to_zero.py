@@ -145,8 +145,6 @@ _BETWEEN_EPOCHS = (
     "torch.nn.init.zeros_(model.first.weight)",
     "optimizer.param_groups.clear()",
     "optimizer.state.clear()",
-    "F.relu = torch.zeros_like",
-    "nn.Linear.forward = lambda self, x: x.detach()",
 )
 _BATCHES = (
     "[(torch.rand(3, 2), torch.rand(3, 1)) for _ in range(4)]",
