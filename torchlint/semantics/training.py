@@ -197,20 +197,20 @@ class Training:
             return True
         if any(text.raw_value in ("params", "grad") for text in self._tree.nodes(cst.SimpleString)):
             return True
-        if any(map(self._puts_parameter, self._tree.nodes(cst.Assign))):
+        if any(map(self._changes_module, self._tree.nodes(cst.Assign))):
             return True
         named = ((a.keyword.value, a.value) for a in self._tree.nodes(cst.Arg) if a.keyword is not None)
         return any(name in MEDDLING_NAMES and literal(value) is not False for name, value in named)
 
-    def _puts_parameter(self, statement: cst.Assign) -> bool:
-        """Whether a statement gives a module another parameter when it is made already."""
+    def _changes_module(self, statement: cst.Assign) -> bool:
+        """Whether a statement gives a module another parameter, or another way to run, when it is made already."""
         function = self._definitions.enclosing_function(statement)
         if function is not None and function.name.value == "__init__":
             return False
         name = self._evaluator.names.qualified(statement.value.func) if isinstance(statement.value, cst.Call) else None
         is_parameter = (name or "").startswith("torch.nn.") and (name or "").endswith("Parameter")
         attributes = (t.target.attr.value for t in statement.targets if isinstance(t.target, cst.Attribute))
-        return any(is_parameter or attribute in ("weight", "bias") for attribute in attributes)
+        return any(is_parameter or attribute in ("weight", "bias", "forward") for attribute in attributes)
 
     def _optimizer(self) -> cst.Call | None:
         """Return the call that makes the only optimizer of the file, if it is one of torch's plain ones."""
