@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -142,7 +143,8 @@ def test_help_groups_the_options_and_leaves_none_out(name: str) -> None:
     assert headings == ["Rules:", "Files:", "Findings that count:", "Fixes:", "Report:", "Run:", "Other:"]
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     assert all(f"  {option.opts[0]}" in text or f", {option.opts[0]}" in text for option in options)
-    assert text.rstrip().endswith("Other:\n  --help  Show this message and exit.")
+    # click keeps the names of the option for help from the first context of the command: other tests may be first
+    assert re.search(r"\nOther:\n  (-h, )?--help  Show this message and exit\.$", text.rstrip())
     assert max(map(len, text.splitlines())) <= 100
 
 

@@ -12,12 +12,15 @@ CLEAN, FINDINGS, ERROR, INTERRUPTED = 0, 1, 2, 130
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; after an interrupt at once, whatever other threads are doing."""
-    from torchlint.cli.streams import OutputError, finish, protect
+    from torchlint.cli.streams import OutputError, finish, protect, silence
 
     protect()
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
         finish()
+    except BrokenPipeError:  # nobody reads any more
+        silence(sys.stdout)
+        code = CLEAN
     except OutputError as error:
         code = ERROR
         print(f"error: {error}", file=sys.stderr)

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,9 @@ import click
 from torchlint.cli import CLEAN, FINDINGS
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from torchlint.lsp.server import Server
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command("server", short_help="Run the language server for editors.")
@@ -30,8 +31,7 @@ def command(stdio: bool) -> int:
     logging.getLogger("pygls").setLevel(logging.ERROR)  # that a request was cancelled is nothing to warn of
     if sys.stdin.isatty():
         click.echo("Waiting for an editor on standard input; Ctrl-C ends this.", err=True)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
+    end_on_signals()
     channel = sys.stdout.buffer
     with redirect_stdout(sys.stderr):  # whatever else prints would corrupt the channel
         server.start_io(sys.stdin.buffer, channel)
@@ -55,8 +55,19 @@ def made() -> Server:
     return make_server()
 
 
-def end(number: int, frame: FrameType | None) -> None:
+def end_on_signals() -> None:
     """End at once after a signal: the thread that reads waits for an editor that may never write."""
+    if hasattr(signal, "pthread_sigmask"):
+        # A handler runs between two instructions of the main thread, which may just have gone to sleep: a thread waits.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        threading.Thread(target=lambda: end(signal.sigwait(SIGNALS)), daemon=True).start()
+    else:
+        for number in SIGNALS:
+            signal.signal(number, lambda number, frame: end(number))
+
+
+def end(number: int) -> None:
+    """End the process as after a signal."""
     if number == signal.SIGINT:
         click.echo("interrupted", err=True)
     os._exit(128 + number)
