@@ -26,11 +26,11 @@ def test_run_is_timed_with_its_output(tmp_path: Path) -> None:
 
 
 def test_memory_is_that_of_the_run_and_its_children(tmp_path: Path) -> None:
-    small, large = "pass", "b = b'x' * 300_000_000"
-    assert timed(tool("small", small), tmp_path).peak < 250
-    assert 300 < timed(tool("large", large), tmp_path).peak < 400
+    small, large = "pass", "b = b'x' * 800_000_000"
+    assert timed(tool("small", small), tmp_path).peak < 700  # that of the tests themselves, from which it is started
+    assert 800 < timed(tool("large", large), tmp_path).peak < 900
     child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {large!r}])"
-    assert 300 < timed(tool("child", child), tmp_path).peak < 400
+    assert 800 < timed(tool("child", child), tmp_path).peak < 900
 
 
 def test_failing_tool_is_an_error(tmp_path: Path) -> None:
