@@ -48,6 +48,7 @@ def run(program: str, place: StandIn, played: Played = nullcontext) -> Seen:
 @contextmanager
 def as_found() -> Iterator[None]:
     """Seed the generators, and put every switch and environment variable back afterwards."""
+    _put_back()  # what ran before in this process may have left another state
     environment, before = dict(os.environ), switches()
     torch.manual_seed(0)
     np.random.seed(0)
@@ -57,20 +58,25 @@ def as_found() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        torch.set_default_device(None)
-        torch.set_default_dtype(torch.float32)
-        torch.set_grad_enabled(True)
-        torch.autograd.set_detect_anomaly(False)
-        if torch.are_deterministic_algorithms_enabled():
-            torch.use_deterministic_algorithms(False)
-        torch.set_float32_matmul_precision("highest")
-        torch.backends.cudnn.benchmark = torch.backends.cudnn.deterministic = False
-        torch.backends.cudnn.allow_tf32 = True
+        _put_back()
         if os.environ != environment:
             os.environ.clear()
             os.environ.update(environment)
         if switches() != before:
             raise RuntimeError("a program left a switch behind that is not put back")
+
+
+def _put_back() -> None:
+    """Give every switch that programs turn the value that torch starts with."""
+    torch.set_default_device(None)
+    torch.set_default_dtype(torch.float32)
+    torch.set_grad_enabled(True)
+    torch.autograd.set_detect_anomaly(False)
+    if torch.are_deterministic_algorithms_enabled():
+        torch.use_deterministic_algorithms(False)
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.benchmark = torch.backends.cudnn.deterministic = False
+    torch.backends.cudnn.allow_tf32 = True
 
 
 def switches() -> dict[str, object]:
