@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.wheelhouse import wheelhouse
 from torchlint.registry import rules
 
 ROOT = Path(__file__).parent.parent
@@ -18,23 +19,29 @@ BAD = "import torch\n\ntorch.autograd.set_detect_anomaly(True)\n"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pip(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return an environment in which pip gets what torchlint needs, and nothing else, without a network."""
+    return {**os.environ, **wheelhouse(tmp_path_factory.mktemp("wheels"), "flake8")}
+
+
+@pytest.fixture(scope="module")
+def wheel(pip: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the wheel built from the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    subprocess.run(command, env=pip, check=True, capture_output=True, text=True)
     (built,) = folder.glob("torchlint-*.whl")
     return built
 
 
 @pytest.fixture(scope="module")
-def torchlint(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def torchlint(wheel: Path, pip: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the console script of a fresh environment that holds the wheel and what it depends on."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
     scripts = folder / ("Scripts" if os.name == "nt" else "bin")
-    command = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    command = [str(scripts / "python"), "-m", "pip", "install", "--quiet", str(wheel)]
+    subprocess.run(command, env=pip, check=True, capture_output=True, text=True)
     return scripts / "torchlint"
 
 
@@ -79,9 +86,9 @@ def test_rules_and_their_pages(torchlint: Path, tmp_path: Path) -> None:
     assert "Why it costs" in page.stdout
 
 
-def test_flake8_beside_it_has_the_plugin(torchlint: Path, tmp_path: Path) -> None:
-    pip = [str(torchlint.parent / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "flake8"], check=True, capture_output=True, text=True)
+def test_flake8_beside_it_has_the_plugin(torchlint: Path, pip: dict[str, str], tmp_path: Path) -> None:
+    command = [str(torchlint.parent / "python"), "-m", "pip", "install", "--quiet", "flake8"]
+    subprocess.run(command, env=pip, check=True, capture_output=True, text=True)
     flake8 = torchlint.parent / "flake8"
     assert "torchlint: " in run(flake8, "--version", cwd=tmp_path).stdout
     (tmp_path / "train.py").write_text(BAD + "\nimport os\n", encoding="utf-8")

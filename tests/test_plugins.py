@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SAFE
+from tests.wheelhouse import wheelhouse
 from torchlint.settings import tomllib
 
 ROOT = Path(__file__).parent.parent
@@ -81,8 +82,9 @@ class Environment:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the wheel of the example."""
     folder = tmp_path_factory.mktemp("wheel")
+    pip = {**os.environ, **wheelhouse(tmp_path_factory.mktemp("wheels"))}
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(EXAMPLE)]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    subprocess.run(command, env=pip, check=True, capture_output=True, text=True)
     (built,) = folder.glob("torchlint_example-*.whl")
     return built
 

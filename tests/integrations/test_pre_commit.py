@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.repository import commit, git
+from tests.wheelhouse import wheelhouse
 
 ROOT = Path(__file__).parents[2]
 BAD = "import torch\n\ntorch.autograd.set_detect_anomaly(True)\nprint(torch)\n"
@@ -39,9 +40,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pre-commit keeps the environments of hooks."""
-    return tmp_path_factory.mktemp("pre-commit")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Where pre-commit keeps the environments of hooks, and pip gets what they need without a network."""
+    home = str(tmp_path_factory.mktemp("pre-commit"))
+    return {**os.environ, **wheelhouse(tmp_path_factory.mktemp("wheels")), "PRE_COMMIT_HOME": home}
 
 
 @pytest.fixture
@@ -56,29 +58,28 @@ def project(tmp_path: Path, repository: Path) -> Path:
     return project
 
 
-def hooks(project: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def hooks(project: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the hooks on all files."""
     git(project, "add", "-A")
-    environment = {**os.environ, "PRE_COMMIT_HOME": str(home)}
     command = [sys.executable, "-m", "pre_commit", "run", "--all-files", *arguments]
     return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_the_hooks_fix_and_check_what_is_not_excluded(project: Path, home: Path) -> None:
+def test_the_hooks_fix_and_check_what_is_not_excluded(project: Path, environment: dict[str, str]) -> None:
     notebook = {"cells": [], "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
     cell = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None, "source": BAD}
     (project / "notebook.ipynb").write_text(json.dumps({**notebook, "cells": [cell]}))
     for name in ("train.py", "left_out.py"):
         (project / name).write_text(BAD)
-    checked = hooks(project, home, "torchlint")
+    checked = hooks(project, environment, "torchlint")
     assert checked.returncode == 1, checked.stdout
     assert "train.py:3:1: TL601" in checked.stdout
     assert "notebook.ipynb" in checked.stdout
     assert "left_out.py:" not in checked.stdout
-    fixed = hooks(project, home)
+    fixed = hooks(project, environment)
     assert fixed.returncode == 1, fixed.stdout
     assert "files were modified by this hook" in fixed.stdout
     assert "anomaly" not in (project / "train.py").read_text() + (project / "notebook.ipynb").read_text()
     assert "anomaly" in (project / "left_out.py").read_text()
-    again = hooks(project, home)
+    again = hooks(project, environment)
     assert again.returncode == 0, again.stdout

@@ -195,9 +195,10 @@ async def editing(
     try:
         folders = [types.WorkspaceFolder(folder.as_uri(), folder.name)] if workspace else None
         given = capabilities or client_capabilities("visual-studio-code")
-        answer = await client.initialize_session(types.InitializeParams(given, workspace_folders=folders))
+        start = client.initialize_session(types.InitializeParams(given, workspace_folders=folders))
+        answer = await asyncio.wait_for(start, PATIENCE)
         yield Editor(client, folder, answer.capabilities, published, registered)
-        await client.shutdown_session()
+        await asyncio.wait_for(client.shutdown_session(), PATIENCE)
         assert process.returncode == 0
     finally:
         if process.returncode is None:
