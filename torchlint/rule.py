@@ -127,6 +127,9 @@ class Rule:
     in_tests: bool = False
     """Whether the rule also applies to test files (performance rules do not)."""
 
+    about_speed: bool = True
+    """Whether the rule claims that its finding costs time or memory; False: it is about what the program computes."""
+
     checks: dict[type[cst.CSTNode], list[Check]] = field(default_factory=dict)
     switched_off: set[str] = field(default_factory=set)
     """Silence clauses that a test has switched off to prove that a fixture needs them."""

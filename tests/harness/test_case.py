@@ -12,7 +12,8 @@ from torchlint.registry import rules
 
 
 def test_every_rule_about_speed_has_its_case() -> None:
-    assert [rule.code for rule in rules() if rule.code < "TL8"] == [case.code for case in cases()]
+    claiming = [rule.code for rule in rules() if rule.code < "TL8" and rule.about_speed]
+    assert claiming == [case.code for case in cases()]
 
 
 def test_cases_have_the_names_of_their_rules() -> None:

@@ -59,7 +59,7 @@ def _about(rule: Rule) -> str:
         f"**{rule.code} {rule.name}** \u00b7 fix: {fix_words(rule)}",
         dedent(rule.documentation).strip().replace("\n## ", "\n### "),
         "### What it is worth",
-        "\n".join(measured(rule.code)),
+        "\n".join(measured(rule.code, about_speed=rule.about_speed)),
         f"`torchlint rules {rule.code}` shows the whole page.",
     ]
     return "\n\n".join(parts)

@@ -56,7 +56,7 @@ def _page(rule: Rule) -> Iterator[str]:
         yield ""
     yield "## What it is worth"
     yield ""
-    yield from measured(rule.code)
+    yield from measured(rule.code, about_speed=rule.about_speed)
     yield ""
     yield "## Switching it off"
     yield ""
@@ -81,9 +81,12 @@ def _safety(rule: Rule) -> Iterator[str]:
     yield from (f"- {SAFETIES[safety]}" for safety in rule.fixes)
 
 
-def measured(code: str) -> Iterator[str]:
+def measured(code: str, *, about_speed: bool = True) -> Iterator[str]:
     """Yield what ``torchlint bench`` found for a rule on each device, quoted from the evidence."""
     found = evidence.for_rule(code)
+    if not found and not about_speed:
+        yield "Nothing to measure: the rule is about what a program computes, or whether it runs, not about its speed."
+        return
     if not found:
         yield "Not measured: `torchlint bench` has no case for this rule."
         return
