@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint.cli import CLEAN
-from torchlint.maps import MAPS
+from torchlint.maps import LINTERS, PLANNED
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -32,7 +32,9 @@ class RuleName(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # gene
 @click.command("rules", short_help="List the rules, or explain one.")
 @click.argument("name", required=False, metavar="[CODE or NAME]", type=RuleName())
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="text or json.")
-@click.option("--map", "linter", type=click.Choice(tuple(MAPS)), help="Show which rule stands for each of a linter's.")
+@click.option(
+    "--map", "linter", type=click.Choice(tuple(LINTERS)), help="Show which rule stands for each of a linter's."
+)
 @click.option("--isolated", is_flag=True, help="Leave out the rules of plugins that the settings name.")
 @click.option("--color", type=click.Choice(("auto", "always", "never")), default="auto", help="When to colour.")
 def command(name: str | None, output_format: str, linter: str | None, isolated: bool, color: str) -> int:
@@ -89,28 +91,42 @@ def of_plugins() -> Sequence[Rule]:
 
 
 def counterparts(linter: str, rules: Sequence[Rule]) -> list[dict[str, str | None]]:
-    """Return each code of another linter with the code, name and default of the rule that stands for it."""
+    """Return each check of another linter with the code, name and default of the rule that stands for it.
+
+    Where that rule is not there yet ``planned`` holds its code, and where there will be none ``why`` says why.
+    """
     by_code = {rule.code: rule for rule in rules}
-    found = ((theirs, by_code.get(ours)) for theirs, ours in sorted(MAPS[linter].items()))
+    found = ((check, by_code.get(check.code)) for check in LINTERS[linter].checks)
     return [
         {
-            "theirs": theirs,
+            "theirs": check.theirs,
+            "finds": check.finds,
             "code": rule.code if rule else None,
             "name": rule.name if rule else None,
             "default": rule.default.value if rule else None,
+            "planned": None if rule else check.code or None,
+            "why": check.why or None,
         }
-        for theirs, rule in found
+        for check, rule in found
     ]
 
 
 def show_map(rows: Sequence[Mapping[str, str | None]], output: Output, *, as_json: bool) -> None:
-    """Print the codes of another linter beside ours."""
+    """Print the checks of another linter beside ours."""
     if as_json:
         output.text(json.dumps(list(rows), indent=2) + "\n")
         return
+    width = max(len(row["theirs"] or "") for row in rows)
     for row in rows:
-        ours = f"{row['code']}  {row['name']} ({row['default']})" if row["code"] else "none"
-        output.text(f"{row['theirs']:<8}{ours}\n")
+        output.text(f"{row['theirs'] or '':<{width}}  {_ours(row)}\n")
+
+
+def _ours(row: Mapping[str, str | None]) -> str:
+    if row["code"]:
+        return f"{row['code']}  {row['name']} ({row['default']})"
+    if row["planned"]:
+        return f"none yet: planned as {row['planned']} {PLANNED[row['planned']]}"
+    return f"none: {row['why']}"
 
 
 def find(name: str, rules: Sequence[Rule]) -> Rule:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchlint import evidence
+from torchlint.maps import LINTERS, PLANNED, Counterpart
 from torchlint.rule import Default, Example, Rule
 from torchlint.safety import Safety
 
@@ -111,6 +112,41 @@ def table(rules: Sequence[Rule]) -> str:
     ]
     for rule in rules:
         link = f"[{rule.name}]({rule.name}.md)"
-        summary = rule.summary.replace("|", "\\|")
-        lines.append(f"| {rule.code} | {link} | {summary} | {fix_words(rule)} | {rule.default.value} |")
+        lines.append(f"| {rule.code} | {link} | {_cell(rule.summary)} | {fix_words(rule)} | {rule.default.value} |")
     return "\n".join(lines) + "\n"
+
+
+def counterparts(rules: Sequence[Rule]) -> str:
+    """Return the table of the checks of other linters, with links to the pages of the rules that stand for them."""
+    by_code = {rule.code: rule for rule in rules}
+    return "\n".join(
+        (
+            "## What other linters find",
+            "",
+            "`torchlint rules --map` prints this for one linter. Each list is as complete as its source:",
+            "",
+            *(f"- {linter.title} (`--map {word}`): {linter.source}" for word, linter in LINTERS.items()),
+            "",
+            "| linter | its check | what it finds | torchlint |",
+            "|---|---|---|---|",
+            *(
+                f"| {linter.title} | {check.theirs} | {_cell(check.finds)} | {_cell(_ours(check, by_code))} |"
+                for linter in LINTERS.values()
+                for check in linter.checks
+            ),
+            "",
+        )
+    )
+
+
+def _ours(check: Counterpart, by_code: Mapping[str, Rule]) -> str:
+    rule = by_code.get(check.code)
+    if rule is not None:
+        return f"[{rule.code} {rule.name}]({rule.name}.md)"
+    if check.code:
+        return f"{check.code} {PLANNED[check.code]}, which is not there yet"
+    return f"none: {check.why}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

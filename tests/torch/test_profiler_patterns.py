@@ -1,0 +1,13 @@
+"""The patterns of torch's profiler are all in the table of other linters."""
+
+from __future__ import annotations
+
+from torch.profiler import _pattern_matcher as matcher
+
+from torchlint.maps import LINTERS
+
+
+def test_each_pattern_is_listed() -> None:
+    classes = (value for value in vars(matcher).values() if isinstance(value, type))
+    patterns = {found.__name__ for found in classes if issubclass(found, matcher.Pattern)} - {"Pattern"}
+    assert patterns == set(LINTERS["profiler"].codes)
