@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.layers.successors import Layers
     from torchlint.semantics.loaders import Loaders
     from torchlint.semantics.moves import Moves
+    from torchlint.semantics.precision import Precision
     from torchlint.semantics.retention import Retentions
     from torchlint.semantics.switches import Switches
     from torchlint.semantics.training import Training
@@ -127,6 +128,13 @@ class Parts:
         from torchlint.semantics.moves import Moves
 
         return Moves(self.evaluator)
+
+    @cached_property
+    def precision(self) -> Precision:
+        """Autocast blocks."""
+        from torchlint.semantics.precision import Precision
+
+        return Precision(self.evaluator)
 
     @cached_property
     def arrays(self) -> Arrays:

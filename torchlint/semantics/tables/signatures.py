@@ -33,6 +33,8 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
         "torch.full": "size fill_value",
         "torch.normal": "mean std size",
         "torch.device": "type index",
+        "torch.autocast torch.amp.autocast": "device_type dtype enabled cache_enabled",
+        "torch.cuda.amp.autocast torch.cpu.amp.autocast": "enabled dtype cache_enabled",
         "torch.autograd.Variable": "data requires_grad volatile",
         "torch.autograd.set_detect_anomaly": "mode check_nan",
         "torch.autograd.detect_anomaly": "check_nan",

@@ -1,0 +1,150 @@
+"""The backward pass runs inside the `autocast` block that the forward pass needs.
+
+## Why it costs
+
+`autocast` chooses the type of every operation that runs while it is on, and those of the backward pass are operations
+too. Each of them already has the type of its forward counterpart, so that there is nothing to choose. What ran in
+float32 on purpose (a loss under `autocast(enabled=False)`, a custom function) is the exception: its matrix products are
+cast to half precision on the way back, and its gradients lose their lower bits. PyTorch's own page says that autocast
+"should wrap only the forward pass(es) of your network, including the loss computation(s). Backward passes under
+autocast are not recommended."
+
+## What to write instead
+
+Move `loss.backward()`, and what follows it, one level out. The fix does so where only the backward pass, the
+optimizer's step and the like follow. It is unsafe: gradients of what ran in float32 become more exact.
+
+## When to ignore it
+
+Where a custom `autograd.Function` counts on autocast in its backward pass; `torch.amp.custom_bwd` is made for that.
+
+Holds for all supported versions of torch. Read in the documentation of `torch.autocast` of torch 2.13; with the CPU of
+torch 2.13, the gradients of a linear layer under `autocast("cpu", enabled=False)` differ by half precision's rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import dropwhile
+
+import libcst as cst
+
+from torchlint.edits.operations import InsertAfter, RemoveStatement
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.model import Model
+from torchlint.semantics.precision import AutocastBlock
+from torchlint.syntax.calls import method_call
+
+STEPS = ("backward", "step", "update", "unscale_", "zero_grad")
+CLIPS = frozenset(("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"))
+
+rule = Rule(
+    code="TL307",
+    name="backward-in-autocast",
+    family=Family.TRAINING,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="a backward pass inside the `autocast` block",
+    triggers=Triggers.all_of("autocast", "backward"),
+    examples=(
+        Example(
+            bad="""
+import torch
+
+def train(model, loader, optimizer):
+    for x in loader:
+        with torch.autocast("cuda"):
+            loss = model(x).mean()
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+""",
+            good="""
+import torch
+
+def train(model, loader, optimizer):
+    for x in loader:
+        with torch.autocast("cuda"):
+            loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast",
+        "https://docs.pytorch.org/docs/stable/notes/amp_examples.html",
+    ),
+    documentation=__doc__,
+    silences={
+        "outside": "The backward pass comes after the block, or the block is around the definition of its function.",
+        "off": "The innermost block switches autocast off.",
+        "engine": "The loss is given to an engine, which may leave the block itself: `engine.backward(loss)`.",
+        "own-method": "The file defines the class whose `backward` is called.",
+        "test": "The code belongs to a test.",
+    },
+    fixes=(Safety.UNSAFE,),
+    about_speed=False,
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a backward pass in an autocast block."""
+    method = method_call(call, "backward")
+    block = model.precision.around(call) if method is not None else None
+    if method is None or block is None or rule.silent("off", block.autocast.enabled is False):
+        return
+    if rule.silent("engine", any(argument.keyword is None for argument in call.args)):
+        return
+    if rule.silent("own-method", model.own_method(method) is not None) or rule.silent("test", model.in_test(call)):
+        return
+    context = model.code(block.autocast.call.func)
+    yield Finding(
+        call,
+        f"{model.shown(call, 'This backward pass')} runs inside `{context}`, which casts its operations too: gradients "
+        "of what ran in float32 on purpose lose precision. Move it behind the block, which is only for the forward "
+        "pass and the loss.",
+        _fix(call, block, model),
+    )
+
+
+def _fix(call: cst.Call, block: AutocastBlock, model: Model) -> Fix | None:
+    """Return the fix that moves the backward pass and what follows it out of the block."""
+    body = block.statement.body
+    if len(block.statement.items) != 1 or not isinstance(body, cst.IndentedBlock):
+        return None
+    kept, moved = _split(call, body, model)
+    if not kept or not moved or not all(_can_move(line, model) for line in moved):
+        return None
+    return Fix(
+        "Move the backward pass behind the block",
+        (
+            *(RemoveStatement(small) for line in moved for small in line.body),
+            InsertAfter(block.statement, tuple(model.code(small) for line in moved for small in line.body)),
+        ),
+        Safety.UNSAFE,
+        "Gradients of what ran in float32 inside the block are no longer cast to half precision.",
+    )
+
+
+def _split(
+    call: cst.Call, body: cst.IndentedBlock, model: Model
+) -> tuple[list[cst.CSTNode], list[cst.SimpleStatementLine]]:
+    """Return the lines of a block before a call and those from it on; no lines where it does not stand in the block."""
+    moved = list(dropwhile(lambda line: not model.within(call, line), body.body))
+    lines = [line for line in moved if isinstance(line, cst.SimpleStatementLine)]
+    return list(body.body[: len(body.body) - len(moved)]), lines if len(lines) == len(moved) else []
+
+
+def _can_move(line: cst.SimpleStatementLine, model: Model) -> bool:
+    """Whether a line does nothing but a step of the training on one line of text, without a comment."""
+    calls = [small.value for small in line.body if isinstance(small, cst.Expr)]
+    if len(calls) != len(line.body) or "#" in model.code(line) or "\n" in model.code(line).strip():
+        return False
+    return all(
+        method_call(made, *STEPS) is not None or (isinstance(made, cst.Call) and model.callee(made) in CLIPS)
+        for made in calls
+    )
