@@ -1,4 +1,4 @@
-"""Where a file uses the names of a table, and what runs only with some versions."""
+"""Where a file uses the names of a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from tests.semantics.support import marked, model_of
 from torchlint.semantics.symbols import import_of, is_type_test, symbol_uses
 from torchlint.semantics.tables.symbols import DEPRECATED, NONPUBLIC, REMOVED, Symbol, SymbolTable
 from torchlint.semantics.tables.vision import PRETRAINED
-from torchlint.semantics.versions import depends_on_version
 
 TABLE = SymbolTable({"torch.old": Symbol("torch.new"), "torch.nn.Old": Symbol("torch.nn.New")})
 
@@ -47,31 +46,27 @@ def test_import_of_a_name() -> None:
     assert import_of(attribute, model) is None
 
 
-def test_type_tests_make_nothing() -> None:
-    model = model_of("import torch\nisinstance(x, torch.nn.Old)\nf(x, torch.nn.Old)\nisinstance(torch.nn.Old(), X)")
-    assert [is_type_test(use, model) for use in symbol_uses(model, TABLE)] == [True, False, False]
-
-
-DEPENDS = {
-    "nothing": ("mark(x)", False),
-    "a flag": ("if fast:\n    mark(x)", False),
-    "a version": ("if torch.__version__ > '2':\n    mark(x)", True),
-    "the other branch": ("if hasattr(torch, 'new'):\n    pass\nelse:\n    mark(x)", True),
-    "the test itself": ("if version > mark(x):\n    pass", False),
-    "short circuit": ("hasattr(torch, 'new') or mark(x)", True),
-    "expression": ("y = new if TORCH_GE_2 else mark(x)", True),
-    "missing name": ("try:\n    f()\nexcept AttributeError:\n    mark(x)", True),
-    "one of several": ("try:\n    mark(x)\nexcept (KeyError, ImportError):\n    pass", True),
-    "another error": ("try:\n    mark(x)\nexcept RuntimeError:\n    pass", False),
-    "in the end": ("try:\n    f()\nexcept ImportError:\n    pass\nfinally:\n    mark(x)", False),
+TYPE_TESTS = {
+    "isinstance": ("isinstance(x, nn.Old)", [True]),
+    "one of several": ("isinstance(x, (nn.New, nn.Old))", [True]),
+    "another function": ("f(x, nn.Old)", [False]),
+    "of an instance": ("isinstance(nn.Old(), X)", [False]),
+    "comparison": ("type(x) is nn.Old", [True]),
+    "membership": ("type(x) in (nn.Old, nn.New)", [True]),
+    "comparison with an instance": ("x == nn.Old()", [False]),
+    "pattern": ("match x:\n    case nn.Old(): pass", [True]),
+    "pattern of what is inside": ("match x:\n    case X(kind=nn.Old): pass", [False]),
+    "imported to ask": ("from torch.nn import Old\nisinstance(x, Old)", [True]),
+    "imported to make": ("from torch.nn import Old\nisinstance(x, Old) or Old()", [False, False]),
+    "imported for others": ("from torch.nn import Old", [False]),
 }
 
 
-@pytest.mark.parametrize("case", DEPENDS)
-def test_depends_on_version(case: str) -> None:
-    program, expected = DEPENDS[case]
-    model = model_of(program)
-    assert depends_on_version(marked(model)[0], model.tree) is expected
+@pytest.mark.parametrize("case", TYPE_TESTS)
+def test_type_tests_make_nothing(case: str) -> None:
+    program, expected = TYPE_TESTS[case]
+    model = model_of(f"from torch import nn\n{program}")
+    assert [is_type_test(use, model) for use in symbol_uses(model, TABLE)] == expected
 
 
 @pytest.mark.parametrize("table", [DEPRECATED, REMOVED, NONPUBLIC], ids=("deprecated", "removed", "nonpublic"))

@@ -86,8 +86,24 @@ def imports(model: Model) -> Iterator[tuple[cst.ImportFrom, cst.ImportAlias, str
 
 
 def is_type_test(use: Use, model: Model) -> bool:
-    """Return whether a reference only stands in an ``isinstance``: nothing is made of it."""
-    call = model.enclosing(use.reference, cst.Call) if use.reference is not None else None
-    if call is None or call is use.call:
+    """Return whether a class is only asked for, as in ``isinstance``: nothing is made of it."""
+    if use.reference is not None:
+        return use.call is None and _is_asked_for(use.reference, model)
+    names = [name for name in model.nodes(cst.Name) if _is_bound_by(name, use.alias, model)]
+    return bool(names) and all(_is_asked_for(name, model) for name in names)
+
+
+def _is_bound_by(name: cst.Name, alias: cst.ImportAlias | None, model: Model) -> bool:
+    if alias is None or name.value != (alias.evaluated_alias or alias.evaluated_name):
         return False
-    return len(call.args) == 2 and model.qualified_name(call.func) in _TYPE_TESTS
+    return not model.within(name, alias) and any(binding.node is alias for binding in model.bindings(name))
+
+
+def _is_asked_for(reference: Reference, model: Model) -> bool:
+    """Whether ``isinstance``, a comparison of types or a pattern asks for a class."""
+    asking = model.enclosing(reference, cst.Call, cst.Comparison, cst.MatchClass)
+    if isinstance(asking, cst.Call):
+        return len(asking.args) == 2 and model.qualified_name(asking.func) in _TYPE_TESTS
+    if isinstance(asking, cst.Comparison):
+        return not model.within(reference, asking.left)
+    return isinstance(asking, cst.MatchClass) and model.within(reference, asking.cls)

@@ -16,10 +16,6 @@ _GUARDS = (cst.If, cst.IfExp, cst.Try, cst.BooleanOperation)
 _ONLY_WAY = "torch.accelerator."
 """The program has no other way to a device: a flag in front of it decides about the device, not about the version."""
 _VERSION = re.compile(r"hasattr|getattr|version|find_spec|\bhas_", re.IGNORECASE)
-_FLAG = re.compile(
-    r"hasattr|getattr|version|find_spec|(\b|_)has_|is_torch|greater|(_|\b)(ge|gt|gte|lt|lte)(_|\b)", re.IGNORECASE
-)
-_MISSING = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError"))
 
 
 def _is_guarded(node: cst.CSTNode, tree: Tree) -> bool:
@@ -39,33 +35,6 @@ def _asks_for_version(node: cst.CSTNode, tree: Tree) -> bool:
         if asked is not None and asked is not child and _VERSION.search(code(asked)):
             return True
         child = ancestor
-    return False
-
-
-def depends_on_version(node: cst.CSTNode, tree: Tree) -> bool:
-    """Return whether a node runs only with some versions: after a test of one, or where a name can be missing."""
-    child = node
-    for ancestor in tree.ancestors(node):
-        if isinstance(ancestor, cst.Try) and child is not ancestor.finalbody and _expects_missing(ancestor):
-            return True
-        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
-            if _FLAG.search(code(ancestor.test)):
-                return True
-        elif (
-            isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right and _FLAG.search(code(ancestor.left))
-        ):
-            return True
-        child = ancestor
-    return False
-
-
-def _expects_missing(statement: cst.Try) -> bool:
-    """Whether one of the handlers is for a name that does not exist."""
-    for handler in statement.handlers:
-        caught = handler.type
-        kinds = [e.value for e in caught.elements] if isinstance(caught, cst.Tuple) else [caught]
-        if any(kind is None or identifier(kind) in _MISSING for kind in kinds):
-            return True
     return False
 
 

@@ -33,7 +33,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.symbols import Use, is_type_test, symbol_uses
 from torchlint.semantics.tables.symbols import DEPRECATED
-from torchlint.semantics.versions import depends_on_version
+from torchlint.semantics.version_guards import depends_on_version
 
 rule = Rule(
     code="TL802",
@@ -55,7 +55,10 @@ rule = Rule(
     silences={
         "older-target": "The oldest torch that the project supports does not have the new form.",
         "version": "The code runs only with some versions of torch: after a test of one, or where an import failed.",
-        "type-test": "An `isinstance` asks for the class: nothing is made of it.",
+        "type-test": "A type test asks for the class: nothing is made of it.",
+        "other-name": "The name means something else: of another library, of the project, or a method of a tensor.",
+        "not-used": "The name stands in a string or comment, or the file gives it a new meaning.",
+        "new-form": "It is what the deprecated name became.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
     in_tests=True,
@@ -67,7 +70,7 @@ def deprecated(module: cst.Module, model: Model) -> Iterator[Finding]:
     """Report the deprecated names that a file uses."""
     for use in symbol_uses(model, DEPRECATED):
         older = model.target.known and model.target.version < use.symbol.since
-        if rule.silent("older-target", older) or rule.silent("version", depends_on_version(use.node, model.tree)):
+        if rule.silent("older-target", older) or rule.silent("version", depends_on_version(use.node, model)):
             continue
         if rule.silent("type-test", is_type_test(use, model)):
             continue

@@ -34,7 +34,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.symbols import Use, symbol_uses
 from torchlint.semantics.tables.symbols import NONPUBLIC
-from torchlint.semantics.versions import depends_on_version
+from torchlint.semantics.version_guards import depends_on_version
 
 rule = Rule(
     code="TL806",
@@ -66,7 +66,7 @@ def nonpublic(module: cst.Module, model: Model) -> Iterator[Finding]:
     """Report the private names of a file."""
     for use in symbol_uses(model, NONPUBLIC):
         older = model.target.known and model.target.version < use.symbol.since
-        if rule.silent("older-target", older) or rule.silent("version", depends_on_version(use.node, model.tree)):
+        if rule.silent("older-target", older) or rule.silent("version", depends_on_version(use.node, model)):
             continue
         public = use.symbol.replacement
         yield Finding(

@@ -32,7 +32,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.symbols import Use, symbol_uses
 from torchlint.semantics.tables.symbols import REMOVED
-from torchlint.semantics.versions import depends_on_version
+from torchlint.semantics.version_guards import depends_on_version
 
 rule = Rule(
     code="TL801",
@@ -62,7 +62,7 @@ rule = Rule(
 def removed(module: cst.Module, model: Model) -> Iterator[Finding]:
     """Report the removed names that a file uses."""
     for use in symbol_uses(model, REMOVED):
-        if not rule.silent("version", depends_on_version(use.node, model.tree)):
+        if not rule.silent("version", depends_on_version(use.node, model)):
             yield Finding(use.node, _message(use), _fix(use, model))
 
 

@@ -34,7 +34,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.vision import PRETRAINED
-from torchlint.semantics.versions import depends_on_version
+from torchlint.semantics.version_guards import depends_on_version
 from torchlint.syntax.calls import Arguments, literal
 
 MODELS = "torchvision.models."
@@ -80,7 +80,7 @@ def pretrained(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     given = model.arguments(call, SIGNATURE)
     old = [parameter for parameter in NEW_NAMES if _is_old(parameter, given)]
-    if rule.silent("new-form", not old) or rule.silent("version", depends_on_version(call, model.tree)):
+    if rule.silent("new-form", not old) or rule.silent("version", depends_on_version(call, model)):
         return
     parameters = " and ".join(f"`{parameter}`" for parameter in old)
     yield Finding(

@@ -45,7 +45,10 @@ rule = Rule(
     ),
     references=("https://docs.pytorch.org/vision/stable/models.html",),
     documentation=__doc__,
-    silences={"other-name": "The module gets another name."},
+    silences={
+        "other-name": "The module gets another name.",
+        "other-package": "It is another package, or no module that stands right in torchvision.",
+    },
     fixes=(Safety.SAFE,),
     in_tests=True,
 )

@@ -28,9 +28,9 @@ from torchlint.edits.renaming import from_root, spelled
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.symbols import Use, symbol_uses
+from torchlint.semantics.symbols import Use, is_type_test, symbol_uses
 from torchlint.semantics.tables.symbols import TO_TENSOR
-from torchlint.semantics.versions import depends_on_version
+from torchlint.semantics.version_guards import depends_on_version
 
 V2 = "torchvision.transforms.v2"
 PARTS = ("Compose", "ToImage", "ToDtype")
@@ -54,6 +54,8 @@ rule = Rule(
     documentation=__doc__,
     silences={
         "version": "The code runs only with some versions: after a test of one, or where an import failed.",
+        "type-test": "A type test asks for the class: nothing is made of it.",
+        "other-name": "The name means something else: the transform of the first generation, or one of the project.",
     },
     fixes=(Safety.UNSAFE,),
     in_tests=True,
@@ -64,13 +66,16 @@ rule = Rule(
 def to_tensor(module: cst.Module, model: Model) -> Iterator[Finding]:
     """Report the uses of the transform."""
     for use in symbol_uses(model, TO_TENSOR):
-        if not rule.silent("version", depends_on_version(use.node, model.tree)):
-            yield Finding(
-                use.node,
-                "`ToTensor` of the transforms v2 is deprecated, and everything after it works on floats instead of "
-                "bytes. Write `v2.ToImage()` first and `v2.ToDtype(torch.float32, scale=True)` last, the rest between.",
-                _fix(use, model),
-            )
+        if rule.silent("version", depends_on_version(use.node, model)):
+            continue
+        if rule.silent("type-test", is_type_test(use, model)):
+            continue
+        yield Finding(
+            use.node,
+            "`ToTensor` of the transforms v2 is deprecated, and everything after it works on floats instead of bytes. "
+            "Write `v2.ToImage()` first and `v2.ToDtype(torch.float32, scale=True)` last, the rest between.",
+            _fix(use, model),
+        )
 
 
 def _fix(use: Use, model: Model) -> Fix | None:
