@@ -16,8 +16,8 @@ The fix is unsafe, because what the line says begins to happen.
 
 ## When to ignore it
 
-Where the class has an attribute of that name on purpose. The rule is silent where the file reads it back from an object
-of the same name, and where an object other than a tensor or module assigns to itself.
+Where the class has an attribute of that name on purpose. The rule is silent where the file reads it back, and where the
+receiver is certainly neither a tensor nor a module: settings, or an object of a class that the file defines.
 """
 
 from __future__ import annotations
@@ -35,7 +35,24 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal
 
 TYPO, NAME = "require_grad", "requires_grad"
-OTHERS = frozenset((Kind.NDARRAY, Kind.DATASET, Kind.DATALOADER, Kind.OPTIMIZER, Kind.SCHEDULER, Kind.DEVICE))
+POSSIBLE = frozenset((Kind.TENSOR, Kind.MODULE, Kind.SEQUENCE, Kind.BATCH, Kind.UNKNOWN, Kind.PENDING))
+"""What a receiver can be for the line to be a mistake: a tensor, a module, or nobody knows."""
+
+SETTINGS = frozenset(
+    "args cfg conf config configuration ctx flags hparams namespace opt options opts self settings".split()
+)
+CARRIERS = frozenset(
+    (
+        "argparse.Namespace",
+        "types.SimpleNamespace",
+        "unittest.mock.MagicMock",
+        "unittest.mock.Mock",
+        "easydict.EasyDict",
+        "ml_collections.ConfigDict",
+        "omegaconf.OmegaConf.create",
+    )
+)
+"""What makes objects that carry any attribute."""
 
 rule = Rule(
     code="TL803",
@@ -54,9 +71,10 @@ rule = Rule(
     references=("https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad.html",),
     documentation=__doc__,
     silences={
-        "read": "The file reads that attribute of something with the same name: it is one of its own.",
+        "read": "The file reads that attribute: it is one of its own.",
         "own-attribute": "An object that is no module assigns it to itself.",
-        "not-torch": "The receiver is known to be neither a tensor nor a module.",
+        "not-torch": "The receiver is neither a tensor nor a module: an object of a class of the file, or settings.",
+        "other-form": "The name is a variable, a key, a parameter, a longer name, or stands in a string or comment.",
     },
     fixes=(Safety.UNSAFE,),
     in_tests=True,
@@ -88,17 +106,29 @@ def set_by_name(call: cst.Call, model: Model) -> Iterator[Finding]:
 def _is_meant(receiver: cst.BaseExpression, model: Model) -> bool:
     if rule.silent("read", _is_read(receiver, model)):
         return True
-    if rule.silent("not-torch", model.value(receiver).kind in OTHERS):
-        return True
-    itself = isinstance(receiver, cst.Name) and receiver.value == "self" and not _is_module(receiver, model)
-    return rule.silent("own-attribute", itself)
+    kind = model.value(receiver).kind
+    itself = isinstance(receiver, cst.Name) and model.definitions.receiver(receiver) is not None
+    if itself and kind is not Kind.MODULE:
+        return rule.silent("own-attribute", True)
+    is_settings = kind is Kind.UNKNOWN and (identifier(receiver) in SETTINGS or _carries_anything(receiver, model))
+    return rule.silent("not-torch", kind not in POSSIBLE or is_settings)
 
 
 def _is_read(receiver: cst.BaseExpression, model: Model) -> bool:
-    """Whether the file reads the attribute of something that has the name of the receiver."""
+    """Whether the file reads the attribute of something with the name of the receiver, or an object reads its own."""
     written = {id(target.target) for target in model.nodes(cst.AssignTarget)}
-    read = (a.value for a in model.nodes(cst.Attribute) if a.attr.value == TYPO and id(a) not in written)
-    return any(identifier(owner) == identifier(receiver) for owner in read)
+    read = [a.value for a in model.nodes(cst.Attribute) if a.attr.value == TYPO and id(a) not in written]
+    asked = (call for call in model.nodes(cst.Call) if identifier(call.func) in ("getattr", "hasattr"))
+    read += [call.args[0].value for call in asked if len(call.args) > 1 and literal(call.args[1].value) == TYPO]
+    names = {identifier(receiver)} | (set() if model.value(receiver).kind is Kind.TENSOR else {"self"})
+    return any(identifier(owner) in names for owner in read)
+
+
+def _carries_anything(receiver: cst.BaseExpression, model: Model) -> bool:
+    """Whether all that a variable is bound to are objects that carry any attribute."""
+    values = [binding.value for binding in model.bindings(receiver)] if isinstance(receiver, cst.Name) else []
+    made = [model.qualified_name(value.func) for value in values if isinstance(value, cst.Call)]
+    return bool(made) and len(made) == len(values) and all(name in CARRIERS for name in made)
 
 
 def _is_module(receiver: cst.BaseExpression, model: Model) -> bool:
