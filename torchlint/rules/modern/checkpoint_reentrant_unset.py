@@ -32,6 +32,7 @@ from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.version_guards import depends_on_version
 
 SINCE = {
     "torch.utils.checkpoint.checkpoint": (1, 11),
@@ -61,6 +62,9 @@ rule = Rule(
         "chosen": "The call says which implementation it wants.",
         "open": "A `**` argument may say it.",
         "older-target": "The oldest torch that the project supports does not have the argument.",
+        "version": "The code runs only with some versions: after a test of one, or where the argument is unknown.",
+        "other-name": "The name means something else: of another library, of the project, a method, a parameter.",
+        "not-called": "The function is passed on, or bound to its first arguments.",
     },
     fixes=(Safety.UNSAFE,),
     in_tests=True,
@@ -77,6 +81,8 @@ def unset(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("chosen", "use_reentrant" in given.named) or rule.silent("open", given.open_keywords):
         return
     if rule.silent("older-target", model.target.known and model.target.version < SINCE[name]):
+        return
+    if rule.silent("version", depends_on_version(call, model)):
         return
     yield Finding(
         call,

@@ -55,6 +55,9 @@ rule = Rule(
     silences={
         "older-target": "The oldest torch that the project supports does not have the public name.",
         "version": "The code runs only with some versions of torch: after a test of one, or where an import failed.",
+        "public": "It is the public name.",
+        "no-public": "The name is private, and torch has no public one for it.",
+        "other-name": "The name means something else: of another library, of the project, or in a string.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
     in_tests=True,

@@ -63,6 +63,7 @@ rule = Rule(
     silences={
         "new-form": "The call says which weights it wants, or nothing about them.",
         "version": "The code runs only with some versions: after a test of one, or where an import failed.",
+        "other-name": "The name means something else: of another library, of the project, or nobody knows what.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
     in_tests=True,
