@@ -36,6 +36,7 @@ class Definitions:
         self._ancestries: dict[int, tuple[str, ...]] = {}
         self._named: dict[int, cst.FunctionDef | cst.ClassDef | None] = {}
         self._attributes: dict[int, dict[str, list[AttributeBinding]]] = {}
+        self._results: dict[int, list[cst.BaseExpression]] | None = None
 
     def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the function whose body a node runs in; lambdas and comprehensions are passed through."""
@@ -45,6 +46,18 @@ class Definitions:
                 return ancestor
             child = ancestor
         return None
+
+    def results(self, function: cst.FunctionDef) -> list[cst.BaseExpression]:
+        """Return what the return statements of a function give; nothing for a generator."""
+        if self._results is None:
+            self._results = {}
+            for statement in self._tree.nodes(cst.Return):
+                if statement.value is not None:
+                    around = self.enclosing_function(statement)
+                    self._results.setdefault(id(around), []).append(statement.value)
+            for generated in self._tree.nodes(cst.Yield):
+                self._results.pop(id(self.enclosing_function(generated)), None)
+        return self._results.get(id(function), [])
 
     def owner(self, function: cst.FunctionDef) -> cst.ClassDef | None:
         """Return the class whose body a function stands in directly (under ``if`` and ``try`` too)."""
@@ -198,6 +211,8 @@ class Definitions:
     def _collect_target(
         self, target: cst.BaseExpression, value: cst.BaseExpression | None, path: tuple[int, ...]
     ) -> None:
+        if target.__class__ is cst.Name:  # most often, and isinstance() is slow where the answer is no
+            return
         if isinstance(target, (cst.Tuple, cst.List)):
             for index, element in enumerate(target.elements):
                 self._collect_target(element.value, value, (*path, index))

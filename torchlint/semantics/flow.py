@@ -21,7 +21,7 @@ _STATEMENTS: frozenset[type] = frozenset(
         cst.Raise, cst.Return, cst.Try, cst.TryStar, cst.TypeAlias, cst.While, cst.With,
     )
 )  # fmt: skip
-_FORKS = (cst.If, cst.IfExp)
+_FORKS: frozenset[type] = frozenset((cst.If, cst.IfExp))
 _SWALLOWING = frozenset(("suppress", "raises", "assertRaises"))
 _JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
@@ -77,14 +77,18 @@ class Flow:
 
     def _reaching(self, name: cst.Name, bindings: list[Binding]) -> list[Binding]:
         place = self._tree.order(name)
+        first = bindings[0]
+        if len(bindings) == 1 and first.kind is BindingKind.PARAMETER and isinstance(first.scope.node, cst.FunctionDef):
+            return bindings if first.order < place else []
         own_statement = self.statement(name)
+        branches = self._branches(name)
         block_ids = {id(block) for block, _ in self.blocks(name)}
         loops = [a for a in self._tree.ancestors(name) if isinstance(a, LOOPS)]
         reaching: list[Binding] = []
         killer: Binding | None = None
         for index in range(bisect_left(bindings, place, key=_order) - 1, -1, -1):
             binding = bindings[index]
-            if not self._before(binding, place, own_statement) or self.exclusive(binding.node, name):
+            if not self._before(binding, place, own_statement) or self._is_elsewhere(binding.node, branches):
                 continue
             if binding.kind is not BindingKind.PARAMETER and self._leaves(binding.node, block_ids):
                 continue  # the blocks around a parameter are those around its function
@@ -182,24 +186,23 @@ class Flow:
 
     def exclusive(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """Return whether two nodes stand in different branches of one ``if``."""
-        branches = {}
-        child = first
-        for ancestor in self._tree.ancestors(first):
-            if ancestor.__class__ in _FORKS and child is not ancestor.test:
-                branches[id(ancestor)] = child
+        return self._is_elsewhere(first, self._branches(second))
+
+    def _branches(self, node: cst.CSTNode) -> dict[int, cst.CSTNode]:
+        """Return the branch in which a node stands for each ``if`` around it."""
+        found = {}
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if ancestor.__class__ in _FORKS and child is not ancestor.test:  # type: ignore[attr-defined]
+                found[id(ancestor)] = child
             child = ancestor
-        child = second
-        for ancestor in self._tree.ancestors(second):
-            other = branches.get(id(ancestor))
-            if (
-                other is not None
-                and isinstance(ancestor, (cst.If, cst.IfExp))
-                and child is not ancestor.test
-                and other is not child
-            ):
-                return True
-            child = ancestor
-        return False
+        return found
+
+    def _is_elsewhere(self, node: cst.CSTNode, branches: dict[int, cst.CSTNode]) -> bool:
+        """Whether a node stands in another branch of an ``if`` than these."""
+        if not branches:
+            return False
+        return any(branches.get(fork, branch) is not branch for fork, branch in self._branches(node).items())
 
     def _leaves(self, node: cst.CSTNode, block_ids: set[int]) -> bool:
         """Whether the block of a node ends in a jump before control can come to a use outside it."""

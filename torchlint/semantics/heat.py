@@ -8,7 +8,6 @@ from enum import Enum
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.hints import is_engine_step
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.guards import Guard, Guards
@@ -303,7 +302,7 @@ class Hotness:
                     return Heat(function, role, Evidence.INFERRED)
         if self.is_step_function(function):
             return Heat(function, Role.STEP, Evidence.INFERRED)
-        if owner is None and is_engine_step(function, self._evaluator):
+        if owner is None and self._evaluator.is_engine_step(function):
             return Heat(function, Role.EVALUATION_LOOP, Evidence.INFERRED)
         return None
 

@@ -88,6 +88,7 @@ class Scopes:
         self.module = Scope(tree.module, None)
         self._found: dict[int, list[Binding]] = {}
         self._around: dict[int, Scope] = {}
+        self._packages: frozenset[str] | None = None
         self._by_node: dict[int, Scope] = {id(tree.module): self.module}
         delegations: list[cst.Global | cst.Nonlocal] = [*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal)]
         for delegation in delegations:
@@ -185,6 +186,14 @@ class Scopes:
             deciding = self.deciding(name.value, self.scope(name))
             found = self._found[id(name)] = deciding.bindings.get(name.value, []) if deciding else []
         return found
+
+    def imports(self, package: str) -> bool:
+        """Return whether an import of the file names a package, or anything in it."""
+        if self._packages is None:
+            plain = (dotted(alias.name) for node in self._tree.nodes(cst.Import) for alias in node.names)
+            partial = (dotted(node.module) for node in self._tree.nodes(cst.ImportFrom) if not node.relative)
+            self._packages = frozenset(name.partition(".")[0] for name in (*plain, *partial))
+        return package in self._packages
 
     def _delegate(self, statement: cst.Global | cst.Nonlocal) -> None:
         scope = self.scope(statement)

@@ -9,6 +9,10 @@ import libcst as cst
 
 from torchlint.syntax.canonical import canonical
 
+_CONSTANTS: frozenset[type] = frozenset(
+    (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString, cst.UnaryOperation)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -84,6 +88,8 @@ def _is_literal_mapping(expression: cst.BaseExpression, named: dict[str, cst.Bas
 
 def literal(expression: cst.CSTNode | None) -> bool | int | float | str | None:
     """Return the Python value of a constant, None for ``None`` and for anything that is no constant."""
+    if expression.__class__ not in _CONSTANTS:
+        return None
     if isinstance(expression, cst.Name):
         return {"True": True, "False": False}.get(expression.value)
     if isinstance(expression, cst.Integer):

@@ -75,14 +75,8 @@ def _shaped(returned: Value, output: Value) -> Value:
 
 def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
     """Return the join of what the return statements of a function give."""
-    if any(evaluator.definitions.enclosing_function(y) is function for y in evaluator.tree.nodes(cst.Yield)):
-        return UNKNOWN
-    values = [
-        evaluator.value(statement.value)
-        for statement in evaluator.tree.nodes(cst.Return)
-        if evaluator.definitions.enclosing_function(statement) is function and statement.value is not None
-    ]
-    return join(values) if values else UNKNOWN
+    results = evaluator.definitions.results(function)
+    return join([evaluator.value(result) for result in results]) if results else UNKNOWN
 
 
 def named_callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:

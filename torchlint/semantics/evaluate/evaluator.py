@@ -43,6 +43,7 @@ class Evaluator:
         self._lowest = _MAX_DEPTH
         self._returned: dict[int, Value] = {}
         self._callers: dict[int, list[cst.Call]] | None = None
+        self._engine_steps: tuple[cst.FunctionDef, ...] | None = None
         self._steps = _BUDGET
 
     def value(self, expression: cst.CSTNode) -> Value:
@@ -130,6 +131,12 @@ class Evaluator:
             self._callers = calls.callers(self)
             self._forget()
         return self._callers.get(id(function), [])
+
+    def is_engine_step(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function is what an engine of Ignite runs for each batch."""
+        if self._engine_steps is None:
+            self._engine_steps = hints.engine_steps(self)
+        return any(step is function for step in self._engine_steps)
 
     def release(self) -> None:
         """Let go of what refers back to the evaluator; afterwards it answers nothing."""

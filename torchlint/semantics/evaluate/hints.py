@@ -133,7 +133,7 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
     owner = evaluator.definitions.owner(function)
     if owner is None:
         second = any(one is param for one in function.params.params[1:2])
-        is_batch = second and is_engine_step(function, evaluator)
+        is_batch = second and evaluator.is_engine_step(function)
         return Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH) if is_batch else UNKNOWN
     name = function.name.value
     if name in _STEP_METHODS and param.name.value in ("batch", "inputs", "data"):
@@ -143,14 +143,16 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
     return UNKNOWN
 
 
-def is_engine_step(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
-    """Return whether a function is what an engine of Ignite runs for each batch: ``Engine(step)``."""
-    return any(
-        evaluator.names.qualified(call.func) in _ENGINES
-        and bool(call.args)
-        and evaluator.definitions.definition(call.args[0].value) is function
+def engine_steps(evaluator: Evaluator) -> tuple[cst.FunctionDef, ...]:
+    """Return the functions of the file that an engine of Ignite runs for each batch: ``Engine(step)``."""
+    if not evaluator.scopes.imports("ignite"):
+        return ()
+    steps = (
+        evaluator.definitions.definition(call.args[0].value)
         for call in evaluator.tree.nodes(cst.Call)
+        if call.args and evaluator.names.qualified(call.func) in _ENGINES
     )
+    return tuple(step for step in steps if isinstance(step, cst.FunctionDef))
 
 
 def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
