@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -75,6 +76,9 @@ _ROLE_BY_METHOD = {
     "__getitem__": Role.DATA,
     "collate_fn": Role.DATA,
 }
+_CALLS_AT_ONCE = re.compile(r"(^|_)(map|apply|reduce|filter|sort|sorted|min|max|step|cond|checkpoint|run|call|where)(_|$)")
+"""What functions are called that call the function which they are given before they return."""
+
 _TRAINER_METHODS = ("compute_loss", "prediction_step")  # of transformers.Trainer and its descendants
 
 
@@ -114,9 +118,11 @@ class Hotness:
                         return None
                     return self._by_phase(found, node, ancestor)
             elif isinstance(ancestor, cst.Lambda):
-                assignment = self._tree.parent(ancestor)
-                if child is ancestor.body and isinstance(assignment, cst.Assign):
-                    return self._called_by_name(assignment)
+                holder = self._tree.parent(ancestor)
+                if child is ancestor.body and isinstance(holder, cst.Assign):
+                    return self._called_by_name(holder)
+                if child is ancestor.body and not self._runs_at_once(ancestor):
+                    return None
             elif isinstance(ancestor, cst.ClassDef):
                 return None
             child = ancestor
@@ -127,6 +133,14 @@ class Hotness:
         if heat.trains and in_evaluation(node, root, self._tree):
             return Heat(heat.root, Role.EVALUATION_LOOP, heat.evidence)
         return heat
+
+    def _runs_at_once(self, function: cst.Lambda) -> bool:
+        """Whether a lambda is called where it stands, or handed to what calls it before it returns."""
+        holder = self._tree.parent(function)
+        call = self._tree.parent(holder) if isinstance(holder, cst.Arg) else holder
+        if not isinstance(call, cst.Call):
+            return False
+        return call.func is function or bool(_CALLS_AT_ONCE.search(identifier(call.func)))
 
     def _called_by_name(self, assignment: cst.Assign) -> Heat | None:
         """The heat of what is assigned to a name, by the calls of that name."""
