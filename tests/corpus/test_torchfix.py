@@ -25,9 +25,9 @@ def test_all_that_is_expected_is_found() -> None:
 
 def test_missing_findings_are_named() -> None:
     text = "import torch\ntorch.load(f)\n"
-    assert list(missing_findings(text, "1:1 TOR102 a\n2:1 TOR106 b\n")) == [
+    assert list(missing_findings(text, "1:1 TOR102 a\n2:1 TOR901 b\n")) == [
         "row 1: TOR102 is not found as TL805",
-        "row 2: TOR106 has no rule of ours",
+        "row 2: TOR901 has no rule of ours",
     ]
 
 

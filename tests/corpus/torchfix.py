@@ -78,11 +78,9 @@ def missing_fixes(text: str, theirs: str) -> Iterator[str]:
 
 
 _LATER = "torch is imported further down only"
-_NO_RULE = "TL412, which is not there yet"
 ON_PURPOSE = {
     ("codemod/default_collate_convert.in.py", "it keeps `batch = "): _LATER,
     ("codemod/default_collate_convert.in.py", "import _utils"): _LATER,
-    ("misc/checker/", "has no rule"): _NO_RULE,
     ("internal/checker/", "has no rule"): "it is about the tests of PyTorch itself",
 }
 """By file and part of what is missing the reason why that is right."""
