@@ -1,8 +1,7 @@
-"""What an editor sees of the server."""
+"""What an editor sees of the server: findings, settings, hover, positions."""
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,10 +9,9 @@ from urllib.request import url2pathname
 
 import pytest
 from lsprotocol import types
-from pygls.exceptions import JsonRpcRequestCancelled
 from pytest_lsp import client_capabilities
 
-from tests.lsp.conftest import CODE, START, Editor, applied, editing, place
+from tests.lsp.conftest import ALL, CODE, Editor, applied, editing, place
 from torchlint import check_paths, check_source, fix_source
 from torchlint.evidence import for_rule
 from torchlint.registry import rules
@@ -22,7 +20,6 @@ from torchlint.report.page import page
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 DEMO = Path(__file__).parents[2] / "fixtures" / "demo"
-ALL = ["3 TL601", "10 TL301", "14 TL202"]
 BROKEN = CODE.replace("def train(", "def train((")
 
 
@@ -101,12 +98,12 @@ async def test_suppressions_and_those_that_are_not_used(editor: Editor) -> None:
 
 
 async def test_a_comment_that_names_no_rule_is_logged_once(editor: Editor) -> None:
-    uri = editor.open("train.py", CODE.replace("=False)", "=False)  # torchlint: ignore[TL3O1]"))
+    uri = editor.open("train.py", CODE.replace("=False)", "=False)  # torchlint: ignore[zero-grad-to-zeros]"))
     assert await editor.codes(uri) == ALL
-    editor.type(uri, CODE.replace("=False)", "=False)  # torchlint: ignore[TL3O1] "), 2)
+    editor.type(uri, CODE.replace("=False)", "=False)  # torchlint: ignore[zero-grad-to-zeros] "), 2)
     assert await editor.codes(uri, 2) == ALL
-    (told,) = [each.message for each in editor.client.log_messages if "TL3O1" in each.message]
-    assert "did you mean `TL301`?" in told
+    (told,) = [each.message for each in editor.client.log_messages if "zero-grad-to-zeros" in each.message]
+    assert "did you mean `zero-grad-to-zero`?" in told
     assert editor.client.messages == []
 
 
@@ -179,246 +176,6 @@ async def test_what_is_typed_fast_is_checked_when_it_rests(editor: Editor) -> No
     versions = [each.version for each in editor.published]
     assert versions == sorted(set(versions)), "nothing is published twice, or after what is newer"
     assert len(versions) <= 4, "a machine that stalls may take a pause for a rest"
-
-
-SLOW = """
-import re, time
-from torchlint.lsp import checked
-real = checked.check_file
-
-def slow(source, *arguments):
-    seconds = re.search("# slow for (.*) s", source.text)
-    end = time.monotonic() + float(seconds[1] if seconds else 0)
-    while time.monotonic() < end:
-        time.sleep(0.01)
-    return real(source, *arguments)
-
-checked.check_file = slow
-"""
-
-
-async def test_a_check_that_is_overtaken_is_given_up_and_never_published(tmp_path: Path) -> None:
-    async with editing(tmp_path, program=SLOW + START) as editor:
-        uri = editor.open("train.py", CODE + "# slow for 1000 s\n")
-        await asyncio.sleep(0.5)
-        editor.type(uri, CODE.replace("=False", "=True"), 2)
-        assert await editor.codes(uri, 2) == ["3 TL601", "14 TL202"]
-        other = editor.open("other.py", CODE + "# slow for 1000 s\n")
-        await asyncio.sleep(0.5)
-        editor.close(other)
-        editor.type(uri, CODE, 3)
-        assert await editor.codes(uri, 3) == ALL
-        editor.type(uri, CODE + "# slow for 20 s\n", 4)
-        await asyncio.sleep(0.3)
-        editor.type(uri, CODE, 5)
-        assert await editor.codes(uri, 5) == ALL
-        assert [(each.uri, each.version) for each in editor.published] == [
-            (uri, 2),
-            (other, None),
-            (uri, 3),
-            (uri, 5),
-        ]
-        assert editor.client.messages == []
-
-
-async def test_a_file_that_takes_too_long_is_told(tmp_path: Path) -> None:
-    async with editing(tmp_path, program=SLOW + START) as editor:
-        (tmp_path / "torchlint.toml").write_text("file-timeout = 0.5\n")
-        assert await editor.codes(editor.open("train.py", CODE + "# slow for 1000 s\n")) == []
-        assert "given up after 0.5 s" in editor.client.messages[0].message
-
-
-COUNTING = """
-from torchlint.lsp import checked
-real = checked.check_file
-
-def counting(source, *arguments):
-    with open(source.path + ".checks", "a") as file:
-        file.write("x")
-    return real(source, *arguments)
-
-checked.check_file = counting
-"""
-
-
-async def test_no_text_is_checked_twice(tmp_path: Path) -> None:
-    async with editing(tmp_path, program=COUNTING + START) as editor:
-        uri = editor.open("train.py", CODE)
-        await editor.findings(uri)
-        assert await editor.hover(uri, 3, 5)
-        assert await editor.actions(uri, 3)
-        assert (tmp_path / "train.py.checks").read_text() == "x"
-
-
-CRASH = """
-from torchlint.registry import rules
-rule = next(rule for rule in rules() if rule.code == "TL601")
-
-def crash(node, model):
-    raise RuntimeError("on purpose")
-
-rule.checks.update({kind: [crash] for kind in rule.checks})
-"""
-
-
-async def test_a_rule_that_crashes_costs_its_findings_only(tmp_path: Path) -> None:
-    async with editing(tmp_path, program=CRASH + START) as editor:
-        uri = editor.open("train.py", CODE)
-        assert await editor.codes(uri) == ALL[1:]
-        editor.type(uri, CODE + "\n", 2)
-        assert await editor.codes(uri, 2) == ALL[1:]
-        (message,) = editor.client.messages
-        assert "internal error in rule TL601" in message.message
-
-
-@pytest.mark.parametrize("text", ["(" * 5000, "x = 1\n" * 10 + "\0", "\ud800", "\ufeff" + CODE, ""])
-async def test_odd_texts_do_not_end_the_server(editor: Editor, text: str) -> None:
-    await editor.findings(editor.open("odd.py", text))
-    assert await editor.codes(editor.open("train.py", CODE)) == ALL
-
-
-async def test_a_byte_order_mark_takes_a_column(editor: Editor) -> None:
-    text = "\ufeffimport torch; torch.autograd.set_detect_anomaly(True)\nx = torch\n"
-    uri = editor.open("train.py", text)
-    (found,) = await editor.findings(uri)
-    assert found.range.start == types.Position(0, 15)
-    action = (await editor.actions(uri, 1))["torchlint: Apply all safe fixes"]
-    assert (await editor.edited(text, action)).startswith("\ufeffimport torch\n")
-
-
-async def test_a_file_outside_of_any_workspace(tmp_path: Path) -> None:
-    folder = tmp_path / "tests" / "project"
-    folder.mkdir(parents=True)
-    async with editing(folder, workspace=False) as editor:
-        assert await editor.codes(editor.open("train.py", CODE)) == ALL, "the folder above says nothing of tests"
-        assert await editor.codes(editor.open("not/there/yet.py", CODE)) == ALL
-        editor.save_settings('select = ["TL301"]\n')
-        assert await editor.codes(editor.uri("train.py"), after=2) == ["10 TL301"]
-
-
-async def test_a_client_that_does_not_watch_files_sees_settings_on_save(tmp_path: Path) -> None:
-    async with editing(tmp_path, types.ClientCapabilities()) as editor:
-        uri = editor.open("train.py", CODE)
-        assert await editor.codes(uri) == ALL
-        (tmp_path / "torchlint.toml").write_text('select = ["TL301"]\n')
-        editor.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
-        assert await editor.codes(uri, after=1) == ["10 TL301"]
-
-
-async def test_a_request_that_is_cancelled_is_answered_so(tmp_path: Path) -> None:
-    async with editing(tmp_path, program=SLOW + START) as editor:
-        uri = editor.open("train.py", CODE + "# slow for 1 s\n")
-        place = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(2, 5))
-        asked = editor.client.text_document_hover(place)
-        (number,) = editor.client.protocol._request_futures
-        editor.client.cancel_request(types.CancelParams(number))
-        with pytest.raises(JsonRpcRequestCancelled):
-            await asyncio.wait_for(asyncio.wrap_future(asked), 60)
-        assert await editor.codes(uri) == ALL
-
-
-async def test_what_is_no_python_file_of_a_project_is_left_alone(editor: Editor) -> None:
-    for language, name in (("toml", "pyproject.toml"), ("python", "notebook.ipynb")):
-        editor.open_item(types.TextDocumentItem(editor.uri(name), language, 1, CODE))
-    editor.open_item(types.TextDocumentItem("vscode-notebook-cell:/a.ipynb#1", "python", 1, CODE))
-    editor.open_item(types.TextDocumentItem("file:///lib/python3/site-packages/a.py", "python", 1, CODE))
-    uri = editor.open("train.py", CODE)
-    await editor.findings(uri)
-    assert [each.uri for each in editor.published] == [uri]
-
-
-async def test_a_text_without_a_file(editor: Editor) -> None:
-    (editor.folder.parent / "torchlint.toml").write_text('select = ["TL202"]\n')
-    uri = editor.open_item(types.TextDocumentItem("untitled:Untitled-1", "python", 1, CODE))
-    assert await editor.codes(uri) == ["14 TL202"]
-    (editor.folder.parent / "torchlint.toml").unlink()
-
-
-async def test_what_is_offered(editor: Editor) -> None:
-    uri = editor.open("train.py", CODE)
-    anomaly = await editor.actions(uri, 3)
-    safe, everything = "Fix TL601: Switch anomaly detection off", "torchlint: Apply all safe fixes"
-    assert list(anomaly) == [safe, "Ignore TL601 on this line", everything]
-    assert [title for title, action in anomaly.items() if action.is_preferred] == [safe]
-    assert anomaly[safe].kind == "quickfix"
-    assert [place(found) for found in anomaly[safe].diagnostics or ()] == ["3 TL601"]
-    assert anomaly[everything].kind == "source.fixAll.torchlint"
-    unsafe = await editor.actions(uri, 10)
-    title = "Fix TL301 (unsafe): Pass `set_to_none=True`"
-    assert list(unsafe) == [title, "Ignore TL301 on this line", everything]
-    assert not unsafe[title].is_preferred
-    assert list(await editor.actions(uri, 6)) == [everything]
-    assert list(await editor.actions(uri, 6, named=unsafe[title].diagnostics)) == list(unsafe)
-    for only in (["source.fixAll"], ["source.fixAll.torchlint"], ["source"]):
-        assert list(await editor.actions(uri, 3, only=only)) == [everything]
-    assert list(await editor.actions(uri, 10, only=["quickfix"])) == [title, "Ignore TL301 on this line"]
-    assert await editor.actions(uri, 10, only=["refactor", "source.organizeImports"]) == {}
-
-
-async def test_what_is_offered_does_just_that(editor: Editor) -> None:
-    uri = editor.open("train.py", CODE)
-    offered = {**await editor.actions(uri, 3), **await editor.actions(uri, 10)}
-    assert all(action.edit is None for action in offered.values()), "they are resolved when they are chosen"
-    done = {title: await editor.edited(CODE, action) for title, action in offered.items()}
-    assert done == {
-        "Fix TL601: Switch anomaly detection off": fix_source(CODE).text,
-        "Ignore TL601 on this line": CODE.replace("(True)\n", "(True)  # torchlint: ignore[TL601]\n"),
-        "torchlint: Apply all safe fixes": fix_source(CODE).text,
-        "Fix TL301 (unsafe): Pass `set_to_none=True`": CODE.replace("=False", "=True"),
-        "Ignore TL301 on this line": CODE.replace("=False)", "=False)  # torchlint: ignore[TL301]"),
-    }
-
-
-async def test_unsafe_fixes_are_among_all_of_them_where_the_settings_say_so(editor: Editor) -> None:
-    (editor.folder / "torchlint.toml").write_text("unsafe-fixes = true\n")
-    uri = editor.open("train.py", CODE)
-    (action,) = (await editor.actions(uri, 1, only=["source.fixAll"])).values()
-    assert action.title == "torchlint: Apply all fixes"
-    assert await editor.edited(CODE, action) == fix_source(CODE, unsafe_fixes=True).text
-
-
-async def test_a_client_that_cannot_resolve_gets_the_edits_at_once(tmp_path: Path) -> None:
-    async with editing(tmp_path, types.ClientCapabilities()) as editor:
-        uri = editor.open("train.py", CODE)
-        offered = await editor.actions(uri, 10)
-        action = offered["Fix TL301 (unsafe): Pass `set_to_none=True`"]
-        assert action.edit
-        assert list(action.edit.changes or {}) == [uri]
-        assert await editor.edited(CODE, action) == CODE.replace("=False", "=True")
-
-
-async def test_an_action_for_a_text_that_has_changed_is_done_to_what_it_is_now_or_not_at_all(editor: Editor) -> None:
-    uri = editor.open("train.py", CODE)
-    action = (await editor.actions(uri, 10))["Fix TL301 (unsafe): Pass `set_to_none=True`"]
-    later = CODE + "# the end\n"
-    editor.type(uri, later, 2)
-    assert await editor.edited(later, action) == later.replace("=False", "=True")
-    editor.type(uri, "\n" + CODE, 3)
-    assert (await editor.client.code_action_resolve_async(action)).edit is None
-    assert "the text has changed" in editor.client.messages[0].message
-
-
-SLOW_FIX = """
-import time
-from torchlint.lsp import features
-real = features.carried_out
-
-def slow(checked, offer):
-    time.sleep(1)
-    return real(checked, offer)
-
-features.carried_out = slow
-"""
-
-
-async def test_an_edit_of_a_text_that_changes_meanwhile_is_never_handed_out(tmp_path: Path) -> None:
-    async with editing(tmp_path, program=SLOW_FIX + START) as editor:
-        uri = editor.open("train.py", CODE)
-        action = (await editor.actions(uri, 3))["torchlint: Apply all safe fixes"]
-        asked = asyncio.ensure_future(editor.client.code_action_resolve_async(action))
-        await asyncio.sleep(0.3)
-        editor.type(uri, "\n" + CODE, 2)
-        assert (await asked).edit is None
 
 
 async def test_the_page_and_the_evidence_on_hover(editor: Editor) -> None:

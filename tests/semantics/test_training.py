@@ -85,7 +85,8 @@ MADE = "    model = Net().to(device)\n"
 OPTIMIZER = "torch.optim.Adam(model.parameters(), lr=0.1)"
 
 
-def is_certain(text: str) -> list[bool]:
+def certainties(text: str) -> list[bool]:
+    """Return for each call of ``zero_grad`` whether the training step that it belongs to is certain."""
     model = Model(walk(cst.parse_module(text)), UNKNOWN_TARGET, Options())
     calls = [call for call in model.nodes(cst.Call) if method_call(call, "zero_grad")]
     return [model.training_step(call) is not None for call in calls]
@@ -96,8 +97,8 @@ def changed(old: str, new: str) -> str:
     return PROGRAM.replace(old, new)
 
 
-def test_plain_script_is_certain() -> None:
-    assert is_certain(PROGRAM) == [True]
+def test_plain_script_certainties() -> None:
+    assert certainties(PROGRAM) == [True]
 
 
 @pytest.mark.parametrize(
@@ -117,15 +118,15 @@ def test_plain_script_is_certain() -> None:
     ],
 )
 def test_stays_certain(old: str, new: str) -> None:
-    assert is_certain(changed(old, new)) == [True]
+    assert certainties(changed(old, new)) == [True]
 
 
 def test_may_end_with_clearing() -> None:
-    assert is_certain(changed(CLEARED, "").replace(UPDATED, UPDATED + CLEARED)) == [True]
+    assert certainties(changed(CLEARED, "").replace(UPDATED, UPDATED + CLEARED)) == [True]
 
 
 def test_says_nothing_of_clearing_before_the_update() -> None:
-    assert is_certain(changed(PASSED, PASSED + "        model.zero_grad()\n")) == [True, False]
+    assert certainties(changed(PASSED, PASSED + "        model.zero_grad()\n")) == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -205,4 +206,6 @@ def test_says_nothing_of_clearing_before_the_update() -> None:
     ],
 )
 def test_becomes_uncertain(old: str, new: str) -> None:
-    assert True not in is_certain(changed(old, new))
+    clearings = certainties(changed(old, new))
+    assert clearings, "there is a call of `zero_grad` to be uncertain about"
+    assert not any(clearings)
