@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.moves import Moves
     from torchlint.semantics.precision import Precision
     from torchlint.semantics.retention import Retentions
+    from torchlint.semantics.steps import Steps
     from torchlint.semantics.switches import Switches
     from torchlint.semantics.training import Training
     from torchlint.semantics.trains import Trains
@@ -86,6 +87,13 @@ class Parts:
         from torchlint.semantics.training import Training
 
         return Training(self.evaluator)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The order in which training steps do what they do."""
+        from torchlint.semantics.steps import Steps
+
+        return Steps(self.evaluator)
 
     @cached_property
     def switches(self) -> Switches:
