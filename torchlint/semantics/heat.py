@@ -61,9 +61,9 @@ class Heat:
         return _OFTEN.get(self.role) or f"on every pass of this {self.role.value}"
 
     @property
-    def is_forward(self) -> bool:
-        """Whether it is the forward pass of a module."""
-        return self.role is Role.FORWARD
+    def is_imported(self) -> bool:
+        """Whether the program that imports it decides where it runs: a forward pass, a step of a model, a loss."""
+        return self.role in (Role.FORWARD, Role.STEP, Role.LOSS)
 
 
 _ROLE_BY_METHOD = {
@@ -76,9 +76,19 @@ _ROLE_BY_METHOD = {
     "__getitem__": Role.DATA,
     "collate_fn": Role.DATA,
 }
-_CALLS_AT_ONCE = re.compile(r"(^|_)(map|apply|reduce|filter|sort|sorted|min|max|step|cond|checkpoint|run|call|where)(_|$)")
+_CALLS_AT_ONCE = re.compile(
+    r"(^|_)(map|apply|reduce|filter|sort|sorted|min|max|step|cond|checkpoint|run|call|where)(_|$)"
+)
 """What functions are called that call the function which they are given before they return."""
 
+# The methods of models that mmcv's runners call for each batch.
+_ROLE_BY_MODEL_METHOD = {"train_step": Role.STEP, "val_step": Role.EVALUATION_LOOP}
+_LOSS = re.compile(r"(^|_)loss(es)?$")
+# What takes or shows the loss of a whole data set, or makes the function that computes one.
+_ABOUT_LOSSES = re.compile(
+    r"^_?(eval\w*|val|valid\w*|test|train|estimate|plot|draw|log|print|save|load|read|write|report|record|show|avg|average|"
+    r"mean|update|parse|make|build|create|init|set|add|check|reset|reduce)_"
+)
 _TRAINER_METHODS = ("compute_loss", "prediction_step")  # of transformers.Trainer and its descendants
 
 
@@ -314,11 +324,42 @@ class Hotness:
                     known = role is not Role.DATA or kind is Kind.DATASET
                 if known:
                     return Heat(function, role, Evidence.INFERRED)
+            if name in _ROLE_BY_MODEL_METHOD and kind is Kind.MODULE:
+                return Heat(function, _ROLE_BY_MODEL_METHOD[name], Evidence.INFERRED)
         if self.is_step_function(function):
             return Heat(function, Role.STEP, Evidence.INFERRED)
+        if owner is None and self._is_loss(function):
+            return Heat(function, Role.LOSS, Evidence.INFERRED)
         if owner is None and self._evaluator.is_engine_step(function):
             return Heat(function, Role.EVALUATION_LOOP, Evidence.INFERRED)
         return None
+
+    def _is_loss(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is named for the loss that it returns as a tensor, and only other files call it."""
+        name = function.name.value
+        if not _LOSS.search(name) or _ABOUT_LOSSES.search(name) or self._evaluator.callers(function):
+            return False
+        if self._evaluator.definitions.enclosing_function(function) is not None or function.asynchronous is not None:
+            return False
+        given = self._evaluator.returned(function)
+        first = given.elements[0] if given.elements else given
+        is_tensor = first.is_tensor and first.evidence >= Evidence.INFERRED
+        return (is_tensor or self._returns_total(function)) and not self._loops_over_batches(function)
+
+    def _returns_total(self, function: cst.FunctionDef) -> bool:
+        """Whether a function returns a variable, perhaps as the first of several, to which it adds tensors."""
+        totals = {
+            statement.target.value
+            for statement in self._tree.below(function.body, cst.AugAssign)
+            if isinstance(statement.target, cst.Name) and self._evaluator.value(statement.value).is_tensor
+        }
+        returned = (statement.value for statement in self._tree.below(function.body, cst.Return))
+        firsts = (value.elements[0].value if isinstance(value, cst.Tuple) else value for value in returned)
+        return bool(totals) and any(isinstance(first, cst.Name) and first.value in totals for first in firsts)
+
+    def _loops_over_batches(self, function: cst.FunctionDef) -> bool:
+        loops = (node for node in self._tree.descendants(function.body) if isinstance(node, (cst.For, cst.While)))
+        return any(self.loop(loop) is not None for loop in loops)
 
     def _called_from(self, function: cst.FunctionDef) -> Heat | None:
         for call in self._evaluator.callers(function):

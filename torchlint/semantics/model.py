@@ -217,7 +217,7 @@ class Model(Parts):
             return False
         if value.device in (Device.ACCELERATOR, Device.EITHER) or self.accelerator is not None:
             return True
-        return heat is not None and heat.is_forward and not self.is_program
+        return heat is not None and heat.is_imported and not self.is_program
 
     @property
     def is_program(self) -> bool:
@@ -352,17 +352,9 @@ class Model(Parts):
         """Return whether a ``try`` around a node catches a RuntimeError and goes on."""
         return self.choices.survives_error(node)
 
-    def backward_passes(self, root: cst.CSTNode) -> list[cst.Call]:
-        """Return the calls below a node that compute gradients."""
-        return self.backward.passes(root)
-
     def is_backpropagated(self, variable: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a variable flows into a backward pass below ``root``."""
         return self.backward.reaches(variable, root)
-
-    def gradient_disabled(self, node: cst.CSTNode) -> bool:
-        """Return whether autograd records nothing at a node."""
-        return self.evaluator.gradients.disabled(node)
 
 
 def build_model(module: cst.Module, target: Target, options: Options) -> Model:

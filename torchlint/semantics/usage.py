@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.scopes import Scopes
+from torchlint.semantics.tables.torch_api import TENSOR_ONLY
 from torchlint.syntax.walk import Tree
 
 
@@ -20,6 +21,7 @@ class Usage:
         self._plain_backward: set[tuple[int, str]] = set()
         self._with_parameters: set[tuple[int, str]] = set()
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
+        self._as_tensor: dict[tuple[int, str], list[cst.Name]] = {}
 
     def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
         """Return the names of all attributes that the file reads from a variable (``x`` or ``self.x``)."""
@@ -33,6 +35,12 @@ class Usage:
         self._table()
         key = self._key(variable)
         return self._appended.get(key, []) if key is not None else []
+
+    def as_tensor(self, variable: cst.Name) -> list[cst.Name]:
+        """Return the names of a variable on which the file calls a method that only tensors have."""
+        self._table()
+        key = self._key(variable) if self._as_tensor else None
+        return self._as_tensor.get(key, []) if key is not None else []
 
     def has_parameters(self, variable: cst.CSTNode) -> bool:
         """Return whether the file asks a variable for its parameters, as optimizers are given them."""
@@ -53,6 +61,8 @@ class Usage:
                     continue
                 self._attributes.setdefault(key, set()).add(attribute.attr.value)
                 call = self._tree.parent(attribute)
+                if attribute.attr.value in TENSOR_ONLY and isinstance(attribute.value, cst.Name):
+                    self._as_tensor.setdefault(key, []).append(attribute.value)
                 if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
                     self._appended.setdefault(key, []).append(call.args[0].value)
                 if attribute.attr.value == "parameters" and isinstance(call, cst.Call) and not call.args:

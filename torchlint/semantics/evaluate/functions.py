@@ -117,7 +117,8 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
     if name == "torch.accelerator.current_accelerator":
         return Value(Kind.DEVICE, device=Device.EITHER)
     if name == "torch.device":
-        return Value(Kind.DEVICE, device=named_device(arguments[0]) if arguments else Device.EITHER)
+        chosen = not arguments or arguments[0].kind is Kind.UNKNOWN  # at run time
+        return Value(Kind.DEVICE, device=Device.EITHER if chosen else named_device(arguments[0]))
     if name in api.FACTORIES or name in api.LEGACY_CONSTRUCTORS:
         return _factory(call, name, evaluator)
     if name in api.CUDA_CONSTRUCTORS:

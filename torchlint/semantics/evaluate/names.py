@@ -52,9 +52,21 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
             return of_qualified(qualified)
     if found.is_tensor and found.evidence < Evidence.INFERRED and evaluator.usage.is_backpropagated(name):
         found = replace(found, evidence=Evidence.INFERRED)
+    weak = found.is_tensor and found.evidence < Evidence.INFERRED
+    if (weak or not found.known) and _is_used_as_tensor(name, definitions, evaluator):
+        found = replace(found, evidence=Evidence.INFERRED) if weak else tensor(Evidence.INFERRED)
     if found.is_tensor and found.origin in (Origin.OUTPUT, Origin.UNKNOWN) and hints.names_loss(name.value):
         return replace(found, origin=Origin.LOSS)
     return found if found.known or found.kind is Kind.NONE else hints.variable(name, evaluator)
+
+
+def _is_used_as_tensor(name: cst.Name, definitions: list[Binding], evaluator: Evaluator) -> bool:
+    """Return whether a method that only tensors have is called on the value that a name has here."""
+    uses = evaluator.usage.as_tensor(name)
+    if not uses:
+        return False
+    here = {id(binding) for binding in definitions}
+    return any(id(binding) in here for use in uses for binding in evaluator.flow.definitions(use))
 
 
 def of_qualified(name: str) -> Value:

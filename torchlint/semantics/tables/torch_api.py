@@ -25,6 +25,11 @@ CUDA_CONSTRUCTORS = _names(
     "FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor "
     "IntTensor ShortTensor CharTensor ByteTensor BoolTensor",
 )
+# Methods that arrays of other libraries, modules and frames do not have.
+TENSOR_ONLY = frozenset(
+    "unsqueeze masked_fill masked_fill_ masked_select index_select index_add_ scatter_ scatter_add_ expand_as view_as "
+    "type_as new_zeros new_ones new_full new_empty new_tensor logsumexp bmm".split()
+)
 DTYPE_OF_CONSTRUCTOR = {
     "FloatTensor": "torch.float32",
     "Tensor": "torch.float32",
@@ -73,17 +78,6 @@ DTYPE_CASTS = {
 
 IN_MEMORY_DATASETS = frozenset(
     ("torch.utils.data.TensorDataset", "monai.data.CacheDataset", "torch_geometric.data.InMemoryDataset")
-)
-DATASETS = frozenset(
-    (
-        "torch.utils.data.Dataset",
-        "torch.utils.data.IterableDataset",
-        "torch.utils.data.TensorDataset",
-        "torch.utils.data.ConcatDataset",
-        "torch.utils.data.ChainDataset",
-        "torch.utils.data.Subset",
-        "torch.utils.data.StackDataset",
-    )
 )
 DATASET_WRAPPERS = frozenset(
     (
