@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.switches import Switches
     from torchlint.semantics.training import Training
     from torchlint.semantics.trains import Trains
+    from torchlint.semantics.writes import Writes
 
 
 class Parts:
@@ -108,6 +109,13 @@ class Parts:
         from torchlint.semantics.trains import Trains
 
         return Trains(self.evaluator)
+
+    @cached_property
+    def writes(self) -> Writes:
+        """What is written in place."""
+        from torchlint.semantics.writes import Writes
+
+        return Writes(self.evaluator)
 
     @cached_property
     def backward(self) -> Backward:

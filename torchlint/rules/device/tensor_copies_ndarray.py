@@ -63,6 +63,7 @@ rule = Rule(
         "device": "A device is given: the data is copied to it anyway.",
         "converted": "A dtype is given that the array does not have, or may not have.",
         "moved": "The tensor is moved to a device at once: TL201 reports that, and its fix avoids this copy too.",
+        "written": "The array is written to after it was copied, or the copy is before the array is read again.",
         "gradient": "`requires_grad` or `pin_memory` is given: the tensor needs memory of its own.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
@@ -86,6 +87,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("converted", _is_converted(given.get("dtype"), array, model)):
         return
     if rule.silent("moved", _is_moved(call, model)):
+        return
+    if rule.silent("written", model.writes.keeps_apart(data, call)):
         return
     shown = model.code(data)
     shown = f"`{shown}`" if len(shown) <= 60 and "\n" not in shown else "the array"

@@ -1,0 +1,181 @@
+"""Variables that are written in place: ``a[0] = x``, ``a += x``, ``a.sort()``, ``f(out=a)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.flow import LOOPS
+from torchlint.syntax.calls import identifier
+from torchlint.syntax.canonical import canonical
+
+_OF_ARRAYS = frozenset("fill sort partition put resize itemset setfield byteswap shuffle".split())
+_KEEPS = frozenset("append appendleft add extend insert put put_nowait push setdefault update register_buffer".split())
+
+
+class Writes:
+    """Finds what writes to the memory of an array or a tensor."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._written: list[cst.BaseExpression] | None = None
+
+    def keeps_apart(self, array: cst.BaseExpression, copy: cst.CSTNode) -> bool:
+        """Return whether a copy of an array is needed: one of them is written to while the other is still used.
+
+        ``copy`` is the call that makes it. An attribute may be written to by any method of the file.
+        """
+        root = _root(array)
+        if root is None:
+            return False
+        uses = self._uses_of_copy(copy)
+        is_kept = any(self._is_kept(use) for use in (copy, *uses))
+        last = max(map(self._tree.order, uses), default=0)
+        for place in self._places(root, copy):
+            if self._may_follow(place, copy, root) and (
+                is_kept or self._tree.order(copy) < self._tree.order(place) < last
+            ):
+                return True
+        return self._copy_is_written(root, copy)
+
+    def _uses_of_copy(self, copy: cst.CSTNode) -> list[cst.Name]:
+        """Return where the variable to which a copy is assigned is read and can still hold it."""
+        binding = self._variable(copy)
+        if binding is None:
+            return []
+        bound = self._evaluator.scopes.bindings(binding)
+        return [
+            name
+            for name in self._tree.nodes(cst.Name)
+            if name.value == binding.value
+            and name is not binding
+            and self._evaluator.scopes.bindings(name) is bound
+            and any(each.node is binding for each in self._evaluator.flow.definitions(name))
+        ]
+
+    def _variable(self, copy: cst.CSTNode) -> cst.Name | None:
+        """Return the name to which a copy, or a view of it, is assigned."""
+        statement = self._evaluator.flow.statement(copy)
+        if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+            return None
+        target = statement.targets[0].target
+        return target if isinstance(target, cst.Name) and self._outermost(copy) is statement.value else None
+
+    def _outermost(self, copy: cst.CSTNode) -> cst.CSTNode:
+        """Return the longest chain of methods that begins with a copy: ``copy.unsqueeze(0).float()``."""
+        current = copy
+        while True:
+            method = self._tree.parent(current)
+            call = self._tree.parent(method) if isinstance(method, cst.Attribute) else None
+            if isinstance(call, cst.Call) and call.func is method:
+                current = call
+            elif isinstance(method, cst.Subscript) and method.value is current:
+                current = method
+            else:
+                return current
+
+    def _is_kept(self, use: cst.CSTNode) -> bool:
+        """Whether what is read here is given away or put where it stays."""
+        child = self._outermost(use)
+        for ancestor in self._tree.ancestors(child):
+            if isinstance(ancestor, cst.Call):
+                return identifier(ancestor.func) in _KEEPS
+            if isinstance(ancestor, (cst.Return, cst.Yield)):
+                return True
+            if isinstance(ancestor, cst.Assign):
+                return child is ancestor.value and (isinstance(use, cst.Name) or self._variable(use) is None)
+            if not isinstance(ancestor, (cst.Arg, cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict)):
+                return False
+            child = ancestor
+        return False
+
+    def _places(self, root: cst.BaseExpression, copy: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+        """Yield where the variable is written, in the function of a node, or anywhere for an attribute."""
+        function = self._evaluator.definitions.enclosing_function(copy)
+        text = canonical(root)
+        for place in self._all_written():
+            if canonical(place) == text:
+                around = self._evaluator.definitions.enclosing_function(place)
+                if around is function or isinstance(root, cst.Attribute):
+                    yield place
+
+    def _may_follow(self, place: cst.BaseExpression, copy: cst.CSTNode, root: cst.BaseExpression) -> bool:
+        """Whether a place can run after the copy was made and before the variable is bound anew."""
+        if isinstance(root, cst.Attribute):
+            return True
+        if self._tree.order(place) > self._tree.order(copy):
+            return not self._is_rebound(root, copy, place)
+        loops = [loop for loop in self._tree.ancestors(copy) if isinstance(loop, LOOPS)]
+        shared = [loop for loop in self._tree.ancestors(place) if any(loop is other for other in loops)]
+        return bool(shared) and not self._is_bound_in(root, shared[0])
+
+    def _is_rebound(self, root: cst.BaseExpression, first: cst.CSTNode, last: cst.CSTNode) -> bool:
+        """Whether the variable has another value at a later place than at an earlier one."""
+        name = last if isinstance(last, cst.Name) else None
+        if name is None or not isinstance(root, cst.Name):
+            return False
+        bindings = self._evaluator.flow.definitions(name)
+        return all(binding.order > self._tree.order(first) for binding in bindings) and bool(bindings)
+
+    def _is_bound_in(self, root: cst.BaseExpression, loop: cst.CSTNode) -> bool:
+        bindings = self._evaluator.flow.definitions(root) if isinstance(root, cst.Name) else []
+        return bool(bindings) and all(
+            self._tree.order(loop) < binding.order <= self._tree.last(loop) for binding in bindings
+        )
+
+    def _copy_is_written(self, root: cst.BaseExpression, copy: cst.CSTNode) -> bool:
+        """Whether the variable that holds the copy is written to, and the array is read after that."""
+        target = self._variable(copy)
+        if target is None or not isinstance(root, cst.Name):
+            return False
+        writes = [place for place in self._places(target, copy) if self._may_follow(place, copy, target)]
+        first = min((self._tree.order(place) for place in writes), default=None)
+        return first is not None and any(
+            name.value == root.value and self._tree.order(name) > first and not self._is_rebound(root, copy, name)
+            for name in self._tree.nodes(cst.Name)
+            if self._evaluator.scopes.bindings(name) is self._evaluator.scopes.bindings(root)
+        )
+
+    def _all_written(self) -> list[cst.BaseExpression]:
+        """Return the variables that something is written into, each at its place."""
+        if self._written is None:
+            self._written = [root for place in self._targets() if (root := _root(place)) is not None]
+        return self._written
+
+    def _targets(self) -> Iterator[cst.BaseExpression]:
+        for assign in self._tree.nodes(cst.AssignTarget):
+            yield from _parts(assign.target)
+        for augmented in self._tree.nodes(cst.AugAssign):
+            yield augmented.target
+        for call in self._tree.nodes(cst.Call):
+            if isinstance(call.func, cst.Attribute):
+                name = call.func.attr.value
+                if name in _OF_ARRAYS or (name.endswith("_") and not name.startswith("_")):
+                    yield call.func.value
+            if identifier(call.func) == "shuffle" and call.args:
+                yield call.args[0].value
+            for argument in call.args:
+                if argument.keyword is not None and argument.keyword.value == "out":
+                    yield argument.value
+
+
+def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield the targets of an assignment that write into something instead of binding a name."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _parts(element.value)
+    elif isinstance(target, cst.Subscript):
+        yield target
+
+
+def _root(expression: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
+    """Return the variable whose memory an expression names: ``a`` of ``a[1:]``, of ``a.T`` not."""
+    while isinstance(expression, cst.Subscript):
+        expression = expression.value
+    if isinstance(expression, cst.Name):
+        return expression
+    is_own = isinstance(expression, cst.Attribute) and isinstance(expression.value, cst.Name)
+    return expression if is_own and isinstance(expression, cst.Attribute) else None
