@@ -346,7 +346,7 @@ class Guards:
         return literal(definitions[0].value) if is_parameter else None
 
     def _command_line_flags(self) -> frozenset[str]:
-        """Names of the ``store_true`` options that the file defines."""
+        """Names of the options and settings that the file defines and that are off by default."""
         if self._flags is None:
             self._flags = frozenset(self._find_flags())
         return self._flags
@@ -356,10 +356,14 @@ class Guards:
         for call in self._tree.nodes(cst.Call):
             if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
                 continue
-            actions = [literal(a.value) for a in call.args if a.keyword is not None and a.keyword.value == "action"]
-            if actions == ["store_true"]:
+            given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
+            if given.get("default") is False or (given.get("action") == "store_true" and not given.get("default")):
                 options = [literal(a.value) for a in call.args if a.keyword is None]
                 found += [o.lstrip("-").replace("-", "_") for o in options if isinstance(o, str)]
+        for setting in self._tree.nodes(cst.AnnAssign):  # of a data class
+            in_class = self._tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
+            if isinstance(in_class, cst.ClassDef) and in_class.decorators and literal(setting.value) is False:
+                found.append(identifier(setting.target))
         return found
 
     def _reads_clock(self, expression: cst.BaseExpression) -> bool:

@@ -83,6 +83,7 @@ _CALLS_AT_ONCE = re.compile(
 
 # The methods of models that mmcv's runners call for each batch.
 _ROLE_BY_MODEL_METHOD = {"train_step": Role.STEP, "val_step": Role.EVALUATION_LOOP}
+_FUNCTION = "torch.autograd.Function"
 _LOSS = re.compile(r"(^|_)loss(es)?$")
 # What takes or shows the loss of a whole data set, or makes the function that computes one.
 _ABOUT_LOSSES = re.compile(
@@ -324,6 +325,8 @@ class Hotness:
                     known = role is not Role.DATA or kind is Kind.DATASET
                 if known:
                     return Heat(function, role, Evidence.INFERRED)
+            if name in ("forward", "backward") and _FUNCTION in definitions.ancestry(owner):
+                return Heat(function, Role.FORWARD, Evidence.INFERRED)
             if name in _ROLE_BY_MODEL_METHOD and kind is Kind.MODULE:
                 return Heat(function, _ROLE_BY_MODEL_METHOD[name], Evidence.INFERRED)
         if self.is_step_function(function):

@@ -67,6 +67,9 @@ class InferenceCall:
     is_part: bool
     """Whether only a part of the routine evaluates, and the rest trains."""
 
+    is_dry_run: bool
+    """Whether the model is only tried out: once, and nothing looks at the result."""
+
 
 class Inference:
     """Finds the calls."""
@@ -93,7 +96,7 @@ class Inference:
         if function is not None and self._is_part_of_forward(function):
             return None
         module = self._called_model(call.func)
-        if module is None:
+        if module is None or _is_of_keras(call):
             return None
         weak = module.evidence < Evidence.INFERRED and function is not None
         if weak and not (self._is_set_to_evaluate(call.func, function) or self._takes_batch(call)):
@@ -108,7 +111,17 @@ class Inference:
             function is None or is_part or self._returns_host_values(function),
             self._switches_off(call.func, module),
             is_part,
+            self._is_dry_run(call),
         )
+
+    def _is_dry_run(self, call: cst.Call) -> bool:
+        """Whether a call stands in no loop, and its result is dropped at once."""
+        statement = self._evaluator.flow.statement(call)
+        if isinstance(statement, cst.Assign):
+            dropped = all(identifier(target.target) == "_" for target in statement.targets)
+        else:
+            dropped = isinstance(statement, cst.Expr) and statement.value is call
+        return dropped and not any(isinstance(a, (cst.For, cst.While)) for a in self._tree.ancestors(call))
 
     def _switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
         """Whether the method behind a call is in the file and computes without gradients."""
@@ -336,6 +349,11 @@ class Inference:
             return True
         returned = self._evaluator.returned(function)
         return not returned.is_tensor or returned.graph is not Graph.ATTACHED
+
+
+def _is_of_keras(call: cst.Call) -> bool:
+    """Return whether a model is told with each call whether it trains, as those of Keras are."""
+    return any(argument.keyword is not None and argument.keyword.value == "training" for argument in call.args)
 
 
 def _unchained(module: cst.BaseExpression) -> cst.BaseExpression:

@@ -82,6 +82,7 @@ def evaluate(model: torch.nn.Module, loader):
         "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so.",
         "no-model": "What is called is no model: a loss, a metric, a transform, `generate` of a library.",
         "frozen": "The parameters of the model are frozen (`requires_grad_(False)`): no graph is built.",
+        "dry-run": "The model is tried out once, and nothing looks at the result.",
         "returned": "It returns a result with its graph, and no caller in the file shows what becomes of it.",
         "is-forward": "It is part of a model's own forward pass.",
     },
@@ -96,6 +97,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if found is None:
         return
     if rule.silent("trains", found.trains) or rule.silent("frozen", found.frozen):
+        return
+    if rule.silent("dry-run", found.is_dry_run):
         return
     if rule.silent("returned", found.function is not None and not found.returns_host_values):
         return
@@ -129,6 +132,6 @@ def _fix(call: cst.Call, found: InferenceCall, model: Model) -> Fix | None:
         f"Decorate `{found.function.name.value}` with `@{torch}()`",
         (AddDecorator(found.function, f"{torch}()"),),
         Safety.UNSAFE,
-        "what the function computes no longer carries a graph",
+        "What the function computes no longer carries a graph.",
         found.evidence,
     )
