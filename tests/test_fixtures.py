@@ -144,6 +144,15 @@ def test_triggers_occur_in_example(rule: Rule, example: Example) -> None:
     assert all(group & words for group in rule.triggers.groups)
 
 
+@pytest.mark.parametrize("fixture", MARKED, ids=str)
+def test_fixes_say_why_in_sentences(fixture: FixtureFile) -> None:
+    chosen = [fixture.rule] if fixture.rule else rules()
+    fixes = [diagnostic.fix for diagnostic in fixture.check(chosen=chosen).diagnostics if diagnostic.fix]
+    whys = {fix.why for fix in fixes if fix.why}
+    assert [why for why in whys if why[0].islower() or not why.endswith(".")] == []
+    assert [fix.message for fix in fixes if fix.message[0].islower() or fix.message.endswith(".")] == []
+
+
 @EVERY_RULE
 def test_fix_safeties_are_declared(rule: Rule) -> None:
     fixtures = [file for file in MARKED if file.rule is rule]

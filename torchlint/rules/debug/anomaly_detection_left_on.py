@@ -76,10 +76,8 @@ rule = Rule(
 
 
 @rule.check(cst.Call)
-def anomaly_mode(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def anomaly_mode(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a call that switches the mode on."""
-    if not isinstance(node, cst.Call):
-        return
     name = model.callee(node)
     if name not in (SET, CONTEXT, TRAINER) or (name == CONTEXT and not _entered(node, model)):
         return

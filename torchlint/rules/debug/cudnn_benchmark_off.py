@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 BENCHMARK = "torch.backends.cudnn.benchmark"
 DETERMINISTIC = "torch.backends.cudnn.deterministic"
-WHY = "cuDNN then chooses by timing: results can differ in the last bits, and each new input size is timed anew."
+WHY = "The choice is then made by timing: results can differ in the last bits, and each new input size is timed anew."
 
 rule = Rule(
     code="TL605",
@@ -73,7 +73,7 @@ rule = Rule(
 
 
 @rule.check(cst.Assign, cst.Call)
-def benchmark_off(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def benchmark_off(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report `benchmark = False`."""
     for setting in model.switches.settings(node):
         if setting.name != BENCHMARK or rule.silent("argument", literal(setting.value) is not False):

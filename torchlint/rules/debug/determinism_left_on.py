@@ -72,7 +72,7 @@ rule = Rule(
 
 
 @rule.check(cst.Assign, cst.Call)
-def switched(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def switched(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report a cuDNN switch that is set to its slow side."""
     for setting in model.switches.settings(node):
         if setting.name not in COSTS:
@@ -86,9 +86,9 @@ def switched(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
 
 
 @rule.check(cst.Call)
-def deterministic(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def deterministic(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the call that forces deterministic algorithms."""
-    if not isinstance(node, cst.Call) or model.callee(node) not in CALLS:
+    if model.callee(node) not in CALLS:
         return
     mode = literal(model.arguments(node, ("mode",)).get("mode"))
     if mode is False or rule.silent("argument", mode is not True) or _is_wanted(node, model):

@@ -60,9 +60,9 @@ rule = Rule(
 
 
 @rule.check(cst.Call)
-def gradcheck(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def gradcheck(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a numerical check of gradients."""
-    if not isinstance(node, cst.Call) or model.callee(node) not in CHECKS:
+    if model.callee(node) not in CHECKS:
         return
     if rule.silent("test", model.in_test(node)) or rule.silent("asked-for", model.chosen(node)):
         return

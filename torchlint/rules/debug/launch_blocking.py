@@ -67,7 +67,7 @@ rule = Rule(
 
 
 @rule.check(cst.Assign, cst.Call)
-def blocking(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def blocking(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report the statement that sets the variable."""
     for setting in model.switches.settings(node):
         if setting.name != VARIABLE or rule.silent("off", not _is_one(setting.value)):

@@ -77,10 +77,8 @@ rule = Rule(
 
 
 @rule.check(cst.With)
-def profiled(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def profiled(node: cst.With, model: Model) -> Iterator[Finding]:
     """Report a profiler around training steps."""
-    if not isinstance(node, cst.With):
-        return
     for item in node.items:
         call = _made(item.item, model)
         name = model.callee(call) if call is not None else None
@@ -99,9 +97,9 @@ def profiled(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
 
 
 @rule.check(cst.Call)
-def of_trainer(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def of_trainer(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a Lightning trainer that is given a profiler of every operation or function."""
-    if not isinstance(node, cst.Call) or model.callee(node) != TRAINER:
+    if model.callee(node) != TRAINER:
         return
     profiler = model.arguments(node).get("profiler")
     made = _made(profiler, model) if profiler is not None else None

@@ -148,8 +148,8 @@ def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
         "Add `non_blocking=True`",
         (AddKeyword(move.call, "non_blocking", "True"),),
         Safety.UNSAFE,
-        "the host may write to the batch before it is copied"
+        "The host may write to the batch before it is copied."
         if certain
-        else "the device is chosen at run time, and MPS has returned garbage from such copies",
+        else "The device is chosen at run time, and MPS has returned garbage from such copies.",
         min(moved.evidence, max(move.evidence, Evidence.INFERRED)),
     )

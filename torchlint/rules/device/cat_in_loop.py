@@ -120,6 +120,6 @@ def _fix(growth: Growth, name: str, model: Model) -> Fix | None:
             InsertAfter(growth.loop, (f"{name} = {found.function}({parts}{found.options})",)),
         ),
         Safety.UNSAFE,
-        "the parts stay alive until the loop is over, and without any pass the result is a copy",
+        "The parts stay alive until the loop is over, and without any pass the result is a copy.",
         Evidence.INFERRED,
     )

@@ -96,9 +96,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"`{model.code(call)}` {heat.often} gives cached memory back and makes the next "
-        "pass allocate "
-        "it again, which waits for the device. Remove it, or call it once after the loop.",
+        f"`{model.code(call)}` {heat.often} gives cached memory back and makes the next pass "
+        "allocate it again, which waits for the device. Remove it, or call it once after the loop.",
         _fix(call, model),
     )
 
@@ -111,6 +110,6 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
         "Remove the call",
         (RemoveStatement(statement),),
         Safety.UNSAFE,
-        "the peak of reserved memory can rise",
+        "The peak of reserved memory can rise.",
         Evidence.PROVEN,
     )

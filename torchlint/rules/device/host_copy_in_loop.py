@@ -106,7 +106,7 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
         "Detach before the copy",
         (Replace(outer.attr, inner.attr.value), Replace(inner.attr, "detach")),
         Safety.DISPLAY,
-        "the copy itself stays where it is",
+        "The copy itself stays where it is.",
     )
 
 

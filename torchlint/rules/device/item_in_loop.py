@@ -153,6 +153,9 @@ def _fix(read: ScalarRead, heat: Heat, model: Model) -> Fix | None:
     if conversion is None or (found.cast == "double" and model.mentions_mps):
         return None  # MPS has no float64
     kept = "detach().reshape(()).clone" if found.is_list else f"detach().{found.cast}" if found.cast else "detach"
+    double = (
+        " (float64, which MPS does not have; CUDA can round a division differently)" if found.cast == "double" else ""
+    )
     return Fix(
         f"Accumulate `{found.name}` as a tensor and convert it once after the loop",
         (
@@ -160,12 +163,7 @@ def _fix(read: ScalarRead, heat: Heat, model: Model) -> Fix | None:
             InsertAfter(heat.root, (conversion,)),
         ),
         Safety.UNSAFE,
-        f"`{found.name}` holds {'tensors' if found.is_list else 'a tensor'} while the loop runs"
-        + (
-            " (float64, which MPS does not have; CUDA can round a division differently)"
-            if found.cast == "double"
-            else ""
-        ),
+        f"`{found.name}` holds {'tensors' if found.is_list else 'a tensor'} while the loop runs{double}.",
         min(read.value.evidence, Evidence.INFERRED),
     )
 

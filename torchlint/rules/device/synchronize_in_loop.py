@@ -89,8 +89,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"`{model.code(call)}` {heat.often} makes the host wait for all queued kernels, "
-        "so Python "
+        f"`{model.code(call)}` {heat.often} makes the host wait for all queued kernels, so Python "
         "and the GPU no longer overlap. Remove it: PyTorch waits by itself where a value is needed on the host.",
         _fix(call, model),
     )
@@ -113,6 +112,6 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
         "Remove the synchronisation",
         (RemoveStatement(statement),),
         Safety.UNSAFE,
-        "times taken on the host after it no longer include the kernels",
+        "Times taken on the host after it no longer include the kernels.",
         Evidence.PROVEN,
     )

@@ -65,9 +65,9 @@ rule = Rule(
 
 
 @rule.check(cst.Call)
-def data_parallel(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def data_parallel(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a model that is wrapped."""
-    if not isinstance(node, cst.Call) or model.callee(node) not in WRAPPERS:
+    if model.callee(node) not in WRAPPERS:
         return
     if rule.silent("test", model.in_test(node)):
         return

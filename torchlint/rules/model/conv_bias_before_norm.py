@@ -91,10 +91,8 @@ rule = Rule(
 
 
 @rule.check(cst.Call)
-def conv_bias(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def conv_bias(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the call that creates a layer with a bias that is taken away again."""
-    if not isinstance(node, cst.Call):
-        return
     known = model.qualified_name(node.func)
     if known is not None and known not in CONVOLUTIONS | LINEAR:
         return

@@ -121,6 +121,6 @@ def _fix(kept: Retention, detached: str) -> Fix:
         "Detach the value that is kept",
         (Replace(kept.value, detached),),
         Safety.UNSAFE,
-        "the value that is kept no longer carries a graph",
+        "The value that is kept no longer carries a graph.",
         min(kept.evidence, Evidence.INFERRED),
     )

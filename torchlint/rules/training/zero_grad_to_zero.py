@@ -88,13 +88,9 @@ rule = Rule(
 
 
 @rule.check(cst.Call)
-def zero_grad(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def zero_grad(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a `zero_grad` call that keeps the gradients."""
-    if (
-        not isinstance(node, cst.Call)
-        or not isinstance(node.func, cst.Attribute)
-        or node.func.attr.value != "zero_grad"
-    ):
+    if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "zero_grad":
         return
     given = model.arguments(node, ("set_to_none",))
     bare = not node.args
@@ -156,7 +152,7 @@ def _overrides(call: cst.Call, model: Model) -> bool:
 
 
 @rule.check(cst.Call, cst.Assign, cst.AugAssign)
-def zeroing_loop(node: cst.CSTNode, model: Model) -> Iterator[Finding]:
+def zeroing_loop(node: cst.Call | cst.Assign | cst.AugAssign, model: Model) -> Iterator[Finding]:
     """Report the statement of a loop that zeroes the gradient of each parameter."""
     cleared = model.cleared_gradients(node)
     if cleared is None or rule.silent("selected", bool(cleared.conditions)):
