@@ -94,9 +94,8 @@ def fix_source(
     unsafe = unsafe_fixes or plan.settings.unsafe_fixes
     limits = _limits([(filename, plan.settings)]).of(filename)
     fixed = fix_file(source, plan.settings, plan.rules(), plan.target, unsafe=unsafe, limits=limits)
-    mark = "\ufeff" if source.bom else ""
     remaining = _sound(fixed.result).diagnostics
-    return FixedSource(mark + source.written(fixed.text), fixed.applied, fixed.refused, remaining)
+    return FixedSource(source.whole(fixed.text), fixed.applied, fixed.refused, remaining)
 
 
 def check_paths(

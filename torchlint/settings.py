@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import re
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from torchlint.diagnostic import Severity
+from torchlint.spelling import nearest
 
 tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
@@ -237,8 +237,8 @@ def _table(path: str) -> Mapping[str, Any] | None:
 def _name(path: str, key: str) -> str:
     if key in KEYS:
         return key.replace("-", "_")
-    close = difflib.get_close_matches(key.replace("_", "-"), KEYS, n=1, cutoff=0.5)
-    hint = f"did you mean `{close[0]}`?" if close else f"the keys are {', '.join(KEYS)}"
+    close = nearest(key.replace("_", "-"), KEYS)
+    hint = f"did you mean `{close}`?" if close else f"the keys are {', '.join(KEYS)}"
     raise SettingsError(f"{path}: unknown key `{key}`; {hint}")
 
 

@@ -22,6 +22,7 @@ NOTEBOOK = ".ipynb"
 """The suffix of notebooks."""
 
 _BOM = b"\xef\xbb\xbf"
+_MARK = "\ufeff"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _NEWLINE = re.compile(r"\r\n?|\n")
 
@@ -75,6 +76,15 @@ class Source:
         """Return what the file holds, without a byte order mark, if this is its text."""
         return text
 
+    @property
+    def byte_order_mark(self) -> str:
+        """Return the byte order mark as text, empty if the file has none."""
+        return _MARK if self.bom else ""
+
+    def whole(self, text: str) -> str:
+        """Return what the file holds, with its byte order mark, if this is its text."""
+        return self.byte_order_mark + self.written(text)
+
     def cells(self) -> tuple[Cell, ...]:
         """Return the code cells, none unless the file is a notebook."""
         return ()
@@ -107,7 +117,7 @@ def digest(data: bytes) -> str:
 
 def source_from_text(text: str, path: str = "<stdin>") -> Source:
     """Return the source of a text that is in no file."""
-    bom = text.startswith("\ufeff")
+    bom = text.startswith(_MARK)
     data = text.encode("utf-8", "surrogatepass")
     return Source(path, text[1:] if bom else text, "utf-8", bom, digest(data))
 

@@ -6,7 +6,6 @@ are none: the first and the last row of the innermost simple statement, the rows
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,11 @@ from types import MappingProxyType
 
 from torchlint.diagnostic import Diagnostic, Range
 from torchlint.source import Source
+from torchlint.spelling import nearest
 
 SYNTAX_ERROR = "TL000"
-BUILT_IN = MappingProxyType({SYNTAX_ERROR: "syntax-error", "TL001": "unused-suppression"})
+UNUSED = "TL001"
+BUILT_IN = MappingProxyType({SYNTAX_ERROR: "syntax-error", UNUSED: "unused-suppression"})
 """Findings that no rule makes, by code."""
 
 TORCHFIX_CODES: Mapping[str, str] = MappingProxyType(
@@ -212,8 +213,8 @@ def _mistakes(listed: tuple[tuple[str, str], ...] | None, known: Mapping[str, st
 
 
 def _unknown(kind: str, word: str, choices: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
-    return f"unknown {kind} `{word}`" + (f", did you mean `{close[0]}`?" if close else "")
+    close = nearest(word, choices)
+    return f"unknown {kind} `{word}`" + (f", did you mean `{close}`?" if close else "")
 
 
 def _noqa_codes(listed: str | None) -> tuple[str, ...] | None:

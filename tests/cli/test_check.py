@@ -69,7 +69,7 @@ def test_selecting(project: Path, invoke: Invoke) -> None:
     ("arguments", "words"),
     [
         (("--select", "TL9999"), "unknown rule 'TL9999'"),
-        (("--ignore", "anomaly-detection-left-in"), "did you mean 'anomaly-detection-left-on'"),
+        (("--ignore", "anomaly-detection-left-in"), "did you mean `anomaly-detection-left-on`"),
         (("--per-file-ignores", "a.py"), "PATTERN:CODE"),
         (("--target-torch", "new"), "target-torch"),
         (("--num-workers", "0"), "num-workers"),

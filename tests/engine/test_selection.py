@@ -79,7 +79,7 @@ def test_ignoring_wins_among_equals() -> None:
 
 @pytest.mark.parametrize(
     ("selector", "hint"),
-    [("TL999", "TL"), ("create-then-mve", "did you mean 'create-then-move'?"), ("E501", "torchlint rules"), ("", "")],
+    [("TL999", "TL"), ("create-then-mve", "did you mean `create-then-move`?"), ("E501", "torchlint rules"), ("", "")],
 )
 def test_an_unknown_selector_is_an_error_with_a_hint(selector: str, hint: str) -> None:
     with pytest.raises(SelectionError, match="unknown rule") as error:

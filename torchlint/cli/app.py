@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import os
@@ -13,6 +12,7 @@ import click
 
 from torchlint.cli import CLEAN, ERROR, INTERRUPTED
 from torchlint.cli.streams import OutputError, silence
+from torchlint.spelling import nearest
 from torchlint.version import __version__
 
 COMMANDS = {
@@ -52,8 +52,8 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         if os.path.exists(name) or name.endswith(".py") or {os.sep, "/"} & set(name):
             raise click.UsageError(f"{name!r} is not a command; did you mean `torchlint check {' '.join(args)}`?")
-        close = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
-        hint = f"did you mean `torchlint {close[0]}`?" if close else "`torchlint --help` lists the commands."
+        close = nearest(name, self.list_commands(ctx))
+        hint = f"did you mean `torchlint {close}`?" if close else "`torchlint --help` lists the commands."
         raise click.UsageError(f"there is no command {name!r}; {hint}")
 
 

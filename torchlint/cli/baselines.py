@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint.cli import CLEAN
-from torchlint.engine.limits import SYNTAX_ERROR, removable
+from torchlint.engine.limits import removable
 from torchlint.engine.result import FileResult, Status
 from torchlint.project.baseline import Baseline, BaselineError, Entry, counted, missing, read_baseline, write_baseline
 from torchlint.report.data import plural
+from torchlint.suppress import SYNTAX_ERROR
 
 if TYPE_CHECKING:
     from torchlint.cli.options import Choices

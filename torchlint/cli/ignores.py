@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from torchlint.cli import CLEAN, ERROR, FINDINGS
 from torchlint.cli.fix import write_or_show
-from torchlint.engine.unused import UNUSED
 from torchlint.report.data import plural
+from torchlint.suppress import UNUSED
 
 if TYPE_CHECKING:
     from torchlint.cli.options import Choices

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import click
 
 from torchlint.cli import CLEAN
 from torchlint.maps import LINTERS, PLANNED
+from torchlint.spelling import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -138,8 +138,8 @@ def find(name: str, rules: Sequence[Rule]) -> Rule:
     for rule in rules:
         if name.lower() in (rule.code.lower(), rule.name):
             return rule
-    close = difflib.get_close_matches(name, [word for rule in rules for word in (rule.code, rule.name)], n=1)
-    hint = f", did you mean {close[0]}?" if close else "; `torchlint rules` lists them"
+    close = nearest(name, [word for rule in rules for word in (rule.code, rule.name)])
+    hint = f", did you mean `{close}`?" if close else "; `torchlint rules` lists them"
     raise click.UsageError(f"unknown rule {name!r}{hint}")
 
 

@@ -135,14 +135,3 @@ def _sound(original: Original, fixes: Sequence[TextFix]) -> set[TextFix]:
         tried = set(batch)
         waiting = [fix for fix in waiting if fix not in tried]
     return sound
-
-
-def locate_findings(
-    parsed: Parsed, parent: Parent, rule: Rule, findings: Sequence[Finding], settings: DiagnoseSettings
-) -> list[Diagnostic]:
-    """Return the diagnostics of one rule's findings in a file.
-
-    Raises:
-        LocateError: the tree does not give the text of the file back.
-    """
-    return diagnose(parsed, parent, [(rule, finding) for finding in findings], settings)

@@ -13,7 +13,8 @@ from torchlint.diagnostic import Diagnostic, Position, Range, Severity
 from torchlint.engine import screen
 from torchlint.engine.result import Excerpts, FileResult, Problem, Status, failed, internal_problem, time_limit_problem
 from torchlint.engine.selection import holds_for, is_built_in_enabled
-from torchlint.engine.unused import UNUSED, unused_suppressions
+from torchlint.engine.unused import unused_suppressions
+from torchlint.suppress import SYNTAX_ERROR, UNUSED
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from torchlint.source import Source
     from torchlint.syntax.parse import Parsed, SyntaxFailure
 
-SYNTAX_ERROR = "TL000"
 _MOST_EXCERPT_ROWS = 8
 
 

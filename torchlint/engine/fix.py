@@ -15,6 +15,7 @@ from torchlint.edits.text import Places, Shift, apply_edits, merged
 from torchlint.edits.verify import Original
 from torchlint.engine.limits import Scope
 from torchlint.finding import Safety
+from torchlint.suppress import SYNTAX_ERROR, UNUSED
 
 if TYPE_CHECKING:
     from torchlint.engine.limits import FileLimits
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 MOST_PASSES = 8
 """Passes that may leave as many fixes to do as they found; passes that leave fewer come to an end by themselves."""
-
-_SYNTAX_ERROR = "TL000"
-_UNUSED_SUPPRESSION = "TL001"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +196,7 @@ def _failure(before: FileResult, after: FileResult, batch: Sequence[Diagnostic],
     """Return what is wrong with the findings after the fixes of a batch, empty if all is well."""
     if len(after.errors) > len(before.errors):
         return "checking the result fails"
-    if any(d.code == _SYNTAX_ERROR for d in after.diagnostics):
+    if any(d.code == SYNTAX_ERROR for d in after.diagnostics):
         return "the result does not parse"
     old_findings, fixed, new_findings = _Findings(before.diagnostics), _Findings(batch), _Findings(after.diagnostics)
     for diagnostic in batch:
@@ -210,7 +208,7 @@ def _failure(before: FileResult, after: FileResult, batch: Sequence[Diagnostic],
         found = new_findings.codes(new)
         if found[diagnostic.code] > expected[diagnostic.code]:
             return "the finding is still there after the fix"
-        fresh = sorted(code for code in found if found[code] > expected[code] and code != _UNUSED_SUPPRESSION)
+        fresh = sorted(code for code in found if found[code] > expected[code] and code != UNUSED)
         if fresh:
             return f"the fix leads to a new finding of {fresh[0]}"
     return ""

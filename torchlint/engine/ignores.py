@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from torchlint.diagnostic import Diagnostic, Range, TextEdit
 from torchlint.edits.plan import largest_sound
 from torchlint.edits.text import Shift, apply_edits, line_end, line_start, merged
-from torchlint.engine.limits import SYNTAX_ERROR, FileLimits, Scope
-from torchlint.engine.unused import UNUSED
+from torchlint.engine.limits import FileLimits, Scope
 from torchlint.source import line_starts
-from torchlint.suppress import find_suppressions
+from torchlint.suppress import SYNTAX_ERROR, UNUSED, find_suppressions
 
 if TYPE_CHECKING:
     from torchlint.engine.result import FileResult

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Cell, Diagnostic, Range, TextEdit
 from torchlint.project.baseline import Entry, counted, matched, missing
+from torchlint.suppress import SYNTAX_ERROR
 
 if TYPE_CHECKING:
     from torchlint.edits.text import Shift
     from torchlint.engine.result import FileResult
     from torchlint.project.changes import Changes
     from torchlint.source import Source
-
-SYNTAX_ERROR = "TL000"
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,13 +152,12 @@ class Worker:
             data = source.encode(fixed.text) if fixed.text != source.text else b""
         except Exception as error:
             return FixOutcome(failed(internal_problem(task.path, "the fixer", error)))
-        mark = "\ufeff" if source.bom else ""
         return FixOutcome(
             fixed.result,
             applied=fixed.applied,
             refused=fixed.refused,
-            before=mark + source.written(source.text),
-            after=mark + source.written(fixed.text),
+            before=source.whole(source.text),
+            after=source.whole(fixed.text),
             data=data,
             digest=source.data_digest,
         )
@@ -199,13 +198,12 @@ class Worker:
             return FixOutcome(failed(time_limit_problem(task.path, plan.settings.file_timeout)))
         except Exception as error:
             return FixOutcome(failed(internal_problem(task.path, "adding comments", error)))
-        mark = "\ufeff" if source.bom else ""
         return FixOutcome(
             ignored.result,
             applied=(*ignored.silenced, *ignored.removed),
             refused=ignored.left,
-            before=mark + source.written(source.text),
-            after=mark + source.written(ignored.text),
+            before=source.whole(source.text),
+            after=source.whole(ignored.text),
             data=data,
             digest=source.data_digest,
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchlint.project.patterns import ignored_selectors
 from torchlint.rule import Default, RuleWords
+from torchlint.spelling import nearest
 from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def check_selector(selector: str, rules: Iterable[RuleWords]) -> None:
         words |= {rule.code, rule.name}
     if selector in words or (len(selector) > 1 and any(code.startswith(selector) for code in codes)):
         return
-    close = difflib.get_close_matches(selector, sorted(words), n=1, cutoff=0.5)
-    hint = f", did you mean {close[0]!r}?" if close else "; `torchlint rules` lists them"
+    close = nearest(selector, sorted(words))
+    hint = f", did you mean `{close}`?" if close else "; `torchlint rules` lists them"
     raise SelectionError(f"unknown rule {selector!r}{hint}")
 
 

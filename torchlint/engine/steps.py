@@ -94,7 +94,7 @@ class Steps:
         )
 
     def _written(self, text: str) -> str:
-        return ("\ufeff" if self._source.bom else "") + self._source.written(text)
+        return self._source.whole(text)
 
 
 class _StepRun(FixRun):

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchlint.diagnostic import Anchor, Diagnostic, Range, Severity, TextEdit, TextFix
+from torchlint.edits.text import line_end, line_start, next_line
 from torchlint.engine.selection import built_in_severity, is_built_in_fixable
 from torchlint.safety import Safety
-from torchlint.suppress import BUILT_IN
+from torchlint.suppress import BUILT_IN, UNUSED
 
 if TYPE_CHECKING:
     from torchlint.settings import Settings
     from torchlint.source import Source
     from torchlint.suppress import Unused
 
-UNUSED = "TL001"
 _FIX = "Remove the unused suppression"
 
 
@@ -49,18 +49,11 @@ def removal(text: str, unused: Unused) -> TextEdit:
     kept = [word for word, code in suppression.listed if code not in unused.codes]
     if kept:
         return TextEdit(suppression.range, f"# torchlint: ignore[{', '.join(kept)}]")
-    line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
-    line_end = _line_end(text, end)
-    other_comment = text.find("#", end, line_end)
+    first, last = line_start(text, start), line_end(text, end)
+    other_comment = text.find("#", end, last)
     if other_comment >= 0:
         return TextEdit(Range(start, other_comment), "")
-    before = text[line_start:start]
+    before = text[first:start]
     if before.strip():
-        return TextEdit(Range(start - (len(before) - len(before.rstrip())), line_end), "")
-    newline = 2 if text.startswith("\r\n", line_end) else 1
-    return TextEdit(Range(line_start, min(line_end + newline, len(text))), "")
-
-
-def _line_end(text: str, offset: int) -> int:
-    ends = [place for mark in "\r\n" if (place := text.find(mark, offset)) >= 0]
-    return min(ends, default=len(text))
+        return TextEdit(Range(start - (len(before) - len(before.rstrip())), last), "")
+    return TextEdit(Range(first, next_line(text, end)), "")

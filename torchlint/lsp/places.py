@@ -13,8 +13,6 @@ from pygls.workspace.position_codec import PositionCodec
 from torchlint.diagnostic import Position, Range, TextEdit
 from torchlint.source import Source, line_starts
 
-_MARK = "\ufeff"
-
 
 class Places:
     """Turns offsets of a text into positions whose columns count in the units that the client asked for, and back.
@@ -56,7 +54,7 @@ class Places:
         return place.row - 1, place.column - 1
 
     def _prefix(self, row: int) -> str:
-        return _MARK if row == 0 and self._source.bom else ""
+        return self._source.byte_order_mark if row == 0 else ""
 
     def _units(self, text: str) -> int:
         return int(self._codec.client_num_units(text))

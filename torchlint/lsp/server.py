@@ -20,11 +20,11 @@ from pygls.workspace import TextDocument
 
 from torchlint.diagnostic import Diagnostic, Severity
 from torchlint.engine.result import FileResult, Status
-from torchlint.engine.unused import UNUSED
 from torchlint.lsp.checked import Checked, check_text
 from torchlint.lsp.pages import PageFolder
 from torchlint.lsp.places import Places
 from torchlint.source import NOTEBOOK, source_from_text
+from torchlint.suppress import UNUSED
 from torchlint.version import __version__
 
 Result = TypeVar("Result")
@@ -109,8 +109,7 @@ class Server(LanguageServer):
 
     def is_current(self, document: TextDocument, checked: Checked) -> bool:
         """Return whether what was checked is still what the editor holds."""
-        mark = "\ufeff" if checked.source.bom else ""
-        return self.document(document.uri) is document and document.source == mark + checked.source.text
+        return self.document(document.uri) is document and document.source == checked.source.whole(checked.source.text)
 
     def places(self, checked: Checked) -> Places:
         """Return the way between offsets of the text and positions as this client counts them."""

@@ -64,7 +64,6 @@ class Loaders:
         self._tree = evaluator.tree
         self._moves = moves
         self._datasets = datasets
-        self._run_on: tuple[Device | None] | None = None
 
     def loader(self, call: cst.Call, name: str, given: Arguments) -> LoaderCall | None:
         """Return the loader that a call of ``name`` makes."""
@@ -116,7 +115,7 @@ class Loaders:
         if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only) or self._runs_on_tpu():
             return None
         if not loader.kind.moves:
-            return self._moves.destination or self._framework_destination()
+            return self._moves.destination or self._framework_destination
         place = hands_out(loader.kind, loader.given, self._evaluator)
         if place is Device.CPU:
             return self._moves.destination
@@ -136,13 +135,13 @@ class Loaders:
             text.raw_value.startswith("cuda") for text in self._tree.nodes(cst.SimpleString)
         )
 
+    @cached_property
     def _framework_destination(self) -> Device | None:
         """Where a framework moves what the file gives it."""
-        if self._run_on is None:
-            places = {self._run_place(call) for call in self._tree.nodes(cst.Call)}
-            chosen = Device.ACCELERATOR if Device.ACCELERATOR in places else Device.EITHER
-            self._run_on = (chosen if places - {None} else None,)
-        return self._run_on[0]
+        places = {self._run_place(call) for call in self._tree.nodes(cst.Call)}
+        if Device.ACCELERATOR in places:
+            return Device.ACCELERATOR
+        return Device.EITHER if places - {None} else None
 
     def _run_place(self, call: cst.Call) -> Device | None:
         """Where the batches of a Lightning trainer or of accelerate's loaders go."""

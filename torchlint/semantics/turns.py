@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.backward import Backward
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.flow import LOOPS
+from torchlint.semantics.flow import LOOPS, last_statement
 from torchlint.semantics.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import method_call
@@ -33,7 +33,7 @@ class Turns:
     def evaluates(self, call: cst.Call, frame: cst.CSTNode) -> bool:
         """Return whether a call of a model stands in a loop over batches that evaluates it."""
         loop = self._batch_loop(call)
-        if loop is None or isinstance(_last(loop.body), cst.Break):
+        if loop is None or isinstance(last_statement(loop.body), cst.Break):
             return False
         if self._trains(loop) or self._is_backpropagated(loop, frame):
             return False
@@ -114,12 +114,6 @@ class Turns:
                 method = method_call(node, "eval", "train")
                 if method is not None and is_same(method.value, model):
                     yield method.attr.value
-
-
-def _last(body: cst.BaseSuite) -> cst.CSTNode | None:
-    """The last simple statement of a suite."""
-    line = body.body[-1] if body.body else None
-    return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else line
 
 
 def holds_batch(evaluator: Evaluator, loop: cst.For) -> bool:

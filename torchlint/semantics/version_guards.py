@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.flow import last_statement
 from torchlint.syntax.calls import code, identifier, literal
 
 if TYPE_CHECKING:
@@ -95,18 +96,13 @@ def _left_earlier(block: cst.IndentedBlock | cst.Module, child: cst.CSTNode, mod
     for line in block.body:
         if line is child:
             return False
-        if not isinstance(line, cst.If) or line.orelse is not None or not _leaves(line.body):
+        if not isinstance(line, cst.If) or line.orelse is not None:
+            continue
+        if not isinstance(last_statement(line.body), (cst.Return, cst.Continue)):
             continue
         if _TESTS_VERSION.search(code(line.test)) or _asks_by_variable(line.test, model, depth):
             return True
     return False
-
-
-def _leaves(block: cst.BaseSuite) -> bool:
-    last = block.body[-1] if block.body else None
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    return isinstance(last, (cst.Return, cst.Continue))
 
 
 def _catches(caught: cst.BaseExpression | None, kinds: frozenset[str]) -> bool:

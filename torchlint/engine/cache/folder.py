@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import re
 import stat
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from torchlint.engine.many import paused_collector
 from torchlint.source import digest
 
 NAME = ".torchlint_cache"
@@ -50,7 +49,7 @@ class CacheFolder:
             match = _FIRST_LINE.fullmatch(first)
             if match is None or match[1].decode() != name or match[2].decode() != digest(body):
                 return None
-            with _without_collector():
+            with paused_collector():
                 return json.loads(body)
         except (OSError, ValueError, RecursionError, MemoryError):
             return None
@@ -182,15 +181,3 @@ def _replace(path: str, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pause the garbage collector, which would look at each of a million new lists many times."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -33,11 +33,6 @@ class Speed:
         """Whether it is a loss that stands out."""
         return self.high < 1 and self.ratio < 1 / (1 + LEAST_EFFECT)
 
-    @property
-    def faster(self) -> bool:
-        """Whether it is a gain that stands out."""
-        return self.low > 1 and self.ratio > 1 + LEAST_EFFECT
-
     def __str__(self) -> str:
         kind = "95 % interval" if self.runs >= LEAST_ROUNDS else f"range of {self.runs}"
         return f"{self.ratio:.2f}x ({kind} {self.low:.2f} to {self.high:.2f})"

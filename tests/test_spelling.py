@@ -1,0 +1,29 @@
+"""What a word was probably meant to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchlint.spelling import nearest
+
+CHOICES = ("TL301", "TL310", "TL311", "item-in-loop", "create-then-move")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("TL3O1", "TL301"),
+        ("TL30l", "TL301"),
+        ("TL3I0", "TL310"),
+        ("tl311", "TL311"),
+        ("item-in-lop", "item-in-loop"),
+        ("Create-Then-Move", "create-then-move"),
+    ],
+)
+def test_the_nearest(word: str, meant: str) -> None:
+    assert nearest(word, CHOICES) == meant
+
+
+def test_nothing_is_near() -> None:
+    assert nearest("E501x", CHOICES) == ""
+    assert nearest("", CHOICES) == ""
