@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint.cli import CLEAN, INTERRUPTED
+from torchlint.project.discovery import stamp
 from torchlint.report.data import plural
 
 if TYPE_CHECKING:
@@ -142,10 +143,9 @@ def _changed(choices: Choices, state: State) -> State:
 
 def _stamp(path: str) -> tuple[int, ...]:
     try:
-        status = os.stat(path)
+        return stamp(os.stat(path))
     except OSError:
         return ()
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _tell(output: Output, message: str) -> None:

@@ -78,7 +78,7 @@ def _cholesky(use: Use, model: Model) -> Rewrite | None:
         return Rewrite(tuple(edits), why)
     if literal(upper.value) is False:
         return Rewrite((*edits, RemoveArgument(call, upper)), why)
-    if model.target.known and model.target.version < (1, 10):
+    if model.target.lacks((1, 10)):
         return None
     if upper.keyword is None:
         edits += [RemoveArgument(call, upper), AddKeyword(call, "upper", model.code(upper.value))]

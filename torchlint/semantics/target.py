@@ -17,7 +17,16 @@ class Target:
     """False where nothing says so and the oldest supported version is assumed."""
 
     def __str__(self) -> str:
-        return ".".join(map(str, self.version))
+        return shown(self.version)
+
+    def lacks(self, version: tuple[int, int]) -> bool:
+        """Return whether the project is known to support versions older than this one."""
+        return self.known and self.version < version
+
+
+def shown(version: tuple[int, int]) -> str:
+    """Return a version as people write it."""
+    return ".".join(map(str, version))
 
 
 UNKNOWN_TARGET = Target(

@@ -32,6 +32,7 @@ from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.target import shown
 from torchlint.semantics.version_guards import depends_on_version
 
 SINCE = {
@@ -80,7 +81,7 @@ def unset(call: cst.Call, model: Model) -> Iterator[Finding]:
     given = model.arguments(call, CHOICE_IS_FOURTH if name.endswith("_sequential") else (), through_names=True)
     if rule.silent("chosen", "use_reentrant" in given.named) or rule.silent("open", given.open_keywords):
         return
-    if rule.silent("older-target", model.target.known and model.target.version < SINCE[name]):
+    if rule.silent("older-target", model.target.lacks(SINCE[name])):
         return
     if rule.silent("version", depends_on_version(call, model)):
         return
@@ -94,6 +95,6 @@ def unset(call: cst.Call, model: Model) -> Iterator[Finding]:
             (AddKeyword(call, "use_reentrant", "False"),),
             Safety.UNSAFE,
             "Parameters of a function whose inputs need no gradient are trained then, and hooks run in another order."
-            + ("" if model.target.known else f" It needs torch {'.'.join(map(str, SINCE[name]))}."),
+            + ("" if model.target.known else f" It needs torch {shown(SINCE[name])}."),
         ),
     )

@@ -33,6 +33,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.symbols import Use, is_type_test, symbol_uses
 from torchlint.semantics.tables.symbols import DEPRECATED
+from torchlint.semantics.target import shown
 from torchlint.semantics.version_guards import depends_on_version
 
 rule = Rule(
@@ -69,7 +70,7 @@ rule = Rule(
 def deprecated(module: cst.Module, model: Model) -> Iterator[Finding]:
     """Report the deprecated names that a file uses."""
     for use in symbol_uses(model, DEPRECATED):
-        older = model.target.known and model.target.version < use.symbol.since
+        older = model.target.lacks(use.symbol.since)
         if rule.silent("older-target", older) or rule.silent("version", depends_on_version(use.node, model)):
             continue
         if rule.silent("type-test", is_type_test(use, model)):
@@ -79,7 +80,7 @@ def deprecated(module: cst.Module, model: Model) -> Iterator[Finding]:
 
 def _message(use: Use) -> str:
     symbol = use.symbol
-    since = f" since torch {_shown(symbol.deprecated)}" if symbol.deprecated else ""
+    since = f" since torch {shown(symbol.deprecated)}" if symbol.deprecated else ""
     if symbol.replacement:
         instead = f"Use `{symbol.replacement}`, which takes the same arguments."
     else:
@@ -87,15 +88,11 @@ def _message(use: Use) -> str:
     return f"`{use.name}` is deprecated{since}: it warns, or a later release may go without it. {instead}"
 
 
-def _shown(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))
-
-
 def _fix(use: Use, model: Model) -> Fix | None:
     found = rewritten(use, DEPRECATED, model)
     if found is None:
         return None
-    needs = f"It needs torch {_shown(use.symbol.since)}, and nothing says which one is used."
+    needs = f"It needs torch {shown(use.symbol.since)}, and nothing says which one is used."
     why = " ".join(filter(None, (found.why, needs if model.target.version < use.symbol.since else "")))
     message = f"Use `{use.symbol.replacement}`" if use.symbol.replacement else f"Write {use.symbol.instead}"
     return Fix(message, found.edits, Safety.UNSAFE if why else Safety.SAFE, why)

@@ -34,6 +34,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.symbols import Use, symbol_uses
 from torchlint.semantics.tables.symbols import NONPUBLIC
+from torchlint.semantics.target import shown
 from torchlint.semantics.version_guards import depends_on_version
 
 rule = Rule(
@@ -68,7 +69,7 @@ rule = Rule(
 def nonpublic(module: cst.Module, model: Model) -> Iterator[Finding]:
     """Report the private names of a file."""
     for use in symbol_uses(model, NONPUBLIC):
-        older = model.target.known and model.target.version < use.symbol.since
+        older = model.target.lacks(use.symbol.since)
         if rule.silent("older-target", older) or rule.silent("version", depends_on_version(use.node, model)):
             continue
         public = use.symbol.replacement
@@ -81,8 +82,7 @@ def nonpublic(module: cst.Module, model: Model) -> Iterator[Finding]:
 
 
 def _since(use: Use) -> str:
-    version = ".".join(map(str, use.symbol.since))
-    return f" since torch {version}" if use.symbol.since > (1, 8) else ""
+    return f" since torch {shown(use.symbol.since)}" if use.symbol.since > (1, 8) else ""
 
 
 def _fix(use: Use, model: Model) -> Fix | None:
@@ -93,7 +93,7 @@ def _fix(use: Use, model: Model) -> Fix | None:
     if not use.symbol.same:
         reasons.append("They are not one object: what compares them, or derives from one, can notice.")
     if model.target.version < use.symbol.since:
-        reasons.append(f"It needs torch {'.'.join(map(str, use.symbol.since))}, and nothing says which one is used.")
+        reasons.append(f"It needs torch {shown(use.symbol.since)}, and nothing says which one is used.")
     if found.drops_name:
         reasons.append("Other files may import the old name from this one.")
     return Fix(

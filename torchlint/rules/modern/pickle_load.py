@@ -124,7 +124,7 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
         f" before torch 2.6 (target-torch is {version}: {version.origin})" if bare and version.version < (2, 6) else ""
     )
     what = f"`{model.code(call.func)}` unpickles what it reads{old}: whoever can change the file runs code as you. "
-    if version.known and version.version < FIRST_CHOICE:
+    if version.lacks(FIRST_CHOICE):
         return what + "Pass `weights_only=True`, which needs torch 1.13."
     if bare:
         return what + "Pass `weights_only=True`, and `weights_only=False` only for files that you trust."
@@ -132,7 +132,7 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 
 
 def _fix(call: cst.Call, given: Arguments, model: Model) -> Fix | None:
-    if "pickle_module" in given.named or (model.target.known and model.target.version < FIRST_CHOICE):
+    if "pickle_module" in given.named or model.target.lacks(FIRST_CHOICE):
         return None
     needs = "" if model.target.known else " It needs torch 1.13."
     return Fix(

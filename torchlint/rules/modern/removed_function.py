@@ -32,6 +32,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.symbols import Use, symbol_uses
 from torchlint.semantics.tables.symbols import REMOVED
+from torchlint.semantics.target import shown
 from torchlint.semantics.version_guards import depends_on_version
 
 rule = Rule(
@@ -68,7 +69,7 @@ def removed(module: cst.Module, model: Model) -> Iterator[Finding]:
 
 def _message(use: Use) -> str:
     symbol = use.symbol
-    since = f" {'.'.join(map(str, symbol.removed))}" if symbol.removed else ""
+    since = f" {shown(symbol.removed)}" if symbol.removed else ""
     gone = f"torch{since} and newer do not have `{use.name}`" if since else f"newer torch does not have `{use.name}`"
     instead = f"`{symbol.replacement}`" if symbol.replacement else symbol.instead
     return f"{gone[0].upper()}{gone[1:]}: the line is an error there. Write {instead}."

@@ -77,7 +77,7 @@ def pretrained(call: cst.Call, model: Model) -> Iterator[Finding]:
     builder = name.rpartition(".")[2]
     if not name.startswith(MODELS) or builder not in PRETRAINED["pretrained"]:
         return
-    if model.target.known and model.target.version < SINCE:
+    if model.target.lacks(SINCE):
         return
     given = model.arguments(call, SIGNATURE)
     old = [parameter for parameter in NEW_NAMES if _is_old(parameter, given)]
