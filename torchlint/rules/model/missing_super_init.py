@@ -30,6 +30,7 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier
 
 INIT = "__init__"
@@ -67,6 +68,7 @@ class Net(nn.Module):
         "made-otherwise": "A metaclass, a decorator or a `__new__` of its own decides how objects are made.",
         "called-otherwise": "The class says itself what a call or an assignment to an attribute does.",
         "sets-nothing": "`__init__` sets no attribute: it is abstract, or there is nothing to keep.",
+        "no-use": "The class has no forward pass and keeps no layer or parameter: nothing asks for what is missing.",
         "not-a-module": "The class is no module, or nothing says that it is one.",
     },
     about_speed=False,
@@ -87,6 +89,8 @@ def check(class_def: cst.ClassDef, model: Model) -> Iterator[Finding]:
     if rule.silent("made-otherwise", bool(class_def.keywords or class_def.decorators or "__new__" in methods)):
         return
     if rule.silent("called-otherwise", not methods.keys().isdisjoint(("__call__", "__setattr__"))):
+        return
+    if rule.silent("no-use", model.definitions.method(class_def, "forward") is None and not _keeps_layers(init, model)):
         return
     if rule.silent("handed-over", _hands_over(class_def, init, model)):
         return
@@ -113,6 +117,15 @@ def _sets_attributes(init: cst.FunctionDef, model: Model) -> bool:
     )
     parts = (part for target in targets for part in model.descendants(target))
     return any(isinstance(part, cst.Attribute) and identifier(part.value) == own for part in parts)
+
+
+def _keeps_layers(init: cst.FunctionDef, model: Model) -> bool:
+    """Whether a method assigns modules or parameters."""
+    values = (part.value for part in model.descendants(init.body) if isinstance(part, (cst.Assign, cst.AnnAssign)))
+    parts = (part for value in values if value is not None for part in model.descendants(value))
+    calls = [part for part in parts if isinstance(part, cst.Call)]
+    is_torch = any((model.qualified_name(call.func) or "").startswith("torch.nn.") for call in calls)
+    return is_torch or any(model.value(call).kind is Kind.MODULE for call in calls)
 
 
 def _names_init(class_def: cst.ClassDef, model: Model) -> bool:
