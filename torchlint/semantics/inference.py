@@ -46,6 +46,11 @@ _STAGES = _TRAINS | {"VALID", "VALIDATION", "VAL", "EVAL", "TEST", "PREDICT"}
 # Methods that switch gradients off themselves where a library defines them.
 _SELF_CONTAINED = frozenset(("sample", "generate", "predict"))
 
+# Arguments of the `encode` of sentence transformers.
+_OF_SENTENCES = frozenset(
+    "batch_size show_progress_bar convert_to_numpy convert_to_tensor output_device normalize_embeddings".split()
+)
+
 
 @dataclass(frozen=True, slots=True)
 class InferenceCall:
@@ -96,7 +101,7 @@ class Inference:
         if function is not None and self._is_part_of_forward(function):
             return None
         module = self._called_model(call.func)
-        if module is None or _is_of_keras(call):
+        if module is None or _is_of_keras(call) or self._encodes_texts(call):
             return None
         weak = module.evidence < Evidence.INFERRED and function is not None
         if weak and not (self._is_set_to_evaluate(call.func, function) or self._takes_batch(call)):
@@ -113,6 +118,13 @@ class Inference:
             is_part,
             self._is_dry_run(call),
         )
+
+    def _encodes_texts(self, call: cst.Call) -> bool:
+        """Whether a sentence transformer is given all texts at once: it batches them, and records no graph."""
+        if identifier(call.func) != "encode":
+            return False
+        named = {argument.keyword.value for argument in call.args if argument.keyword is not None}
+        return not named.isdisjoint(_OF_SENTENCES) or self._evaluator.scopes.imports("sentence_transformers")
 
     def _is_dry_run(self, call: cst.Call) -> bool:
         """Whether a call stands in no loop, and its result is dropped at once."""
