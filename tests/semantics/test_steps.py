@@ -50,6 +50,8 @@ def acts(body: str) -> list[Act]:
         ("engine.compute(x)", Act.OTHER),
         ("differentiate(model, x)", Act.OTHER),
         ("for part in x: part.backward()", Act.OTHER),
+        ("model.weight.grad = x", Act.OTHER),
+        ("model.weight.grad.data.copy_(x)", Act.OTHER),
     ],
 )
 def test_acts(line: str, act: Act) -> None:
@@ -63,6 +65,8 @@ def test_acts(line: str, act: Act) -> None:
         "print('{}'.format(loss.item()))",
         "scaler.update()",
         "model.train()",
+        "x.unknown.sum().item()",
+        "print(model.weight.grad.norm())",
         "for part in x: print(part)",
         "later = lambda: loss.backward()",
     ],
@@ -93,6 +97,24 @@ def test_what_stands_in_a_branch_may_not_happen() -> None:
 def test_the_other_branch_is_left_out() -> None:
     body = "loss.backward()\nif x:\n    optimizer.step()\nelse:\n    clip_grad_norm_(p, 1)"
     assert preceding(body) == [(Act.BACKWARD, True)]
+
+
+@pytest.mark.parametrize(
+    ("line", "may"),
+    [
+        ("helpers.log('step', 3)", False),
+        ("helpers.reset(model)", True),
+        ("helpers.reset(optimizer)", True),
+        ("engine.run(3)", True),
+        ("differentiate(model, x)", True),
+        ("model.inference(x)", False),
+        ("model.train_step(x)", True),
+    ],
+)
+def test_what_may_drop_gradients(line: str, may: bool) -> None:
+    model = model_of(PROGRAM.format(body=f"        {line}"))
+    events = model.steps.events(model.nodes(cst.For)[0])
+    assert [model.steps.may_clear(event) for event in events] == [may]
 
 
 def test_an_event_is_found_by_its_call() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -32,6 +33,13 @@ _PASSIVE = frozenset(
     )
 )
 _MODES = frozenset(("train", "eval", "to", "cuda", "cpu", "parameters", "named_parameters", "state_dict", "modules"))
+# Methods that are harmless whatever has them.
+_HARMLESS = frozenset(
+    "sum mean item detach float double view reshape flatten squeeze unsqueeze cpu cuda to numpy tolist append extend "
+    "size dim clone log exp max min argmax norm format join items keys values set_description set_postfix".split()
+)
+# Methods of modules that may do more than compute outputs.
+_TRAINS = re.compile("zero|reset|clear|step|train|optim|grad|update|backward")
 
 
 class Act(Enum):
@@ -80,8 +88,12 @@ class Steps:
     def events(self, root: cst.CSTNode) -> tuple[Event, ...]:
         """Return the events of a loop or function in document order; an inner loop that acts is one of them."""
         if id(root) not in self._events:
-            self._events[id(root)] = tuple(sorted(self._find(root), key=lambda event: self._tree.last(event.node)))
+            self._events[id(root)] = tuple(sorted(self._find(root), key=self._place))
         return self._events[id(root)]
+
+    def _place(self, event: Event) -> tuple[int, int]:
+        """The place of an event in time: arguments and receivers are computed before what is called."""
+        return self._tree.last(event.node), -self._tree.order(event.node)
 
     def around(self, node: cst.CSTNode) -> Event | None:
         """Return the event that a call is."""
@@ -105,6 +117,22 @@ class Steps:
         """Return the events after one in its loop or function, those in other branches left out."""
         events = self.events(self.root(event.node))
         return [e for e in events[events.index(event) + 1 :] if not self._exclusive(e, event)]
+
+    def may_clear(self, event: Event) -> bool:
+        """Return whether an event that is no more than a call of something unknown may drop gradients.
+
+        A function does not if it is given no module and no optimizer, nor does a method of a module that only computes.
+        """
+        node = event.node
+        if event.act is not Act.OTHER:
+            return False
+        if not isinstance(node, cst.Call) or self._evaluator.definitions.definition(node.func) is not None:
+            return True
+        if isinstance(node.func, cst.Attribute) and self._evaluator.names.qualified(node.func) is None:
+            forward = self._evaluator.value(node.func.value).kind is Kind.MODULE
+            return not forward or bool(_TRAINS.search(node.func.attr.value))
+        given = (name for a in node.args for name in self._tree.descendants(a.value) if isinstance(name, cst.Name))
+        return any(self._evaluator.value(name).kind in (Kind.OPTIMIZER, Kind.MODULE) for name in given)
 
     def _exclusive(self, first: Event, second: Event) -> bool:
         return self._evaluator.flow.exclusive(first.node, second.node)
@@ -139,7 +167,9 @@ class Steps:
                 continue
             if node.__class__ in FUNCTIONS or isinstance(node, cst.ClassDef):
                 continue
-            if isinstance(node, cst.Call):
+            if isinstance(node, cst.AssignTarget) and _is_gradient(node.target):
+                yield Event(Act.OTHER, node)
+            elif isinstance(node, cst.Call):
                 event = self._event(node)
                 if event is not None:
                     yield event
@@ -158,6 +188,8 @@ class Steps:
 
     def _method(self, call: cst.Call, method: cst.Attribute) -> Event | None:
         name, receiver = method.attr.value, method.value
+        if name.endswith("_") and _is_gradient(receiver):
+            return Event(Act.OTHER, call)
         if name == "backward":
             engine = any(argument.keyword is None for argument in call.args)
             return Event(Act.OTHER if engine else Act.BACKWARD, call, scaled=method_call(receiver, "scale") is not None)
@@ -184,7 +216,9 @@ class Steps:
             return name.partition(".")[0] not in _PLAIN
         if method is None:
             return self._evaluator.value(call.func).kind is not Kind.MODULE
-        if literal(method.value) is not None or self._evaluator.value(call.func).kind is Kind.MODULE:
+        if method.attr.value in _HARMLESS or literal(method.value) is not None:
+            return False
+        if self._evaluator.value(call.func).kind is Kind.MODULE:
             return False
         owner = self._evaluator.value(method.value)
         return owner.kind not in _PASSIVE and not (owner.kind is Kind.MODULE and method.attr.value in _MODES)
@@ -195,3 +229,12 @@ class Steps:
             self._acting[id(node)] = False
             self._acting[id(node)] = next(self._find(node), None) is not None
         return self._acting[id(node)]
+
+
+def _is_gradient(expression: cst.BaseExpression) -> bool:
+    """Whether an expression is ``p.grad`` or ``p.grad.data``."""
+    while isinstance(expression, cst.Attribute):
+        if expression.attr.value == "grad":
+            return True
+        expression = expression.value
+    return False
