@@ -6,7 +6,6 @@ A file is what ``torchlint bench --all --json FILE`` writes. ``schema.json`` say
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +14,6 @@ from typing import Any
 
 SCHEMA_VERSION = 1
 _SCHEMA_FILE = "schema.json"
-_FIGURE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s?(?:\u00d7|x\b)")
 
 
 class EvidenceError(ValueError):
@@ -132,15 +130,6 @@ def _measurement(case: Mapping[str, Any], environment: Mapping[str, Any]) -> Mea
         date=environment["date"],
         kind=environment["kind"],
     )
-
-
-def unfounded(text: str, code: str) -> list[str]:
-    """Return the figures in a rule's page that no measurement of the rule gave.
-
-    A figure is a number directly before a times sign; ratios and the bounds of their intervals count as measured.
-    """
-    known = {f"{value:.2f}" for m in for_rule(code) for value in (m.ratio, m.low, m.high) if value is not None}
-    return [figure for figure in _FIGURE.findall(text) if f"{float(figure):.2f}" not in known]
 
 
 @cache

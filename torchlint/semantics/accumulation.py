@@ -152,7 +152,7 @@ class Accumulations:
         if made is None or not self._only_fed_by(feed, loop) or self._is_used_between(made, loop):
             return None
         outer = [a for a in self._tree.ancestors(loop) if isinstance(a, LOOPS)]
-        if not all(self._within(made, repeated.body) for repeated in outer):
+        if not all(self._tree.within(made, repeated.body) for repeated in outer):
             return None  # the second time it holds the numbers of the first
         return Accumulation(feed.value, True, total=read.function)
 
@@ -182,10 +182,10 @@ class Accumulations:
     def _only_fed_by(self, feed: cst.Name, loop: cst.For) -> bool:
         """Whether ``feed`` is the only use of a variable in a loop, and an error shows it to nobody."""
         frame = self._frame(loop)
-        if not self._within(feed, loop) or feed.value in self._evaluator.scopes.scope(feed).delegated:
+        if not self._tree.within(feed, loop) or feed.value in self._evaluator.scopes.scope(feed).delegated:
             return False
         uses = self._uses(feed)
-        if any(self._frame(use) is not frame or (use is not feed and self._within(use, loop)) for use in uses):
+        if any(self._frame(use) is not frame or (use is not feed and self._tree.within(use, loop)) for use in uses):
             return False
         if any(self._outlives(block, uses, loop) for block in self._tree.ancestors(loop)):
             return False
@@ -194,9 +194,9 @@ class Accumulations:
 
     def _outlives(self, block: cst.CSTNode, uses: list[cst.Name], loop: cst.For) -> bool:
         """Whether a ``try`` or ``with`` catches an error in a loop, so that a use sees the total so far."""
-        if isinstance(block, (cst.Try, cst.TryStar)) and self._within(loop, block.body):
+        if isinstance(block, (cst.Try, cst.TryStar)) and self._tree.within(loop, block.body):
             ends = [*block.handlers, *([block.finalbody] if block.finalbody is not None else [])]
-            if any(self._within(use, end) for use in uses for end in ends):
+            if any(self._tree.within(use, end) for use in uses for end in ends):
                 return True
             caught = any(not isinstance(last_statement(h.body), (cst.Raise, cst.Return)) for h in block.handlers)
         elif isinstance(block, cst.With):
@@ -204,16 +204,13 @@ class Accumulations:
             caught = any(self._evaluator.names.qualified(call.func) in _SWALLOWING for call in calls)
         else:
             return False
-        return caught and any(not self._within(use, block.body) and not self._is_stored(use) for use in uses)
+        return caught and any(not self._tree.within(use, block.body) and not self._is_stored(use) for use in uses)
 
     def _is_stored(self, use: cst.Name) -> bool:
         return any(b.node is use and b.kind is BindingKind.ASSIGNMENT for b in self._evaluator.scopes.bindings(use))
 
     def _frame(self, node: cst.CSTNode) -> cst.CSTNode | None:
         return next((a for a in self._tree.ancestors(node) if isinstance(a, FUNCTIONS)), None)
-
-    def _within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
-        return node is ancestor or any(a is ancestor for a in self._tree.ancestors(node))
 
 
 def number_type(read: ScalarRead) -> str | None:

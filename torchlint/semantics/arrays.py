@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import libcst as cst
 
@@ -13,14 +14,20 @@ from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal, method_call
 
-_MAKES = "zeros ones empty full arange linspace logspace eye identity loadtxt genfromtxt fromfile"
-_RANDOM = "rand randn normal uniform random standard_normal randint choice permutation integers beta"
+Item = TypeVar("Item")
+
+_MAKES = frozenset("zeros ones empty full arange linspace logspace eye identity loadtxt genfromtxt fromfile".split())
+_RANDOM = frozenset("rand randn normal uniform random standard_normal randint choice permutation integers beta".split())
 _SIZED = frozenset("normal uniform random standard_normal randint choice integers beta".split())
 _GENERATORS = frozenset(("numpy.random.RandomState", "numpy.random.default_rng"))
-_JOINS = "concatenate stack vstack hstack column_stack tile repeat pad copy diff cumsum meshgrid outer sort argsort"
-_VIEWS = (
-    "asarray ascontiguousarray asanyarray expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr flipud "
-    "broadcast_to frombuffer load atleast_1d atleast_2d ravel"
+_JOINS = frozenset(
+    "concatenate stack vstack hstack column_stack tile repeat pad copy diff cumsum outer sort argsort".split()
+)
+_VIEWS = frozenset(
+    (
+        "asarray ascontiguousarray asanyarray expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr "
+        "flipud broadcast_to frombuffer load atleast_1d atleast_2d ravel"
+    ).split()
 )
 _OWNING_METHODS = frozenset("astype copy flatten repeat cumsum clip round to_numpy".split())
 _VIEW_METHODS = frozenset("reshape transpose swapaxes squeeze ravel view".split())
@@ -104,23 +111,24 @@ class Arrays:
         return self._returned(function) if isinstance(function, cst.FunctionDef) else None
 
     def _numpy(self, call: cst.Call, name: str) -> Array | None:
-        dtype = self._dtype(bind(call.args).get("dtype"))
-        default = "float64" if name in _FLOAT64 and bind(call.args).absent("dtype") else dtype
-        if name in _RANDOM.split():
-            sized = name not in _SIZED or bind(call.args).get("size") is not None
-            fresh = bind(call.args).absent("out")
+        given = bind(call.args)
+        dtype = self._dtype(given.get("dtype"))
+        default = "float64" if name in _FLOAT64 and given.absent("dtype") else dtype
+        if name in _RANDOM:
+            sized = name not in _SIZED or given.get("size") is not None
+            fresh = given.absent("out")
             return Array(owned=fresh, ordered=fresh, dtypes=frozenset((default,))) if sized and call.args else None
         by_row = self._by_row(call, name)
-        if name in _MAKES.split():
+        if name in _MAKES:
             dimensions = self._dimensions(call) if name in _SHAPED else 1
             return Array(owned=True, ordered=by_row, dtypes=frozenset((default,)), dimensions=dimensions)
         if name == "array" and call.args:
-            given = call.args[0].value
-            display = isinstance(given, (cst.List, cst.Tuple, cst.ListComp)) and by_row
-            return Array(owned=True, ordered=display, dtypes=frozenset((dtype,))) if literal(given) is None else None
-        if name in _JOINS.split() and name != "meshgrid":
+            data = call.args[0].value
+            display = isinstance(data, (cst.List, cst.Tuple, cst.ListComp)) and by_row
+            return Array(owned=True, ordered=display, dtypes=frozenset((dtype,))) if literal(data) is None else None
+        if name in _JOINS:
             return Array(owned=True, dtypes=frozenset((dtype,)))
-        return Array(dtypes=frozenset((dtype,))) if name in _VIEWS.split() else None
+        return Array(dtypes=frozenset((dtype,))) if name in _VIEWS else None
 
     @staticmethod
     def _dimensions(call: cst.Call) -> int:
@@ -154,7 +162,7 @@ class Arrays:
             owner = self._evaluator.value(method.value)
             detached = method_call(method.value, "cpu", "detach") is not None
             return Array(Evidence.INFERRED) if owner.is_tensor or detached else None
-        if name in _RANDOM.split() and self._is_generator(method.value):
+        if name in _RANDOM and self._is_generator(method.value):
             return self._numpy(call, name)
         owned = self.array(method.value)
         if owned is None and name in _ONLY_ARRAYS:
@@ -242,7 +250,7 @@ class Arrays:
         annotation = parameter.annotation if isinstance(parameter, cst.Param) else None
         return annotation is not None and self._evaluator.names.qualified(annotation.annotation) == "numpy.ndarray"
 
-    def _all(self, items: list, read: Callable[..., Array | None]) -> Array | None:  # type: ignore[type-arg]
+    def _all(self, items: Iterable[Item | None], read: Callable[[Item], Array | None]) -> Array | None:
         """Return what holds of every item, None if one of them is no array."""
         found = [read(item) if item is not None else None for item in items]
         arrays = [array for array in found if array is not None]

@@ -43,7 +43,7 @@ class Conditions:
         for ancestor in self._tree.ancestors(node):
             if ancestor is root:
                 return False
-            if isinstance(ancestor, cst.If) and not self._is_within(node, ancestor.test):
+            if isinstance(ancestor, cst.If) and not self._tree.within(node, ancestor.test):
                 below = self._tree.descendants(ancestor.test)
                 names = (identifier(n) for n in below if isinstance(n, (cst.Name, cst.Attribute)))
                 if any(words.search(name) for name in names):
@@ -61,7 +61,7 @@ class Conditions:
         if _MEASURES.search(function.name.value) or self._measures(function):
             return True
         callers = self._evaluator.callers(function)
-        return any(self._is_timed(call, depth + 1) for call in callers if not self._is_within(call, function))
+        return any(self._is_timed(call, depth + 1) for call in callers if not self._tree.within(call, function))
 
     def _measures(self, frame: cst.FunctionDef | cst.Module) -> bool:
         """Whether a function (or the top level of the module) reads a clock, records an event, or runs a profiler."""
@@ -71,12 +71,9 @@ class Conditions:
             self._measuring[id(frame)] = any(
                 self._reads_clock(call)
                 for call in self._tree.nodes(cst.Call)
-                if (enclosing(call) is own if own is None else self._is_within(call, own))
+                if (enclosing(call) is own if own is None else self._tree.within(call, own))
             )
         return self._measuring[id(frame)]
-
-    def _is_within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
-        return any(a is ancestor for a in self._tree.ancestors(node))
 
     def _reads_clock(self, call: cst.Call) -> bool:
         name = self._evaluator.names.qualified(call.func)

@@ -99,8 +99,8 @@ class Flow:
         for binding in self._within(loops[-1], bindings) if loops else ():
             if binding in reaching or self._before(binding, place, own_statement):
                 continue
-            loop = next((loop for loop in loops if self._inside(binding.node, loop.body)), None)
-            if loop is None or (killer is not None and self._inside(killer.node, loop)):
+            loop = next((loop for loop in loops if self._tree.within(binding.node, loop.body)), None)
+            if loop is None or (killer is not None and self._tree.within(killer.node, loop)):
                 continue
             if not self._rebound_later(binding, bindings, loop):
                 reaching.append(binding)
@@ -118,7 +118,7 @@ class Flow:
             and self.statement(other.node) is not self.statement(binding.node)
             and id(self.blocks(self.statement(other.node))[0][0]) == id(loop.body)
             for other in bindings
-            if self._inside(other.node, loop.body)
+            if self._tree.within(other.node, loop.body)
         )
 
     def _before(self, binding: Binding, place: int, own_statement: cst.CSTNode) -> bool:
@@ -127,7 +127,7 @@ class Flow:
         if isinstance(own_statement, (cst.Assign, cst.AugAssign, cst.AnnAssign)):
             # The value is read before the target is bound; a comprehension or lambda in it binds names of its own.
             value = own_statement.value
-            own = value is not None and self._inside(binding.node, value)
+            own = value is not None and self._tree.within(binding.node, value)
             return own or self.statement(binding.node) is not own_statement
         return True
 
@@ -136,7 +136,7 @@ class Flow:
         statement = self.statement(binding.node)
         if statement is own_statement:
             return True
-        if isinstance(statement, (cst.For, cst.With)) and not self._inside(binding.node, statement.body):
+        if isinstance(statement, (cst.For, cst.With)) and not self._tree.within(binding.node, statement.body):
             if id(statement.body) in block_ids:
                 return True
             if isinstance(statement, cst.For):
@@ -180,9 +180,6 @@ class Flow:
             for target in line.targets
             for node in self._tree.descendants(target)
         )
-
-    def _inside(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
-        return self._tree.order(ancestor) <= self._tree.order(node) <= self._tree.last(ancestor)
 
     def exclusive(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """Return whether two nodes stand in different branches of one ``if``."""

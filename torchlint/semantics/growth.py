@@ -168,7 +168,7 @@ class Growths:
                 other = self._evaluator.flow.statement(binding.node)
                 if other is statement:
                     return True
-                if isinstance(other, cst.Assign) and self._within(other, loop):
+                if isinstance(other, cst.Assign) and self._tree.within(other, loop):
                     joined = [self._own(n, own) for n in self._tree.descendants(other.value) if isinstance(n, cst.Call)]
                     fresh = [n for n in joined if isinstance(n, cst.Name) and id(n) not in seen]
                     waiting += fresh
@@ -238,7 +238,7 @@ class Growths:
         target = statement.targets[0].target
         uses = [n for n in self._tree.nodes(cst.Name) if n.value == own.value and n is not own and n is not target]
         uses = [n for n in uses if scopes.deciding(own.value, scopes.scope(n)) is here]
-        if any(self._within(n, loop) or scopes.scope(n) is not here for n in uses):
+        if any(self._tree.within(n, loop) or scopes.scope(n) is not here for n in uses):
             return False
         if any(isinstance(a, (cst.Try, cst.TryStar)) for a in self._tree.ancestors(loop)):
             return False
@@ -266,11 +266,8 @@ class Growths:
             if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "out":
                 return True
         if isinstance(part, cst.Name):  # a buffer from outside the loop could be filled again and again
-            return not all(self._within(b.node, loop) for b in self._evaluator.flow.definitions(part))
+            return not all(self._tree.within(b.node, loop) for b in self._evaluator.flow.definitions(part))
         return False
-
-    def _within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
-        return any(a is ancestor for a in self._tree.ancestors(node))
 
 
 def _unmoved(expression: cst.BaseExpression) -> cst.BaseExpression:

@@ -145,7 +145,7 @@ class Guards:
             return False
         definitions = self._evaluator.flow.definitions(variable)
         unset = [b.node for b in definitions if b.value is not None and is_none(b.value)]
-        return bool(unset) and not any(any(a is loop for a in self._tree.ancestors(node)) for node in unset)
+        return bool(unset) and not any(self._tree.within(node, loop) for node in unset)
 
     def _is_early(self, test: cst.BaseExpression) -> bool:
         """Whether a test holds for the first steps only: ``self.step < limit``."""

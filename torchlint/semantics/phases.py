@@ -29,9 +29,11 @@ def in_evaluation(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
     for ancestor in tree.ancestors(node):
         if ancestor is root:
             return False
-        if not isinstance(ancestor, (cst.If, cst.IfExp)):
-            pass
-        elif child is not ancestor.test and _evaluates(ancestor.test, child is ancestor.body):
+        if (
+            isinstance(ancestor, (cst.If, cst.IfExp))
+            and child is not ancestor.test
+            and _evaluates(ancestor.test, child is ancestor.body)
+        ):
             return True
         child = ancestor
     return False

@@ -201,7 +201,7 @@ class Retentions:
         if isinstance(variable, cst.Name) and not self._evaluator.scopes.bindings(variable):
             return True
         return any(
-            self._is_within(reset, place) and self._always_runs(reset, inside)
+            self._tree.within(reset, place) and self._always_runs(reset, inside)
             for reset in self._resets(variable)
             if reset is not node
         )
@@ -241,9 +241,6 @@ class Retentions:
             if not isinstance(self._tree.parent(block), cst.With):
                 return False
         return False
-
-    def _is_within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
-        return any(a is ancestor for a in self._tree.ancestors(node))
 
 
 def _items(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:

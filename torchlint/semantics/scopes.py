@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
 
 import libcst as cst
 
 from torchlint.syntax.walk import Tree
 
-Comprehension: TypeAlias = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
-Function: TypeAlias = cst.FunctionDef | cst.Lambda
 COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _SCOPE_STEPS: frozenset[type] = frozenset((cst.Param, cst.ClassDef, cst.CompFor, *COMPREHENSIONS, *FUNCTIONS))

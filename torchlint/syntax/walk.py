@@ -131,6 +131,10 @@ class Tree:
             found = self.lasts[id(node)] = self.orders[id(current)]
         return found
 
+    def within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
+        """Return whether a node is ``ancestor`` or stands below it."""
+        return self.orders[id(ancestor)] <= self.orders[id(node)] <= self.last(ancestor)
+
     def nodes(self, node_type: type[NodeType]) -> list[NodeType]:
         """Return all nodes of exactly this type in document order."""
         return self.by_type.get(node_type, [])  # type: ignore[return-value]
