@@ -20,7 +20,7 @@ _SETTING_VALUES = frozenset(("__main__", "train", "training", "fit", "cuda", "gp
 _DEBUGGING = re.compile(
     r"(^|_)(debug\w*|anomal\w*|nans?|diagnos\w*|profil\w*|trace|sanity\w*|grad_?check\w*)(_|$)", re.IGNORECASE
 )
-_CATCHING = frozenset(("Exception", "BaseException", "RuntimeError", "ArithmeticError"))
+_CATCHING = frozenset(("Exception", "BaseException", "ArithmeticError"))
 
 
 class Choices:
@@ -123,34 +123,34 @@ class Choices:
             return definition.name.value.startswith("test_") and not self._evaluator.callers(definition)
         return False
 
-    def survives_error(self, node: cst.CSTNode) -> bool:
-        """Return whether a ``try`` around a node catches a RuntimeError and goes on: the error is control flow."""
+    def survives_error(self, node: cst.CSTNode, error: str = "RuntimeError") -> bool:
+        """Return whether a ``try`` around a node catches an error and goes on: the error is control flow."""
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, cst.Try) and child is ancestor.body:
-                if any(self._swallows(handler) for handler in ancestor.handlers):
+                if any(self._swallows(handler, error) for handler in ancestor.handlers):
                     return True
             elif isinstance(ancestor, cst.With) and child is ancestor.body:
-                if any(self._suppresses(item.item) for item in ancestor.items):
+                if any(self._suppresses(item.item, error) for item in ancestor.items):
                     return True
             elif isinstance(ancestor, cst.FunctionDef):
                 return False
             child = ancestor
         return False
 
-    def _swallows(self, handler: cst.ExceptHandler) -> bool:
-        if not self._catches(handler.type):
+    def _swallows(self, handler: cst.ExceptHandler, error: str) -> bool:
+        if not self._catches(handler.type, error):
             return False
         return not any(
             isinstance(node, cst.Raise) or self._exits(node) for node in self._tree.descendants(handler.body)
         )
 
-    def _catches(self, caught: cst.BaseExpression | None) -> bool:
+    def _catches(self, caught: cst.BaseExpression | None, error: str) -> bool:
         if caught is None:
             return True
         if isinstance(caught, cst.Tuple):
-            return any(self._catches(element.value) for element in caught.elements)
-        return identifier(caught) in _CATCHING
+            return any(self._catches(element.value, error) for element in caught.elements)
+        return identifier(caught) == error or identifier(caught) in _CATCHING
 
     def _exits(self, node: cst.CSTNode) -> bool:
         return isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) in (
@@ -160,8 +160,8 @@ class Choices:
             "builtins.quit",
         )
 
-    def _suppresses(self, context: cst.BaseExpression) -> bool:
+    def _suppresses(self, context: cst.BaseExpression, error: str) -> bool:
         if not isinstance(context, cst.Call):
             return False
         name = self._evaluator.names.qualified(context.func)
-        return name == "contextlib.suppress" and any(self._catches(argument.value) for argument in context.args)
+        return name == "contextlib.suppress" and any(self._catches(argument.value, error) for argument in context.args)

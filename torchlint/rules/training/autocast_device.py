@@ -87,7 +87,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         device_type, reason = f"{model.code(place)}.type", "raises for a `torch.device`"
     else:
         return
-    if rule.silent("survives", model.survives_error(call)) or rule.silent("test", model.in_test(call)):
+    survives = any(model.choices.survives_error(call, error) for error in ("RuntimeError", "ValueError"))
+    if rule.silent("survives", survives) or rule.silent("test", model.in_test(call)):
         return
     yield Finding(
         place,
