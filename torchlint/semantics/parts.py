@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.constructors import Constructors
     from torchlint.semantics.creations import Creations
     from torchlint.semantics.datasets import Datasets
+    from torchlint.semantics.environment import Environment
+    from torchlint.semantics.epochs import Epochs
     from torchlint.semantics.growth import Growths
     from torchlint.semantics.guards import Guards
     from torchlint.semantics.heat import Hotness
@@ -104,6 +106,13 @@ class Parts:
         return Switches(self.evaluator)
 
     @cached_property
+    def environment(self) -> Environment:
+        """Who may read a variable of the environment."""
+        from torchlint.semantics.environment import Environment
+
+        return Environment(self.evaluator, self.switches)
+
+    @cached_property
     def training_code(self) -> Trains:
         """Whether code trains."""
         from torchlint.semantics.trains import Trains
@@ -172,6 +181,13 @@ class Parts:
         from torchlint.semantics.loaders import Loaders
 
         return Loaders(self.evaluator, self.moves, self.datasets)
+
+    @cached_property
+    def epochs(self) -> Epochs:
+        """Loaders that are iterated over again and again."""
+        from torchlint.semantics.epochs import Epochs
+
+        return Epochs(self.evaluator)
 
     @cached_property
     def creations(self) -> Creations:

@@ -12,7 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES
 from torchlint.syntax.calls import bind, code, identifier, literal
 
-_ENVIRONMENT = "os.environ"
+ENVIRONMENT = "os.environ"
 _SEEDING = frozenset(
     (
         "torch.manual_seed torch.cuda.manual_seed torch.cuda.manual_seed_all torch.seed torch.random.manual_seed "
@@ -74,8 +74,8 @@ class Switches:
         return None
 
     def _variable(self, mapping: cst.BaseExpression, key: object) -> str | None:
-        if isinstance(key, str) and self._names.qualified(mapping) == _ENVIRONMENT:
-            return f"{_ENVIRONMENT}[{key}]"
+        if isinstance(key, str) and self._names.qualified(mapping) == ENVIRONMENT:
+            return f"{ENVIRONMENT}[{key}]"
         return None
 
     def _called(self, call: cst.Call) -> Iterator[Setting]:
@@ -93,17 +93,17 @@ class Switches:
             owner, attribute = self._names.qualified(values[0]), literal(values[1])
             if owner is not None and isinstance(attribute, str):
                 yield Setting(f"{owner}.{attribute}", values[2], call, alone)
-        elif name in (f"{_ENVIRONMENT}.setdefault", "os.putenv", f"{_ENVIRONMENT}.__setitem__") and len(values) == 2:
+        elif name in (f"{ENVIRONMENT}.setdefault", "os.putenv", f"{ENVIRONMENT}.__setitem__") and len(values) == 2:
             key = literal(values[0])
             if isinstance(key, str):
-                yield Setting(f"{_ENVIRONMENT}[{key}]", values[1], call, alone)
-        elif name == f"{_ENVIRONMENT}.update":
+                yield Setting(f"{ENVIRONMENT}[{key}]", values[1], call, alone)
+        elif name == f"{ENVIRONMENT}.update":
             variables = dict(bind(call.args).named)
             for value in values:
                 if isinstance(value, cst.Dict):
                     variables |= _items(value)
             for key, value in variables.items():
-                yield Setting(f"{_ENVIRONMENT}[{key}]", value, call, alone and len(variables) == 1)
+                yield Setting(f"{ENVIRONMENT}[{key}]", value, call, alone and len(variables) == 1)
 
     def shown(self, setting: Setting) -> str:
         """Return the code that sets a switch, of a framework's class only the argument."""

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 NAME = "CUDA_LAUNCH_BLOCKING"
 VARIABLE = f"os.environ[{NAME}]"
-OTHER_PROGRAMS = ("subprocess.", "os.popen", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.path.expandvars")
 
 rule = Rule(
     code="TL606",
@@ -92,49 +91,11 @@ def _is_one(value: cst.BaseExpression) -> bool:
     return literal(value) == "1"
 
 
-def _is_read(model: Model) -> bool:
-    """Whether the file speaks of the variable where it does not set it, or of variables that it does not name."""
-    spoken = (text for text in model.nodes(cst.SimpleString) if literal(text) == NAME)
-    lines = (model.statement(text) for text in spoken)
-    if any(not _sets(line.value if isinstance(line, cst.Expr) else line, model) for line in lines):
-        return True
-    named = ((node, model.qualified_name(node)) for node in (*model.nodes(cst.Name), *model.nodes(cst.Attribute)))
-    return any(name is not None and _reads_any(node, name, model) for node, name in named)
-
-
-def _reads_any(node: cst.CSTNode, name: str, model: Model) -> bool:
-    """Whether a variable may be read that is named elsewhere, or another program gets all of them."""
-    parent = model.parent(node)
-    if isinstance(parent, (cst.ImportFrom, cst.ImportAlias)):
-        return False
-    if name == "os.getenv":
-        key = parent.args[0].value if isinstance(parent, cst.Call) and parent.func is node and parent.args else None
-        return key is None or literal(key) is None
-    return name.startswith(OTHER_PROGRAMS) or (name == "os.environ" and not _names_one(node, model))
-
-
-def _names_one(environ: cst.CSTNode, model: Model) -> bool:
-    """Whether `os.environ` is asked for, or given, variables whose names are written out."""
-    parent = model.parent(environ)
-    if isinstance(parent, cst.Subscript):
-        index = parent.slice[0].slice
-        return isinstance(index, cst.Index) and literal(index.value) is not None
-    call = model.parent(parent) if isinstance(parent, cst.Attribute) else None
-    if not isinstance(call, cst.Call) or call.func is not parent or not isinstance(parent, cst.Attribute):
-        return False
-    by_key = parent.attr.value in ("get", "setdefault", "pop", "__setitem__") and bool(call.args)
-    return parent.attr.value == "update" or (by_key and literal(call.args[0].value) is not None)
-
-
-def _sets(node: cst.CSTNode, model: Model) -> bool:
-    return any(setting.name == VARIABLE for setting in model.switches.settings(node))
-
-
 def _fix(setting: Setting, model: Model) -> Fix | None:
     statement = setting.statement
     if isinstance(statement, cst.Call):
         parent = model.parent(statement)
         statement = parent if isinstance(parent, cst.Expr) else statement
-    if not setting.alone or not isinstance(statement, (cst.Assign, cst.Expr)) or _is_read(model):
+    if not setting.alone or not isinstance(statement, (cst.Assign, cst.Expr)) or model.environment.may_be_read(NAME):
         return None
     return Fix("Remove the setting", (RemoveStatement(statement),), Safety.SAFE)
