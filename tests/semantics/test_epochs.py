@@ -1,0 +1,63 @@
+"""Loaders in loops in loops, followed through variables and functions."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from tests.semantics.support import model_of
+
+PROGRAM = """
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+
+def run(step, loader):
+    for batch in loader:
+        step(batch)
+
+def use(step, loader):
+    step(loader)
+
+def train(step, data, epochs):
+    loader = DataLoader(data)
+{body}
+"""
+
+
+def repeats(body: str) -> bool:
+    """Return whether the loader is seen to be iterated over anew."""
+    model = model_of(PROGRAM.format(body="\n".join(f"    {line}" for line in body.splitlines())))
+    made = next(call for call in model.nodes(cst.Call) if model.callee(call) == "torch.utils.data.DataLoader")
+    return model.epochs.repeating(made) is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for e in range(epochs):\n    for x in loader:\n        step(x)",
+        "while step():\n    for i, x in enumerate(tqdm(loader)):\n        step(x)",
+        "for e in range(epochs):\n    for x, y in zip(loader, data):\n        step(x)",
+        "for e in range(epochs):\n    run(step, loader)",
+        "for e in range(epochs):\n    run(loader=loader, step=step)",
+        "def epoch():\n    for x in loader:\n        step(x)\nfor e in range(epochs):\n    epoch()",
+    ],
+)
+def test_iterated_in_a_loop(body: str) -> None:
+    assert repeats(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for x in loader:\n    step(x)",
+        "for e in range(1):\n    for x in loader:\n        step(x)",
+        "for e in range(epochs):\n    step(loader)",
+        "for e in range(epochs):\n    use(step, loader)",
+        "for e in range(epochs):\n    len(loader)",
+        "run(step, loader)",
+        "if step:\n    loader = data\nfor e in range(epochs):\n    for x in loader:\n        step(x)",
+        "for e in range(epochs):\n    for x in loader.dataset:\n        step(x)",
+    ],
+)
+def test_not_seen_to_be_iterated_again(body: str) -> None:
+    assert not repeats(body)

@@ -1,0 +1,139 @@
+"""A `DataLoader` starts its worker processes anew in every epoch.
+
+A loader with `num_workers` above 0 and without `persistent_workers=True`, in a loop over it that stands in a loop.
+
+## Why it costs
+
+`iter(loader)` starts the workers, and the end of the loop ends them. Each start makes processes, hands them the dataset
+(a copy of all of it where processes are spawned, as on Windows and macOS) and imports what the dataset needs there;
+then the first batches of the epoch are waited for, since nothing has been loaded ahead. Short epochs pay most.
+
+## What to write instead
+
+`DataLoader(..., num_workers=N, persistent_workers=True)`: the workers, and what they have prefetched, stay. The option
+exists since torch 1.7. The fix is unsafe: a dataset in a worker keeps its state from epoch to epoch and sees no change
+that is made to it in the main process, workers go on with their random generators, and their memory stays taken.
+
+## When to ignore it
+
+Epochs that take minutes, where a second does not matter; several loaders whose workers do not fit into memory together.
+
+Read in `torch/utils/data/dataloader.py` of torch 2.13 (`_get_iterator` makes a new `_MultiProcessingDataLoaderIter` for
+each iteration unless `persistent_workers` is set).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.edits.operations import AddKeyword, Edit, Replace
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.model import Model
+from torchlint.semantics.tables.loaders import WITH_WORKERS
+from torchlint.syntax.calls import literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.loaders import LoaderCall
+
+KEEPS = "persistent_workers"
+
+rule = Rule(
+    code="TL103",
+    name="dataloader-respawns-workers",
+    family=Family.DATA,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="a `DataLoader` starts its workers anew in every epoch",
+    triggers=Triggers.all_of(WITH_WORKERS, "num_workers"),
+    examples=(
+        Example(
+            bad="""
+from torch.utils.data import DataLoader
+
+def train(step, data, epochs):
+    loader = DataLoader(data, batch_size=8, num_workers=4)
+    for epoch in range(epochs):
+        for batch in loader:
+            step(batch)
+""",
+            good="""
+from torch.utils.data import DataLoader
+
+def train(step, data, epochs):
+    loader = DataLoader(data, batch_size=8, num_workers=4, persistent_workers=True)
+    for epoch in range(epochs):
+        for batch in loader:
+            step(batch)
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",
+        "https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",
+    ),
+    documentation=__doc__,
+    silences={
+        "given": "`persistent_workers` is given, or a star argument may carry it.",
+        "workers": "There are no workers, or their number is no constant.",
+        "once": "Nothing shows that the loader is iterated over more than once.",
+        "changed": "The dataset is changed between epochs, which workers that stay would not see.",
+        "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
+        "test": "The code belongs to a test.",
+    },
+    fixes=(Safety.UNSAFE,),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a loader with workers that is iterated over in a loop."""
+    loader = model.loader(call)
+    if loader is None or loader.kind.workers is None or loader.kind.workers.keyword != "num_workers":
+        return
+    workers = literal(loader.chosen(loader.kind.workers))
+    if loader.kind.threaded or loader.kind.moves or workers is None:
+        return
+    given = loader.given.get(KEEPS)
+    if rule.silent("workers", not isinstance(workers, int) or workers <= 0):
+        return
+    if rule.silent("given", loader.open or (given is not None and literal(given) is not False)):
+        return
+    epochs = model.epochs.repeating(call)
+    if (
+        epochs is None
+        or rule.silent("changed", _changes(loader, epochs, model))
+        or rule.silent("test", model.in_test(call))
+    ):
+        return
+    yield Finding(
+        call,
+        f"{loader.kind.title.capitalize()} starts its worker processes ({workers}) anew for each iteration over it, "
+        f"and the first batches are waited for each time. Pass `{KEEPS}=True`.",
+        _fix(loader, given, model),
+    )
+
+
+def _changes(loader: LoaderCall, epochs: cst.CSTNode, model: Model) -> bool:
+    """Whether the loop over epochs calls a method of the dataset or assigns to it."""
+    names = {model.code(source) for source in loader.datasets} | {
+        f"{n.value}.dataset" for n in model.epochs.names(loader.call)
+    }
+    return any(
+        isinstance(node, cst.Attribute) and model.code(node.value) in names for node in model.descendants(epochs)
+    )
+
+
+def _fix(loader: LoaderCall, given: cst.BaseExpression | None, model: Model) -> Fix | None:
+    if model.is_partial(loader.call) or (given is not None and not model.within(given, loader.call)):
+        return None
+    edit: Edit = AddKeyword(loader.call, KEEPS, "True") if given is None else Replace(given, "True")
+    return Fix(
+        f"Pass `{KEEPS}=True`",
+        (edit,),
+        Safety.UNSAFE,
+        "Datasets in workers keep their state and random generators, and see no change made in the main process.",
+    )

@@ -1,0 +1,123 @@
+"""Loaders that a program iterates over anew in each pass of an outer loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.definitions import parameters
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.flow import LOOPS
+from torchlint.semantics.scopes import Binding
+from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
+from torchlint.syntax.calls import identifier, literal
+
+_WRAPPERS = ITERATION_WRAPPERS | {"builtins.enumerate", "builtins.zip"}
+_BARS = ("tqdm", "track")
+
+
+class Epochs:
+    """Follows a loader from where it is made to the loops that iterate over it."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+
+    def repeating(self, made: cst.Call) -> cst.For | cst.While | None:
+        """Return the loop around an iteration over what a call makes; None if nothing shows that there is one.
+
+        The variable that holds it is followed through the functions of the file that it is given to.
+        """
+        binding = self._binding(made)
+        for name in self._uses(binding) if binding is not None else ():
+            for place in self._iterations(name):
+                loop = self._loop_around(place, made)
+                if loop is not None:
+                    return loop
+        return None
+
+    def names(self, made: cst.Call) -> list[cst.Name]:
+        """Return the uses of the variable that holds what a call makes."""
+        binding = self._binding(made)
+        return self._uses(binding) if binding is not None else []
+
+    def _binding(self, made: cst.Call) -> Binding | None:
+        """The binding of the variable that a call is assigned to."""
+        statement = self._tree.parent(made)
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if not isinstance(target, cst.Name):
+            return None
+        return next((b for b in self._evaluator.scopes.bindings(target) if b.value is made), None)
+
+    def _uses(self, binding: Binding) -> list[cst.Name]:
+        """The uses of a variable where it can hold nothing but what this binding gives it."""
+        names = (name for name in self._tree.nodes(cst.Name) if name.value == binding.name)
+        return [name for name in names if self._evaluator.flow.definitions(name) == [binding]]
+
+    def _iterations(self, name: cst.Name) -> Iterator[cst.CSTNode]:
+        """Yield the loop that a use of a loader iterates in, or the call of a function that does."""
+        child: cst.CSTNode = name
+        for ancestor in self._tree.ancestors(name):
+            if isinstance(ancestor, cst.For) and child is ancestor.iter:
+                yield ancestor
+                return
+            if isinstance(ancestor, cst.Call):
+                if child is ancestor.func or not self._wraps(ancestor):
+                    if child is not ancestor.func and self._is_iterated_by(ancestor, child):
+                        yield ancestor
+                    return
+            elif not isinstance(ancestor, cst.Arg):
+                return
+            child = ancestor
+
+    def _wraps(self, call: cst.Call) -> bool:
+        return self._evaluator.names.qualified(call.func) in _WRAPPERS or identifier(call.func) in _BARS
+
+    def _is_iterated_by(self, call: cst.Call, argument: cst.CSTNode) -> bool:
+        """Whether a function of the file has a loop of its own over what a call gives it."""
+        function = self._evaluator.definitions.definition(call.func)
+        if not isinstance(function, cst.FunctionDef) or not isinstance(argument, cst.Arg) or argument.star:
+            return False
+        names = [parameter.name.value for parameter in parameters(function)]
+        if names[:1] == ["self"]:
+            names = names[1:]
+        place = next(index for index, given in enumerate(call.args) if given is argument)
+        name = argument.keyword.value if argument.keyword is not None else (names[place : place + 1] or [""])[0]
+        scope = self._evaluator.scopes.inner(function)
+        return any(
+            isinstance(used, cst.Name)
+            and used.value == name
+            and self._evaluator.scopes.deciding(name, self._evaluator.scopes.scope(used)) is scope
+            and any(isinstance(place, cst.For) for place in self._iterations(used))
+            for loop in self._tree.below(function.body, cst.For)
+            for used in self._tree.descendants(loop.iter)
+        )
+
+    def _loop_around(self, place: cst.CSTNode, made: cst.Call) -> cst.For | cst.While | None:
+        """The loop around a place, or around the calls of its function, in which the loader is not made anew."""
+        function = self._evaluator.definitions.enclosing_function(place)
+        child = place
+        for ancestor in self._tree.ancestors(place):
+            if ancestor is function:
+                break
+            if isinstance(ancestor, LOOPS) and child is ancestor.body and not self._holds(ancestor, made):
+                return None if _runs_once(ancestor) else ancestor
+            child = ancestor
+        if function is None or self._holds(function, made):
+            return None
+        for caller in self._evaluator.callers(function):
+            if not self._holds(function, caller):
+                loop = self._loop_around(caller, made)
+                if loop is not None:
+                    return loop
+        return None
+
+    def _holds(self, node: cst.CSTNode, below: cst.CSTNode) -> bool:
+        return self._tree.order(node) <= self._tree.order(below) <= self._tree.last(node)
+
+
+def _runs_once(loop: cst.For | cst.While) -> bool:
+    """Whether a loop is over ``range(1)``."""
+    made = loop.iter if isinstance(loop, cst.For) and isinstance(loop.iter, cst.Call) else None
+    return made is not None and len(made.args) == 1 and literal(made.args[0].value) == 1
