@@ -277,6 +277,11 @@ class HostReads:
             return self.derives_from_tensor(expression.left, depth + 1) or self.derives_from_tensor(
                 expression.right, depth + 1
             )
+        if isinstance(expression, cst.Comparison):
+            sides = (expression.left, *(target.comparator for target in expression.comparisons))
+            return any(self.derives_from_tensor(side, depth + 1) for side in sides)
+        if isinstance(expression, cst.UnaryOperation):
+            return self.derives_from_tensor(expression.expression, depth + 1)
         if isinstance(expression, cst.Name):
             bindings = self._evaluator.flow.definitions(expression)
             kinds = (BindingKind.ASSIGNMENT, BindingKind.ITERATION)
@@ -317,4 +322,15 @@ class HostReads:
         if name is not None and name.partition(".")[0] in ("numpy", "sklearn", "scipy", "builtins", "math"):
             return False
         owner = [call.func.value] if isinstance(call.func, cst.Attribute) else []
-        return any(self.derives_from_tensor(part, depth + 1) for part in (*(a.value for a in call.args), *owner))
+        return self._is_moved(call) or any(
+            self.derives_from_tensor(part, depth + 1) for part in (*(a.value for a in call.args), *owner)
+        )
+
+    def _is_moved(self, call: cst.Call) -> bool:
+        """Whether something is put on an accelerator by a call."""
+        method = method_call(call, "to", "cuda")
+        if method is None or method.attr.value == "cuda":
+            return method is not None
+        given = [a.value for a in call.args if a.keyword is None or a.keyword.value == "device"]
+        places = (self._evaluator.value(place) for place in given)
+        return any(place.kind is Kind.DEVICE and place.device is not Device.CPU for place in places)

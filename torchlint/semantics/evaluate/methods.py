@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _SAME_VALUES = frozenset(
     "clone float half double long int bool bfloat16 contiguous squeeze unsqueeze view reshape flatten permute t".split()
 )
+_OF_NO_TENSOR = frozenset(("get", "has", "append", "copy", "pop", "update"))
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
 
 
@@ -117,6 +118,8 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
         )
     if name in ("items", "keys", "values"):
         return _of_mapping(of(Kind.MAPPING, owner), name)  # an output that is a mapping of tensors
+    if name in _OF_NO_TENSOR:
+        return UNKNOWN  # an annotation that is not quite true
     if name == "tolist":
         return of(Kind.SEQUENCE, NUMBER.weakened(owner.evidence))
     if name == "numpy":

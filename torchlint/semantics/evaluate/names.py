@@ -12,7 +12,7 @@ from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.tables.torch_api import DTYPES
-from torchlint.semantics.values import DTYPE, NUMBER, UNKNOWN, Device, Kind, Origin, Value, join, tensor
+from torchlint.semantics.values import DTYPE, NUMBER, UNKNOWN, Device, Kind, Origin, Value, join, of, sequence, tensor
 from torchlint.syntax.calls import is_none, literal
 
 if TYPE_CHECKING:
@@ -32,6 +32,12 @@ _ANNOTATIONS = {
     "builtins.float": NUMBER,
     "builtins.bool": NUMBER,
     "builtins.str": Value(Kind.STRING),
+}
+
+_CONTAINERS = {
+    **dict.fromkeys(("builtins.tuple", "builtins.list", "typing.Tuple", "typing.List"), Kind.SEQUENCE),
+    **dict.fromkeys(("typing.Sequence", "collections.abc.Sequence"), Kind.SEQUENCE),
+    **dict.fromkeys(("builtins.dict", "typing.Dict", "typing.Mapping", "collections.abc.Mapping"), Kind.MAPPING),
 }
 
 
@@ -144,14 +150,17 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
     annotated = annotation(param, evaluator)
     if annotated.kind is Kind.MODULE and _CLASS.match(node.value):  # evaluate(Model: nn.Module): model = Model(envs)
         return Value(Kind.CLASS, Evidence.INFERRED, name="torch.nn.Module")
-    if annotated.known:
+    holds = annotated.element is not None or annotated.elements is not None
+    if annotated.known and not holds:
         return annotated.weakened(Evidence.INFERRED)
     passed = _passed(function, param, evaluator)
     if passed.known:
         return passed.weakened(Evidence.INFERRED)
     role = hints.parameter_role(function, param, evaluator)
-    if role.known:
+    if role.known and (role.evidence > Evidence.NAMED or not holds):
         return role
+    if holds:
+        return annotated
     default = evaluator.value(param.default) if param.default is not None else UNKNOWN
     return _only_by_default(default) if default.known and default.kind is not Kind.NONE else UNKNOWN
 
@@ -176,6 +185,8 @@ def _annotated(expression: cst.BaseExpression | None, evaluator: Evaluator) -> V
         expression = inner.value if isinstance(inner, cst.Index) else None
     if expression is None:
         return UNKNOWN
+    if isinstance(expression, cst.Subscript):
+        return _annotated_container(expression, evaluator)
     name = evaluator.names.qualified(expression)
     if name is not None and name in _ANNOTATIONS:
         return _ANNOTATIONS[name]
@@ -183,6 +194,20 @@ def _annotated(expression: cst.BaseExpression | None, evaluator: Evaluator) -> V
     if isinstance(definition, cst.ClassDef):
         return Value(evaluator.definitions.class_kind(definition), definition=definition)
     return UNKNOWN
+
+
+def _annotated_container(annotated: cst.Subscript, evaluator: Evaluator) -> Value:
+    """Return what ``list[X]``, ``dict[str, X]`` or ``tuple[X, Y]`` says."""
+    kind = _CONTAINERS.get(evaluator.names.qualified(annotated.value) or "")
+    inner = [part.slice.value for part in annotated.slice if isinstance(part.slice, cst.Index)]
+    if kind is None or not inner:
+        return UNKNOWN
+    held = [_annotated(part, evaluator).weakened(Evidence.INFERRED) for part in inner]
+    is_tuple = len(held) > 1 and kind is Kind.SEQUENCE and not isinstance(inner[-1], cst.Ellipsis)
+    if is_tuple:
+        return sequence(*held) if any(value.known for value in held) else UNKNOWN
+    item = held[-1] if kind is Kind.MAPPING else held[0]
+    return of(kind, item) if item.known else UNKNOWN
 
 
 def _passed(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -> Value:
