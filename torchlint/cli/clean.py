@@ -26,7 +26,7 @@ def command(quiet: bool) -> int:
     try:
         settings = SettingsFinder().for_folder(".")
     except SettingsError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.ClickException(str(error)) from error
     folder = cache_folder(settings.root or os.getcwd(), settings.cache_dir)
     words = "There is no cache." if folder is None or not folder.exists() else removed(folder)
     if not quiet:

@@ -68,7 +68,7 @@ def completions(word: str, before: str = "") -> list[CompletionItem]:
 
     try:
         known = (*rules(), *of_plugins())
-    except click.UsageError:  # wrong settings are no reason not to complete
+    except click.ClickException:  # wrong settings are no reason not to complete
         known = rules()
     codes = [(rule.code, rule) for rule in known if rule.code.startswith(word.upper())]
     names = [(rule.name, rule) for rule in known if rule.name.startswith(word)]
@@ -79,7 +79,7 @@ def of_plugins() -> Sequence[Rule]:
     """Return the rules of the plugins that the settings of the current folder name.
 
     Raises:
-        click.UsageError: the settings are wrong, or a plugin cannot be used.
+        click.ClickException: the settings are wrong, or a plugin cannot be used.
     """
     from torchlint.engine.plan import PlanError, plugin_rules
     from torchlint.settings import SettingsError, SettingsFinder
@@ -87,7 +87,7 @@ def of_plugins() -> Sequence[Rule]:
     try:
         return plugin_rules(SettingsFinder().for_folder("."))
     except (PlanError, SettingsError) as error:
-        raise click.UsageError(str(error)) from error
+        raise click.ClickException(str(error)) from error
 
 
 def counterparts(linter: str, rules: Sequence[Rule]) -> list[dict[str, str | None]]:

@@ -105,7 +105,7 @@ class Session:
             )
             return Planned((plan,), (Task(name, len(text), 0),), words=plan.words())
         except PlanError as error:
-            raise click.UsageError(str(error)) from error
+            raise click.ClickException(str(error)) from error
 
     def _baselines(self) -> dict[str, Baseline]:
         """Return the baseline of each file that has one."""

@@ -66,7 +66,7 @@ def run_watch(choices: Choices, *, exit_zero: bool, **options: Any) -> int:
         raise click.UsageError("--watch waits for files to change: it cannot be used with `-` (standard input)")
     state, reason = look(choices), ""
     if state.error:
-        raise click.UsageError(state.error)
+        raise click.ClickException(state.error)
     try:
         while True:
             click.clear()  # does so on a terminal only
