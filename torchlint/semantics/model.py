@@ -91,7 +91,7 @@ class Model(Parts):
 
     def within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
         """Return whether a node is ``ancestor`` or stands below it."""
-        return node is ancestor or any(a is ancestor for a in self.tree.ancestors(node))
+        return self.tree.within(node, ancestor)
 
     def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yield a node and everything below it in document order."""
