@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from torchlint.dropped import DROPPED
 from torchlint.maps import LINTERS, PLANNED, Linter
 from torchlint.registry import rules
 from torchlint.report.page import counterparts
@@ -58,3 +59,9 @@ def test_table_has_no_empty_cell() -> None:
     assert len(rows) == sum(SIZES.values()) + 2
     assert {len(row) for row in cells} == {4}
     assert all(cell.strip() for row in cells for cell in row)
+
+
+def test_what_was_dropped_does_not_come_back() -> None:
+    codes, names = {rule.code for rule in DROPPED}, {rule.name for rule in DROPPED}
+    assert not codes & (set(NAMES) | set(PLANNED))
+    assert not names & (set(NAMES.values()) | set(PLANNED.values()))

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchlint import evidence
+from torchlint.dropped import DROPPED
 from torchlint.maps import LINTERS, PLANNED, Counterpart
 from torchlint.rule import Default, Example, Rule
 from torchlint.safety import Safety
@@ -114,6 +115,13 @@ def table(rules: Sequence[Rule]) -> str:
         link = f"[{rule.name}]({rule.name}.md)"
         lines.append(f"| {rule.code} | {link} | {_cell(rule.summary)} | {fix_words(rule)} | {rule.default.value} |")
     return "\n".join(lines) + "\n"
+
+
+def dropped() -> str:
+    """Return the table of rules that were tried and will not come."""
+    rows = (f"| {rule.code} | {rule.name} | {_cell(rule.meant)} | {_cell(rule.why)} |" for rule in DROPPED)
+    head = ("## What was tried and dropped", "", "| code | name | what it was to find | why not |", "|---|---|---|---|")
+    return "\n".join((*head, *rows, ""))
 
 
 def counterparts(rules: Sequence[Rule]) -> str:
