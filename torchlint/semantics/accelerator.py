@@ -8,7 +8,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import named_device
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier, is_none, literal
 
 _FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "fabric")
 _DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
@@ -64,7 +64,9 @@ def _imports_trainer(statement: cst.Import | cst.ImportFrom) -> bool:
 
 def _keyword_evidence(evaluator: Evaluator) -> Evidence | None:
     for argument in evaluator.tree.nodes(cst.Arg):
-        named = argument.keyword is not None and argument.keyword.value == "device"
-        if named and literal(argument.value) != "cpu" and evaluator.value(argument.value).device is not Device.CPU:
+        named = argument.keyword is not None and argument.keyword.value in ("device", "device_ids")
+        if not named or is_none(argument.value) or literal(argument.value) == "cpu":
+            continue
+        if evaluator.value(argument.value).device is not Device.CPU:
             return Evidence.INFERRED
     return None

@@ -6,8 +6,10 @@ import libcst as cst
 
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.scopes import Scopes
-from torchlint.semantics.tables.torch_api import TENSOR_ONLY
+from torchlint.semantics.tables.torch_api import OF_ARRAYS, TENSOR_ONLY
 from torchlint.syntax.walk import Tree
+
+_TELLING = TENSOR_ONLY | OF_ARRAYS
 
 
 class Usage:
@@ -22,6 +24,7 @@ class Usage:
         self._with_parameters: set[tuple[int, str]] = set()
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
         self._as_tensor: dict[tuple[int, str], list[cst.Name]] = {}
+        self._as_array: dict[tuple[int, str], list[cst.Name]] = {}
 
     def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
         """Return the names of all attributes that the file reads from a variable (``x`` or ``self.x``)."""
@@ -36,11 +39,13 @@ class Usage:
         key = self._key(variable)
         return self._appended.get(key, []) if key is not None else []
 
-    def as_tensor(self, variable: cst.Name) -> list[cst.Name]:
-        """Return the names of a variable on which the file calls a method that only tensors have."""
+    def as_tensor(self, variable: cst.Name, *, or_array: bool = False) -> list[cst.Name]:
+        """Return the names of a variable on which the file calls a method that only tensors (or arrays) have."""
         self._table()
-        key = self._key(variable) if self._as_tensor else None
-        return self._as_tensor.get(key, []) if key is not None else []
+        key = self._key(variable) if self._as_tensor or or_array else None
+        if key is None:
+            return []
+        return [*self._as_tensor.get(key, ()), *(self._as_array.get(key, ()) if or_array else ())]
 
     def has_parameters(self, variable: cst.CSTNode) -> bool:
         """Return whether the file asks a variable for its parameters, as optimizers are given them."""
@@ -61,8 +66,9 @@ class Usage:
                     continue
                 self._attributes.setdefault(key, set()).add(attribute.attr.value)
                 call = self._tree.parent(attribute)
-                if attribute.attr.value in TENSOR_ONLY and isinstance(attribute.value, cst.Name):
-                    self._as_tensor.setdefault(key, []).append(attribute.value)
+                if isinstance(attribute.value, cst.Name) and attribute.attr.value in _TELLING:
+                    used = self._as_tensor if attribute.attr.value in TENSOR_ONLY else self._as_array
+                    used.setdefault(key, []).append(attribute.value)
                 if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
                     self._appended.setdefault(key, []).append(call.args[0].value)
                 if attribute.attr.value == "parameters" and isinstance(call, cst.Call) and not call.args:
@@ -70,6 +76,7 @@ class Usage:
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
                     self._plain_backward.add(key)
             self._collect_added()
+            self._collect_sliced()
         return self._attributes
 
     def _collect_added(self) -> None:
@@ -81,6 +88,14 @@ class Usage:
                 if key is not None:
                     plain = (e.value for e in added.elements if isinstance(e, cst.Element))
                     self._appended.setdefault(key, []).extend(plain)
+
+    def _collect_sliced(self) -> None:
+        """Enter what is indexed as arrays are: ``x[:, 0]``."""
+        for subscript in self._tree.nodes(cst.Subscript):
+            if len(subscript.slice) > 1 and isinstance(subscript.value, cst.Name):
+                key = self._key(subscript.value)
+                if key is not None:
+                    self._as_array.setdefault(key, []).append(subscript.value)
 
     def _key(self, variable: cst.CSTNode) -> tuple[int, str] | None:
         if isinstance(variable, cst.Name):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SAME_VALUES = frozenset(
     "clone float half double long int bool bfloat16 contiguous squeeze unsqueeze view reshape flatten permute t".split()
 )
-_OF_NO_TENSOR = frozenset(("get", "has", "append", "copy", "pop", "update"))
+_OF_NO_TENSOR = frozenset(("has", "append", "copy", "update"))
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
 
 

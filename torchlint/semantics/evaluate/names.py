@@ -59,16 +59,19 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     if found.is_tensor and found.evidence < Evidence.INFERRED and evaluator.usage.is_backpropagated(name):
         found = replace(found, evidence=Evidence.INFERRED)
     weak = found.is_tensor and found.evidence < Evidence.INFERRED
-    if (weak or not found.known) and _is_used_as_tensor(name, definitions, evaluator):
+    if (weak or not found.known) and _is_used_as_tensor(name, definitions, weak, evaluator):
         found = replace(found, evidence=Evidence.INFERRED) if weak else tensor(Evidence.INFERRED)
     if found.is_tensor and found.origin in (Origin.OUTPUT, Origin.UNKNOWN) and hints.names_loss(name.value):
         return replace(found, origin=Origin.LOSS)
     return found if found.known or found.kind is Kind.NONE else hints.variable(name, evaluator)
 
 
-def _is_used_as_tensor(name: cst.Name, definitions: list[Binding], evaluator: Evaluator) -> bool:
-    """Return whether a method that only tensors have is called on the value that a name has here."""
-    uses = evaluator.usage.as_tensor(name)
+def _is_used_as_tensor(name: cst.Name, definitions: list[Binding], weak: bool, evaluator: Evaluator) -> bool:
+    """Return whether a method that only tensors have is called on the value that a name has here.
+
+    Of the ``weak`` tensors that a model is given, arrays of all libraries have it.
+    """
+    uses = evaluator.usage.as_tensor(name, or_array=weak)
     if not uses:
         return False
     here = {id(binding) for binding in definitions}
