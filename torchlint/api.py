@@ -11,8 +11,9 @@ from typing import Any
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine.limits import Limits
 from torchlint.engine.many import Work, run_many
-from torchlint.engine.plan import Plan, Task, Worker, make_plan, plan_for_stdin
+from torchlint.engine.plan import Plan, Task, make_plan, plan_for_stdin
 from torchlint.engine.result import FileResult, Problem, Status, failed
+from torchlint.engine.worker import Worker
 from torchlint.project.baseline import BaselineError, read_baseline
 from torchlint.settings import Settings
 from torchlint.source import Source

@@ -116,7 +116,7 @@ def test_an_interrupt_exits_with_130(project: Path, invoke: Invoke, monkeypatch:
 SLOW = """
 import sys, time
 from torchlint.cli import main
-from torchlint.engine.plan import Worker
+from torchlint.engine.worker import Worker
 from torchlint.syntax.parse import run_with_large_stack
 
 def check(self, task):

@@ -88,17 +88,17 @@ def test_what_cannot_be_read_is_one_line_and_2(project: Path, invoke: Invoke, ma
 
 
 def test_a_file_that_may_not_be_read(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    import torchlint.engine.plan as plan
+    import torchlint.engine.worker as worker
     from torchlint.source import SourceError
 
-    real = plan.read_source
+    real = worker.read_source
 
     def refuse(path: str) -> object:
         if path.endswith("bad.py"):
             raise SourceError(f"{path}: permission denied")
         return real(path)
 
-    monkeypatch.setattr(plan, "read_source", refuse)
+    monkeypatch.setattr(worker, "read_source", refuse)
     for name in ("bad.py", "good.py"):
         (project / name).write_text(SAFE)
     outcome = invoke("check", "--output-format", "concise", ".")
@@ -185,7 +185,7 @@ def test_a_name_that_is_no_unicode_is_shown_in_every_format(project: Path, invok
 
 
 def test_a_process_that_dies_is_one_line_and_2(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchlint.engine.plan import Worker
+    from torchlint.engine.worker import Worker
 
     real = Worker.check
 

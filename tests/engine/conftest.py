@@ -11,8 +11,9 @@ import pytest
 
 from torchlint.engine.cache.identity import run_name
 from torchlint.engine.cache.results import ResultCache, check_with
-from torchlint.engine.plan import Planned, Task, Worker, make_plan
+from torchlint.engine.plan import Planned, Task, make_plan
 from torchlint.engine.result import FileResult
+from torchlint.engine.worker import Worker
 from torchlint.registry import rules
 from torchlint.source import digest
 

@@ -21,7 +21,7 @@ from tests.engine.conftest import (
     run,
 )
 from torchlint.engine.cache.folder import CacheFolder, cache_folder
-from torchlint.engine.plan import Worker
+from torchlint.engine.worker import Worker
 from torchlint.source import digest
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from tests.faults.command import FIXED, SAFE, contents, obey_modes, strangers, torchlint
 from torchlint.engine.many import Work, run_many
-from torchlint.engine.plan import Task, Worker, make_plan
+from torchlint.engine.plan import Task, make_plan
 from torchlint.engine.result import FileResult
+from torchlint.engine.worker import Worker
 from torchlint.report.formats import FORMATS
 from torchlint.source import SourceError, write_atomically
 

@@ -75,7 +75,7 @@ class _Dialogue:
     """What was answered so far, and what became of the files."""
 
     def __init__(self, session: Session, outcomes: Sequence[FixOutcome], *, unsafe: bool) -> None:
-        from torchlint.engine.plan import Worker
+        from torchlint.engine.worker import Worker
 
         self._session = session
         self._unsafe = unsafe

@@ -22,8 +22,9 @@ from torchlint.engine.cache.results import ResultCache, check_with, completed
 from torchlint.engine.limits import Limits
 from torchlint.engine.many import Work, run_many
 from torchlint.engine.outcome import FixOutcome
-from torchlint.engine.plan import PlanError, Planned, Task, Worker, make_plan, plan_for_stdin
+from torchlint.engine.plan import PlanError, Planned, Task, make_plan, plan_for_stdin
 from torchlint.engine.result import FileResult, Problem, failed
+from torchlint.engine.worker import Worker
 from torchlint.report import summary
 from torchlint.report.data import Report, RuleInfo, plural
 from torchlint.report.formats import DEFAULT_FORMAT, FORMATS, MACHINE_FORMATS, machine_format, text_format

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -11,22 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from torchlint.engine.cache.cards import built_in_rules, rule_words
 from torchlint.engine.cache.folder import CacheFolder, cache_folder
-from torchlint.engine.file import check_file
-from torchlint.engine.outcome import FixOutcome
-from torchlint.engine.result import FileResult, Problem, Status, failed, internal_problem, time_limit_problem
-from torchlint.engine.screen import is_generated
+from torchlint.engine.result import FileResult, Problem
 from torchlint.engine.selection import SelectionError, check_selector, select
 from torchlint.project.discovery import FoundFile, discover
 from torchlint.project.patterns import ignored_selectors
 from torchlint.project.target import find_target
 from torchlint.semantics.target import UNKNOWN_TARGET, Target
 from torchlint.settings import Settings, SettingsError, SettingsFinder
-from torchlint.source import LARGEST_FILE, NOTEBOOK, Source, SourceError, read_source, source_from_text
+from torchlint.source import NOTEBOOK, Source, SourceError, source_from_text
 from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
-    from torchlint.engine.limits import Limits
-    from torchlint.engine.steps import Steps
     from torchlint.rule import Rule, RuleWords
 
 
@@ -117,131 +111,6 @@ def plugin_rules(settings: Settings) -> tuple[Rule, ...]:
 
 class PlanError(ValueError):
     """Nothing can be checked: a setting, a selector or a target is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """Does tasks, in whichever process."""
-
-    plans: tuple[Plan, ...]
-    stdin: Source | None = None
-    """What to check in place of files, for the path ``-``."""
-
-    def check(self, task: Task) -> FileResult:
-        """Return the result of one file; nothing is raised."""
-        source = self._read(task)
-        if isinstance(source, FileResult):
-            return source
-        plan = self.plans[task.plan]
-        result = check_file(source, plan.settings, plan.rules(), plan.target)
-        return replace(result, digest=source.data_digest)
-
-    def fix(self, task: Task, *, unsafe: bool, limits: Limits | None = None) -> FixOutcome:
-        """Return one file as it would be after its fixes; nothing is raised or written."""
-        from torchlint.engine.fix import fix_file
-
-        source = self._read(task)
-        if isinstance(source, FileResult):
-            return FixOutcome(source)
-        plan = self.plans[task.plan]
-        enabled = plan.rules()
-        try:
-            unsafe = unsafe or plan.settings.unsafe_fixes
-            limit = limits.of(task.path) if limits else None
-            fixed = fix_file(source, plan.settings, enabled, plan.target, unsafe=unsafe, limits=limit)
-            data = source.encode(fixed.text) if fixed.text != source.text else b""
-        except Exception as error:
-            return FixOutcome(failed(internal_problem(task.path, "the fixer", error)))
-        return FixOutcome(
-            fixed.result,
-            applied=fixed.applied,
-            refused=fixed.refused,
-            before=source.whole(source.text),
-            after=source.whole(fixed.text),
-            data=data,
-            digest=source.data_digest,
-        )
-
-    def steps(self, task: Task, *, unsafe: bool, limits: Limits | None = None) -> Steps:
-        """Return the fixes of one file, to be decided on one after the other; nothing is written.
-
-        Raises:
-            SourceError: the file cannot be read.
-        """
-        from torchlint.engine.steps import Steps
-
-        source = self._read(task)
-        if isinstance(source, FileResult):
-            raise SourceError("; ".join(problem.message for problem in source.errors) or source.note)
-        plan = self.plans[task.plan]
-        check = functools.partial(check_file, settings=plan.settings, rules=plan.rules(), target=plan.target)
-        limit = limits.of(task.path) if limits else None
-        return Steps(source, check, unsafe=unsafe or plan.settings.unsafe_fixes, limits=limit)
-
-    def add_ignores(self, task: Task, *, limits: Limits | None = None) -> FixOutcome:
-        """Return one file as it would be with comments that silence what is found; nothing is raised or written."""
-        from torchlint.engine.ignores import add_ignores
-        from torchlint.syntax.parse import TimeLimitError, run_with_large_stack
-
-        source = self._read(task)
-        if isinstance(source, FileResult):
-            return FixOutcome(source)
-        plan = self.plans[task.plan]
-        enabled = plan.rules()
-        limit = limits.of(task.path) if limits else None
-        check = functools.partial(check_file, settings=plan.settings, rules=enabled, target=plan.target)
-        try:
-            seconds = plan.settings.file_timeout
-            ignored = run_with_large_stack(lambda: add_ignores(source, check, plan.names(), limit), seconds)
-            data = source.encode(ignored.text) if ignored.text != source.text else b""
-        except TimeLimitError:
-            return FixOutcome(failed(time_limit_problem(task.path, plan.settings.file_timeout)))
-        except Exception as error:
-            return FixOutcome(failed(internal_problem(task.path, "adding comments", error)))
-        return FixOutcome(
-            ignored.result,
-            applied=(*ignored.silenced, *ignored.removed),
-            refused=ignored.left,
-            before=source.whole(source.text),
-            after=source.whole(ignored.text),
-            data=data,
-            digest=source.data_digest,
-        )
-
-    def _read(self, task: Task) -> Source | FileResult:
-        if self.stdin is not None:
-            return self.stdin
-        is_notebook = task.path.endswith(NOTEBOOK)
-        if task.size > LARGEST_FILE and not is_notebook:
-            return FileResult(task.path, Status.SKIPPED, note=f"larger than {LARGEST_FILE // 1_000_000} MB")
-        try:
-            source = _notebook(task) if is_notebook else read_source(task.path)
-        except SourceError as error:
-            return failed(Problem(task.path, str(error).removeprefix(f"{task.path}: ")))
-        except Exception as error:
-            return failed(internal_problem(task.path, "reading", error))
-        if isinstance(source, FileResult):
-            return source
-        if is_generated(source.text):
-            note = "generated by a program"
-            return FileResult(task.path, Status.SKIPPED, note=note, digest=source.data_digest)
-        return source
-
-
-def _notebook(task: Task) -> Source | FileResult:
-    """Return the code of a notebook; one of another language is skipped, unless it is what was asked for.
-
-    Raises:
-        SourceError: it cannot be read, or is no notebook of Python.
-    """
-    from torchlint.notebook import OtherLanguageError, read_notebook
-
-    try:
-        return read_notebook(task.path)
-    except OtherLanguageError as error:
-        if task.given:
-            raise
-        return FileResult(task.path, Status.SKIPPED, note=str(error))
 
 
 def make_plan(
