@@ -69,13 +69,23 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
 def _is_used_as_tensor(name: cst.Name, definitions: list[Binding], weak: bool, evaluator: Evaluator) -> bool:
     """Return whether a method that only tensors have is called on the value that a name has here.
 
-    Of the ``weak`` tensors that a model is given, arrays of all libraries have it.
+    Of what a model is given, arrays of all libraries may have it.
     """
-    uses = evaluator.usage.as_tensor(name, or_array=weak)
-    if not uses:
-        return False
-    here = {id(binding) for binding in definitions}
+    uses = evaluator.usage.as_tensor(name, or_array=True)
+    if uses and not weak and not all(_is_given_to_model(binding, evaluator) for binding in definitions):
+        uses = evaluator.usage.as_tensor(name)
+    here = {id(binding) for binding in definitions} if uses else set()
     return any(id(binding) in here for use in uses for binding in evaluator.flow.definitions(use))
+
+
+def _is_given_to_model(binding: Binding, evaluator: Evaluator) -> bool:
+    """Return whether a binding is a parameter of a method of a model, other than what makes the model."""
+    function = binding.scope.node
+    if binding.kind is not BindingKind.PARAMETER or not isinstance(function, cst.FunctionDef):
+        return False
+    owner = evaluator.definitions.owner(function)
+    is_method = owner is not None and evaluator.definitions.class_kind(owner) is Kind.MODULE
+    return is_method and function.name.value != "__init__"
 
 
 def of_qualified(name: str) -> Value:
