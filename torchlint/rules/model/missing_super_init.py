@@ -143,20 +143,14 @@ def _copies(init: cst.FunctionDef, model: Model) -> bool:
 def _hands_over(class_def: cst.ClassDef, init: cst.FunctionDef, model: Model) -> bool:
     """Whether a function that gets the object, or a method from elsewhere, may initialise it."""
     own = _receiver(init)
-    for part in model.descendants(init.body):
-        if not isinstance(part, cst.Call):
-            continue
-        if any(isinstance(argument.value, cst.Name) and argument.value.value == own for argument in part.args):
-            return True
-        if (
-            isinstance(part.func, cst.Attribute)
-            and isinstance(part.func.value, cst.Name)
-            and part.func.value.value == own
-        ):
-            return model.definitions.method(class_def, part.func.attr.value) is None and _has_foreign_base(
-                class_def, model
-            )
-    return False
+    calls = [part for part in model.descendants(init.body) if isinstance(part, cst.Call)]
+    given = (argument.value for call in calls for argument in call.args)
+    if any(isinstance(value, cst.Name) and value.value == own for value in given):
+        return True
+    called = (call.func for call in calls if isinstance(call.func, cst.Attribute))
+    methods = {f.attr.value for f in called if isinstance(f.value, cst.Name) and f.value.value == own}
+    elsewhere = any(model.definitions.method(class_def, name) is None for name in methods)
+    return elsewhere and _has_foreign_base(class_def, model)
 
 
 def _has_foreign_base(class_def: cst.ClassDef, model: Model) -> bool:
