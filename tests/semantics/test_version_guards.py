@@ -40,6 +40,8 @@ DEPENDS = {
     "a supported version": ("if torch.__version__ < '1.8':\n    raise RuntimeError\nmark(x)", False),
     "an argument that is unknown": ("try:\n    f(a=1)\nexcept TypeError:\n    mark(x)", True),
     "an argument that may be unknown": ("try:\n    mark(x)\nexcept TypeError:\n    pass", False),
+    "any error of imports": ("try:\n    from torch import mark\nexcept Exception:\n    mark(x)", True),
+    "any error of more than imports": ("try:\n    import new\n    mark(x)\nexcept Exception:\n    pass", False),
     "anything": ("try:\n    import new\nexcept Exception:\n    mark(x)", True),
     "suppressed": ("from contextlib import suppress\nwith suppress(ImportError):\n    mark(x)", True),
     "another error suppressed": ("import contextlib\nwith contextlib.suppress(OSError):\n    mark(x)", False),

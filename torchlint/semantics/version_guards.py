@@ -50,7 +50,8 @@ def _decides(ancestor: cst.CSTNode, child: cst.CSTNode, model: Model, depth: int
     if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
         return _left_earlier(ancestor, child, model, depth)
     if isinstance(ancestor, cst.Try):
-        return child is not ancestor.finalbody and any(_catches(h.type, _MISSING) for h in ancestor.handlers)
+        kinds = _MISSING | {"Exception"} if _only_imports(ancestor.body) else _MISSING
+        return child is not ancestor.finalbody and any(_catches(h.type, kinds) for h in ancestor.handlers)
     if isinstance(ancestor, cst.ExceptHandler):
         return _catches(ancestor.type, _UNKNOWN_ARGUMENT)
     if isinstance(ancestor, cst.With):
@@ -103,6 +104,12 @@ def _left_earlier(block: cst.IndentedBlock | cst.Module, child: cst.CSTNode, mod
         if _TESTS_VERSION.search(code(line.test)) or _asks_by_variable(line.test, model, depth):
             return True
     return False
+
+
+def _only_imports(block: cst.BaseSuite) -> bool:
+    """Whether a block does nothing but import, so that any error in it means that something is missing."""
+    lines = [line.body if isinstance(line, cst.SimpleStatementLine) else [line] for line in block.body]
+    return all(isinstance(small, (cst.Import, cst.ImportFrom)) for line in lines for small in line)
 
 
 def _catches(caught: cst.BaseExpression | None, kinds: frozenset[str]) -> bool:

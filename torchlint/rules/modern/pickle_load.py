@@ -39,6 +39,7 @@ from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.version_guards import depends_on_version
 from torchlint.syntax.calls import Arguments, is_none, literal
 
 LOADERS = ("torch.load", "torch.serialization.load")
@@ -72,6 +73,8 @@ rule = Rule(
         "default": "A call without the argument, where torch is at least 2.6.",
         "decided": "`weights_only` is True, or an expression decides.",
         "open": "A `**` argument may carry `weights_only`.",
+        "version": "The code runs only with some versions: after a test of one, or where the argument is unknown.",
+        "other-name": "The name means something else: of another library, of the project, or a method.",
         "own-buffer": "What is loaded is a buffer in memory that the same file makes.",
     },
     fixes=(Safety.UNSAFE,),
@@ -93,6 +96,8 @@ def load(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("decided", not bare and literal(choice) is not False):
         return
     if rule.silent("default", bare and pickler is None and model.target.version >= SAFE_DEFAULT):
+        return
+    if rule.silent("version", depends_on_version(call, model)):
         return
     yield Finding(call, _message(call, bare, model), _fix(call, given, model) if choice is None else None)
 

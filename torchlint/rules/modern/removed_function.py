@@ -53,6 +53,8 @@ rule = Rule(
     documentation=__doc__,
     silences={
         "version": "The code runs only with some versions of torch: after a test of one, or where an import failed.",
+        "other-name": "The name means something else: of another library, of the project, a parameter, or a method.",
+        "new-form": "It is what the removed name became.",
     },
     fixes=(Safety.UNSAFE,),
     in_tests=True,
