@@ -5,20 +5,18 @@ nothing drops the gradients.
 
 ## Why it costs
 
-Without gradients the optimizer skips every parameter: nothing is trained while the other passes run in full.
-`scheduler.step()` first skips the first value of the schedule; torch warns about it. Gradients that are never dropped
-add up over the whole training, so that each step repeats all steps before it.
+Without gradients the optimizer skips every parameter. `scheduler.step()` first skips the first value of the schedule;
+torch warns about it. Gradients that are never dropped add up, so that each step repeats all steps before it.
 
 ## What to write instead
 
-`zero_grad()`, `backward()`, `step()` for each batch, and `scheduler.step()` at the end of the epoch.
+`zero_grad()`, `backward()`, `step()` for each batch, `scheduler.step()` after the epoch.
 
 ## When to ignore it
 
-Where gradients are meant to add up over everything, or come from code that this file does not show.
+Where gradients are meant to add up, or come from code that this file does not show.
 
-Holds for all supported versions of torch. Read in "How to adjust learning rate" of `torch.optim` and in
-`torch/optim/lr_scheduler.py` of torch 2.13.
+Holds for all supported versions; read in `torch.optim` and `torch/optim/lr_scheduler.py` of torch 2.13.
 """
 
 from __future__ import annotations
@@ -34,12 +32,10 @@ from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.model import Model
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.steps import Act, Event
-from torchlint.semantics.values import Value
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import canonical
 
 SCHEDULERS = "torch.optim.lr_scheduler."
-PLATEAU = f"{SCHEDULERS}ReduceLROnPlateau"
 RESETS = ("zero_grad", "grad", "zero_grads", "reset_grad", "clear_grad", "zero_gradients")
 
 rule = Rule(
@@ -64,10 +60,10 @@ def train(model, loader, optimizer):
         ),
         Example(
             bad="""
-import torch
+from torch.optim.lr_scheduler import StepLR
 
 def train(loss, optimizer):
-    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    scheduler = StepLR(optimizer, 10)
     for epoch in range(30):
         scheduler.step()
         loss().backward()
@@ -113,12 +109,14 @@ def after_clearing(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 
 def _update(call: cst.Call, model: Model) -> Event | None:
-    update = model.steps.around(call) if method_call(call, "step") is not None else None
-    return update if update is not None and update.act is Act.UPDATE else None
+    found = model.steps.around(call) if method_call(call, "step") is not None else None
+    return found if found is not None and found.act is Act.UPDATE else None
 
 
 def _cleared(update: Event, model: Model) -> tuple[Event | None, bool]:
     """Return the event that left an optimizer without gradients, and whether it always happens."""
+    if not any(event.act is Act.BACKWARD for event in model.steps.events(model.steps.root(update.node))):
+        return None, False
     for event, always in model.steps.preceding(update):
         if event.act is Act.CLEAR:
             return (None, False) if rule.silent("other", event.subject != update.subject) else (event, always)
@@ -134,7 +132,7 @@ def schedule(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a scheduler that steps before its optimizer does."""
     method = method_call(call, "step")
     optimizer = _scheduled(method.value, model) if method is not None else None
-    if method is None or optimizer is None or rule.silent("given", bool(call.args)):
+    if optimizer is None or rule.silent("given", bool(call.args)):
         return
     loop = model.steps.root(call)
     if not isinstance(loop, LOOPS) or rule.silent("sometimes", model.guard(call, loop) is not None):
@@ -154,7 +152,7 @@ def _scheduled(scheduler: cst.BaseExpression, model: Model) -> str | None:
     bindings = model.reaching(scheduler) if isinstance(scheduler, cst.Name) else []
     made = bindings[0].value if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGNMENT else None
     name = model.callee(made) if isinstance(made, cst.Call) else None
-    if not isinstance(made, cst.Call) or name is None or not name.startswith(SCHEDULERS) or name == PLATEAU:
+    if not isinstance(made, cst.Call) or name is None or not name.startswith(SCHEDULERS) or name.endswith("Plateau"):
         return None
     optimizer = model.arguments(made, ("optimizer",)).get("optimizer")
     return canonical(optimizer) if optimizer is not None else None
@@ -184,9 +182,8 @@ def never_cleared(call: cst.Call, model: Model) -> Iterator[Finding]:
     events = model.steps.events(loop)
     if not any(event.act is Act.BACKWARD for event in events) or any(map(model.steps.may_clear, events)):
         return
-    if not _is_plain(model.value(call.func.value)) or model.heat(loop.body) is None:
-        return
-    if not (model.speaks_of(*RESETS) or model.names_any_of(*RESETS)):
+    plain = _is_plain(call.func.value, model) and model.heat(loop.body) is not None
+    if plain and not (model.speaks_of(*RESETS) or model.names_any_of(*RESETS)):
         yield Finding(
             call,
             f"`{model.code(call)}` uses gradients that nothing in this file ever drops: each backward pass adds to "
@@ -194,7 +191,10 @@ def never_cleared(call: cst.Call, model: Model) -> Iterator[Finding]:
         )
 
 
-def _is_plain(optimizer: Value) -> bool:
-    """Whether an optimizer is torch's or of unknown make: a class of another package may drop gradients itself."""
-    known = optimizer.evidence is Evidence.PROVEN or not (optimizer.name or "").rpartition(".")[2][:1].isupper()
-    return known and optimizer.definition is None
+def _is_plain(optimizer: cst.BaseExpression, model: Model) -> bool:
+    """Whether an optimizer is torch's, or a variable of unknown make: a class of its own may drop gradients itself."""
+    value = model.value(optimizer)
+    if value.evidence is Evidence.PROVEN or not isinstance(optimizer, cst.Name):
+        return value.evidence is Evidence.PROVEN and value.definition is None
+    made = [b.value.func for b in model.reaching(optimizer) if isinstance(b.value, cst.Call)]
+    return not any(identifier(maker)[:1].isupper() for maker in made)
