@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cli.conftest import Invoke
+from torchlint.maps import LINTERS
 
 
 def test_map_names_a_rule_for_each_code(invoke: Invoke) -> None:
@@ -32,6 +35,13 @@ def test_map_as_data(invoke: Invoke) -> None:
             "why": None,
         }
     ]
+
+
+@pytest.mark.parametrize("linter", LINTERS)
+def test_each_map_is_printed_whole(invoke: Invoke, linter: str) -> None:
+    outcome = invoke("rules", "--map", linter)
+    listed = [line.split("  ")[0] for line in outcome.out.splitlines()]
+    assert (outcome.code, listed) == (0, [check.theirs for check in LINTERS[linter].checks])
 
 
 def test_map_takes_no_rule(invoke: Invoke) -> None:

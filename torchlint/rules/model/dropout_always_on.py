@@ -108,7 +108,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     owner = model.definitions.owner(method)
     is_module = owner is not None and model.definitions.class_kind(owner) is Kind.MODULE
-    if rule.silent("outside-module", not is_module or bool(method.decorators)):
+    if rule.silent("outside-module", not is_module or _has_no_object(method, model)):
         return
     names = (method.name.value, owner.name.value if owner is not None else "")
     if rule.silent("meant", any(WHOLE_PURPOSE.search(name) for name in names)):
@@ -167,6 +167,11 @@ def _method(node: cst.CSTNode, model: Model) -> cst.FunctionDef | None:
             break
         found = outer
     return found
+
+
+def _has_no_object(method: cst.FunctionDef, model: Model) -> bool:
+    names = (model.qualified_name(decorator.decorator) for decorator in method.decorators)
+    return any(name in ("builtins.staticmethod", "builtins.classmethod") for name in names)
 
 
 def _asks_for_mode(call: cst.Call, method: cst.FunctionDef, model: Model) -> bool:

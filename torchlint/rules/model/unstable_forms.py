@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.edits.operations import Replace
+from torchlint.edits.operations import Edit, Replace, Unwrap
 from torchlint.edits.renaming import spelled
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
@@ -181,10 +181,16 @@ def _fix(node: cst.BaseExpression, form: Form, model: Model) -> Fix | None:
     new = spelled(form.name, node, model)
     if new is None:
         return None
-    shown = ", ".join(model.code(argument).strip().rstrip(",").rstrip() for argument in form.arguments)
+    term = form.arguments[0]
+    edits: tuple[Edit, ...]
+    if form.name == "torch.log1p" and isinstance(node, cst.Call) and node.args and isinstance(term, cst.BaseExpression):
+        edits = (Replace(node.func, new.code), Unwrap(node.args[0].value, term))  # comments around the term stay
+    else:
+        shown = ", ".join(model.code(argument).strip().rstrip(",").rstrip() for argument in form.arguments)
+        edits = (Replace(node, f"{new.code}({shown})"),)
     return Fix(
         f"Use `{form.name}`",
-        (Replace(node, f"{new.code}({shown})"), *new.imports),
+        (*edits, *new.imports),
         Safety.UNSAFE,
         "The result is more exact, so it is not the same number.",
         form.evidence,
