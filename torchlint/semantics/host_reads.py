@@ -226,6 +226,21 @@ class HostReads:
                 return False
         return False
 
+    def is_added_up(self, call: cst.Call) -> bool:
+        """Return whether what a call reads only goes into a total, at once or by a name of its own."""
+        flow, enclosing = self._evaluator.flow, self._evaluator.definitions.enclosing_function
+        statement = flow.statement(call)
+        if isinstance(statement, cst.AugAssign):
+            return True
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if not isinstance(target, cst.Name):
+            return False
+        same = (name for name in self._evaluator.tree.nodes(cst.Name) if name.value == target.value)
+        users = [flow.statement(n) for n in same if n is not target and enclosing(n) is enclosing(call)]
+        return bool(users) and all(
+            isinstance(user, cst.AugAssign) and identifier(user.target) != target.value for user in users
+        )
+
     def decides(self, call: cst.Call) -> bool:
         """Return whether what a call reads is passed to ``step`` of something that is no optimizer: an environment."""
         if self._steps_with(call) or self._is_acted_on(call):

@@ -109,7 +109,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("data-worker", heat.role is Role.DATA):
         return
     sampling = heat.role is Role.SAMPLING_LOOP and read.value.origin is not Origin.LOSS
-    decides = sampling and not isinstance(model.statement(call), cst.AugAssign)  # a total decides nothing
+    decides = sampling and not model.host_reads.is_added_up(call)
     if rule.silent("decision", decides or model.decides(call)):
         return
     yield Finding(_place(call, model), _message(read, heat, model), _fix(read, heat, model), owner=call)
