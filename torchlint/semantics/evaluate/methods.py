@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SAME_VALUES = frozenset(
     "clone float half double long int bool bfloat16 contiguous squeeze unsqueeze view reshape flatten permute t".split()
 )
-_OF_NO_TENSOR = frozenset(("has", "append", "copy", "update"))
+_OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "update"))
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
 
 
@@ -119,7 +119,7 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
     if name in ("items", "keys", "values"):
         return _of_mapping(of(Kind.MAPPING, owner), name)  # an output that is a mapping of tensors
     if name in _OF_NO_TENSOR:
-        return UNKNOWN  # an annotation that is not quite true
+        return UNKNOWN  # an annotation that is not quite true, or a sparse tensor of another library
     if name == "tolist":
         return of(Kind.SEQUENCE, NUMBER.weakened(owner.evidence))
     if name == "numpy":
