@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.evaluate import hints
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import COMPREHENSIONS
 from torchlint.semantics.values import UNKNOWN, Kind, Origin, Value, join, of, sequence
 from torchlint.syntax.calls import literal
@@ -49,7 +50,9 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
     if owner.kind is Kind.PENDING:
         return owner
     if owner.kind is Kind.BATCH:
-        return owner.iterated()
+        item, key = owner.iterated(), _key(expression)
+        listed = isinstance(key, str) and _is_collated_as_list(key, evaluator)
+        return of(Kind.SEQUENCE, item.weakened(Evidence.NAMED)) if listed else item
     if owner.kind in (Kind.SEQUENCE, Kind.ITERATOR):
         key = _key(expression)
         if isinstance(key, int):
@@ -61,6 +64,23 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
         return Value(Kind.MODULE, owner.evidence)
     key = _key(expression)
     return hints.named_device(key) if isinstance(key, str) else UNKNOWN
+
+
+def _is_collated_as_list(key: str, evaluator: Evaluator) -> bool:
+    """Return whether a collate function of the file puts a list of the items' values under a key."""
+    return any(
+        literal(element.key) == key and _is_list(element.value, evaluator)
+        for function in evaluator.tree.nodes(cst.FunctionDef)
+        if "collate" in function.name.value
+        for element in evaluator.tree.below(function.body, cst.DictElement)
+    )
+
+
+def _is_list(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    if isinstance(expression, cst.Name):
+        bindings = evaluator.flow.definitions(expression)
+        return len(bindings) == 1 and isinstance(bindings[0].value, cst.ListComp) and not bindings[0].path
+    return isinstance(expression, cst.ListComp)
 
 
 def _key(expression: cst.Subscript) -> object:
