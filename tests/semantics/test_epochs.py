@@ -61,3 +61,18 @@ def test_iterated_in_a_loop(body: str) -> None:
 )
 def test_not_seen_to_be_iterated_again(body: str) -> None:
     assert not repeats(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "iterated"),
+    [
+        ("for x in loader:\n    step(x)", True),
+        ("run(step, loader)", True),
+        ("step(loader)", False),
+        ("loader.dataset = data", False),
+    ],
+)
+def test_iterated_at_all(body: str, iterated: bool) -> None:
+    model = model_of(PROGRAM.format(body="\n".join(f"    {line}" for line in body.splitlines())))
+    made = next(call for call in model.nodes(cst.Call) if model.callee(call) == "torch.utils.data.DataLoader")
+    assert model.epochs.iterated(made) is iterated

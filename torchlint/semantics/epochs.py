@@ -37,6 +37,11 @@ class Epochs:
                     return loop
         return None
 
+    def iterated(self, made: cst.Call) -> bool:
+        """Return whether a loop iterates over what a call makes, where it is made or through its variable."""
+        places: list[cst.Name | cst.Call] = [made, *self.names(made)]
+        return any(True for place in places for _ in self._iterations(place))
+
     def names(self, made: cst.Call) -> list[cst.Name]:
         """Return the uses of the variable that holds what a call makes."""
         binding = self._binding(made)
@@ -55,10 +60,10 @@ class Epochs:
         names = (name for name in self._tree.nodes(cst.Name) if name.value == binding.name)
         return [name for name in names if self._evaluator.flow.definitions(name) == [binding]]
 
-    def _iterations(self, name: cst.Name) -> Iterator[cst.CSTNode]:
+    def _iterations(self, used: cst.Name | cst.Call) -> Iterator[cst.CSTNode]:
         """Yield the loop that a use of a loader iterates in, or the call of a function that does."""
-        child: cst.CSTNode = name
-        for ancestor in self._tree.ancestors(name):
+        child: cst.CSTNode = used
+        for ancestor in self._tree.ancestors(used):
             if isinstance(ancestor, cst.For) and child is ancestor.iter:
                 yield ancestor
                 return
