@@ -9,6 +9,7 @@ import ast
 import difflib
 import io
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -38,11 +39,15 @@ class Hunk:
     new: tuple[int, int]
 
 
-def hunks(old: str, new: str) -> list[Hunk]:
-    """Return the smallest places that differ, line by line; white space in front of a line makes no difference."""
+def hunks(old: str, new: str, *, indented: bool = False) -> list[Hunk]:
+    """Return the smallest places that differ, line by line.
+
+    White space in front of a line makes no difference unless ``indented``.
+    """
     one, other = _lines(old), _lines(new)
     starts, ends = _starts(one), _starts(other)
-    matcher = difflib.SequenceMatcher(None, [s.strip() for s in one], [s.strip() for s in other], autojunk=False)
+    texts = (one, other) if indented else ([line.strip() for line in one], [line.strip() for line in other])
+    matcher = difflib.SequenceMatcher(None, *texts, autojunk=False)
     found = []
     for tag, i, j, k, m in matcher.get_opcodes():
         if tag == "equal":
@@ -50,8 +55,8 @@ def hunks(old: str, new: str) -> list[Hunk]:
         pairs = zip(range(i, j), range(k, m), strict=True) if j - i == m - k else [(i, k)]
         lengths = (1, 1) if j - i == m - k else (j - i, m - k)
         for left, right in pairs:
-            texts = "".join(one[left : left + lengths[0]]), "".join(other[right : right + lengths[1]])
-            found.append(_trimmed(texts, starts[left], ends[right]))
+            pair = "".join(one[left : left + lengths[0]]), "".join(other[right : right + lengths[1]])
+            found.append(_trimmed(pair, starts[left], ends[right]))
     return found
 
 
@@ -207,12 +212,29 @@ def _children(node: ast.AST) -> Iterator[tuple[Step, ast.AST]]:
 
 
 def difference(old: str, new: str) -> str:
-    """Return where two texts differ as programs outside the places where they differ as texts, empty if nowhere."""
+    """Return where two texts differ as programs outside the places where they differ as texts, empty if nowhere.
+
+    Lines that recur can be matched in more than one way: if no line was indented anew, their indentation tells which.
+    """
     before, after = parsed(old), parsed(new)
     if before is None or after is None:
         return "does not parse"
+    found = _difference(old, new, before, after, indented=False)
+    if not found or _is_indented_anew(old, new):
+        return found
+    return found if _difference(old, new, before, after, indented=True) else ""
+
+
+def _is_indented_anew(old: str, new: str) -> bool:
+    """Return whether a line is gone at one indentation and there at another."""
+    one, other = Counter(_lines(old)), Counter(_lines(new))
+    gone, added = {line.strip() for line in one - other}, {line.strip() for line in other - one}
+    return bool(gone & added - {""})
+
+
+def _difference(old: str, new: str, before: ast.Module, after: ast.Module, *, indented: bool) -> str:
     one, other = _Text(old, before), _Text(new, after)
-    for hunk in hunks(old, new):
+    for hunk in hunks(old, new, indented=indented):
         _mark(one, other, hunk)
     rests = one.rest(), other.rest()
     if rests[0] == rests[1]:

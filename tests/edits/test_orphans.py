@@ -21,9 +21,10 @@ from torchlint.edits.verify import Original
         ("import a, b; c\n", "import b; c\n"),
         ("def f():\n    import a; b\n", "def f():\n    b\n"),
         ("def f():\n    b; import a\r\n", "def f():\n    b\r\n"),
-        ("import a;\n", "import a;\n"),
+        ("import a;\nb\n", "b\n"),
         ("import a \\\n  \nb\n", "b\n"),
-        ("import a  # why\n", "import a  # why\n"),
+        ("import a  # why\nb\n", "b\n"),
+        ("import a  # noqa: F401\n", "import a  # noqa: F401\n"),
         ("import a; \\\n    b\n", "import a; \\\n    b\n"),
         ("if b: import a; c\n", "if b: import a; c\n"),
     ],
@@ -31,6 +32,13 @@ from torchlint.edits.verify import Original
 def test_an_import_goes_with_its_separator(text: str, after: str) -> None:
     edits = [orphan.edit for orphan in removals(Original(text), "x.py", {"a"})]
     assert apply_edits(text, edits) == after
+
+
+def test_a_comment_that_goes_too_is_a_risk() -> None:
+    (orphan,) = removals(Original("import torch as a  # why\n"), "x.py", {"a"})
+    assert orphan.risk
+    (orphan,) = removals(Original("import torch as a\n"), "x.py", {"a"})
+    assert not orphan.risk
 
 
 def test_an_import_stays_in_the_file_of_a_package() -> None:

@@ -120,7 +120,9 @@ class Locator:
             generated = self._generated[id(anchor)]
             if generated is not None and id(node) in generated.state.full:
                 return generated
-        raise LocateError("the syntax tree does not give the text of the file back")
+        raise LocateError(
+            "the parser does not keep the layout of this file (a form feed in an indentation is one cause)"
+        )
 
     def _anchors(self, owner: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yield the line of a node, the definitions around it, its top-level statement and the module."""

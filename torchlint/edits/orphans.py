@@ -43,6 +43,7 @@ _MOST_LINES = 50
 _CONTINUATION = re.compile(r"(?:[ \t]*\\(?:\r\n|\r|\n))+")
 _SEMICOLON_BEFORE = re.compile(r"[ \t]*;[ \t]*$")
 _SEMICOLON_AFTER = re.compile(r"[ \t]*;[ \t]*(?=[^\s#\\])")
+_PRAGMA = re.compile(r"#\s*(?:noqa|type:|isort|pylint|pyright|nosec|pragma|fmt|yapf|ruff)", re.IGNORECASE)
 _IMPORT = re.compile(r"^[ \t]*(?:from\b[^\n]*?\s)?import\b\s*(?:\([^)]*\)|[^\n]*(?:\\\r?\n[^\n]*)*)", re.MULTILINE)
 
 
@@ -165,7 +166,12 @@ def _removal(
         return [Orphan(_without_alias(rows, statement.names, unused[0]), _risk(statement, unused[0]))]
     place = _place_of(rows, statement)
     gone = _with_separator(text, place)
-    return [] if gone is None else [Orphan(TextEdit(gone, ""), _risk(statement, unused[0]))]
+    if gone is not None:
+        return [Orphan(TextEdit(gone, ""), _risk(statement, unused[0]))]
+    gone = _with_comment(text, place)
+    if gone is not None:
+        return [Orphan(TextEdit(gone, ""), _risk(statement, unused[0]) or "The comment behind an import goes with it.")]
+    return []
 
 
 def _with_separator(text: str, place: Range) -> Range | None:
@@ -174,12 +180,21 @@ def _with_separator(text: str, place: Range) -> Range | None:
     before, after = text[start : place.start], text[place.end : end]
     last = _CONTINUATION.match(text, place.end)
     blank = last.end() if last else place.end
-    if not before.strip() and not text[blank : line_end(text, blank)].strip():
+    if not before.strip() and text[blank : line_end(text, blank)].strip() in ("", ";"):
         return Range(start, next_line(text, blank))
     if following := _SEMICOLON_AFTER.match(after):
         return Range(place.start, place.end + following.end())
     preceding = _SEMICOLON_BEFORE.search(before)
     return Range(start + preceding.start(), place.end) if preceding else None
+
+
+def _with_comment(text: str, place: Range) -> Range | None:
+    """Return the lines of a statement with a mere comment behind it, None if that tells a tool to keep it."""
+    start, end = line_start(text, place.start), line_end(text, place.end)
+    before, after = text[start : place.start], text[place.end : end].strip()
+    if before.strip() or not after.startswith("#") or _PRAGMA.match(after):
+        return None
+    return Range(start, next_line(text, end))
 
 
 def _without_alias(rows: Rows, aliases: Sequence[ast.alias], alias: ast.alias) -> TextEdit:

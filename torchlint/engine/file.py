@@ -170,12 +170,17 @@ class _Check:
     def _diagnostics(self, parsed: Parsed, model: Model, found: list[tuple[Rule, list[Finding]]]) -> list[Diagnostic]:
         """Return all findings at their places; where that fails, those of the rules for which it does not."""
         from torchlint.edits.diagnose import diagnose
+        from torchlint.edits.locate import LocateError
 
         try:
             pairs = [(rule, finding) for rule, findings in found for finding in findings]
             if model.names.by_convention:  # what another file binds is not certain enough to rewrite anything
                 pairs = [(rule, replace(finding, fix=None)) for rule, finding in pairs]
             return diagnose(parsed, model.parent, pairs, self._settings)
+        except LocateError as error:
+            if len(found) == 1:
+                self._errors.append(Problem(self._source.path, f"no place for what {found[0][0].code} finds: {error}"))
+                return []
         except Exception as error:
             if len(found) == 1:
                 self._fail(found[0][0], error)
