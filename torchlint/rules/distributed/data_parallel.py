@@ -47,7 +47,7 @@ rule = Rule(
     name="data-parallel",
     family=Family.DISTRIBUTED,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="one process drives several GPUs by DataParallel",
     triggers=Triggers.all_of("DataParallel"),
     examples=(Example(bad="from torch import nn\n\nmodel = nn.DataParallel(nn.Linear(2, 2))\n"),),
