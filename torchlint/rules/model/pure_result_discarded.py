@@ -64,7 +64,6 @@ rule = Rule(
         "expected-error": "The statement stands in a `try` or under `raises`: whether it fails is the question.",
         "shown": "The statement stands outside of functions and loops, where a notebook or a console shows the value.",
         "temporary": "The tensor is made in the same statement: nothing was to be kept, it wakes up the device.",
-        "made-by-class": "The object is what a class method makes of its class: a module moves itself.",
         "not-a-tensor": "The object is a module, an array, a set, or nothing says what it is.",
     },
     about_speed=False,
@@ -84,8 +83,6 @@ def check(statement: cst.Expr, model: Model) -> Iterator[Finding]:
     value = model.value(function.value)
     if rule.silent("not-a-tensor", not value.is_tensor or value.evidence is Evidence.NAMED):
         return
-    if rule.silent("made-by-class", _is_made_by_class(function.value, model)):
-        return
     if rule.silent("in-place", model.arguments(statement.value, ()).get("out") is not None):
         return
     if rule.silent("expected-error", model.enclosing(statement, cst.Try) is not None or _is_expected(statement, model)):
@@ -103,11 +100,6 @@ def check(statement: cst.Expr, model: Model) -> Iterator[Finding]:
 
 def _is_shown(statement: cst.Expr, model: Model) -> bool:
     return model.enclosing(statement, cst.FunctionDef, cst.ClassDef, cst.For, cst.While) is None
-
-
-def _is_made_by_class(receiver: cst.BaseExpression, model: Model) -> bool:
-    values = [binding.value for binding in model.reaching(receiver)] if isinstance(receiver, cst.Name) else []
-    return any(isinstance(value, cst.Call) and identifier(value.func) == "cls" for value in values)
 
 
 def _is_expected(statement: cst.Expr, model: Model) -> bool:

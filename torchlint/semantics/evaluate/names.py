@@ -155,7 +155,8 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
         return UNKNOWN
     owner = evaluator.definitions.receiver(node)
     if owner is not None:
-        return Value(evaluator.definitions.class_kind(owner), definition=owner)
+        is_class = isinstance(function, cst.FunctionDef) and _is_given_the_class(function, evaluator)
+        return Value(Kind.CLASS if is_class else evaluator.definitions.class_kind(owner), definition=owner)
     if not isinstance(function, cst.FunctionDef):
         return UNKNOWN
     if param is function.params.star_arg or param is function.params.star_kwarg:
@@ -176,6 +177,12 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
         return annotated
     default = evaluator.value(param.default) if param.default is not None else UNKNOWN
     return _only_by_default(default) if default.known and default.kind is not Kind.NONE else UNKNOWN
+
+
+def _is_given_the_class(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether the first parameter of a method is its class, not an instance."""
+    decorators = (evaluator.names.qualified(each.decorator) for each in function.decorators)
+    return "builtins.classmethod" in decorators or function.name.value in ("__new__", "__init_subclass__")
 
 
 def _only_by_default(value: Value) -> Value:
