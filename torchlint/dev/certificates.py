@@ -66,7 +66,7 @@ def digest(root: Path, rule: Rule) -> str:
     """Return a digest of the code of a rule and of its search; other words and comments change nothing."""
     module = rule.name.replace("-", "_")
     places = (root / "torchlint" / "rules" / rule.family.value / f"{module}.py", root / search_path(rule))
-    code = (ast.dump(_without_words(ast.parse(path.read_bytes()))) for path in places if path.exists())
+    code = (_structure(_without_words(ast.parse(path.read_bytes()))) for path in places if path.exists())
     return hashlib.sha256("\n".join(code).encode()).hexdigest()[:16]
 
 
@@ -77,6 +77,14 @@ def _without_words(tree: ast.Module) -> ast.Module:
         if isinstance(body, list):
             node.body = [line for line in body if not _is_said(line)]  # type: ignore[attr-defined]
     return tree
+
+
+def _structure(node: object) -> str:
+    """Return what ``ast.dump`` would, without empty fields: each Python has others."""
+    if isinstance(node, ast.AST):
+        fields = (f"{name}={_structure(value)}" for name, value in ast.iter_fields(node) if value not in (None, []))
+        return f"{type(node).__name__}({', '.join(fields)})"
+    return f"[{', '.join(map(_structure, node))}]" if isinstance(node, list) else repr(node)
 
 
 def _is_said(line: ast.stmt) -> bool:
