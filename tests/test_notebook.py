@@ -294,6 +294,13 @@ def test_what_is_no_python_is_hidden(text: str, expected: list[int]) -> None:
     assert [index for index, _ in hidden(text)] == expected
 
 
+@pytest.mark.parametrize("quotes", ["'''", '"""'])
+@pytest.mark.parametrize("end", ["", "\\", "'", '"', "''"])
+def test_strings_that_are_not_closed_are_read_once(quotes: str, end: str) -> None:
+    body = [quotes, *(["  # c", "!ls \\", "'a' \\' \"b\" \\\""] * 300), end]
+    assert hidden("\n".join(["q?", *body])) == [(0, 0)]
+
+
 LINES = st.lists(
     st.sampled_from(
         ["import torch", "%x", "!ls \\", "  y", "", "é = 'a\u2028'", "z = (", ")", "'''", "q?", "\t!a\r", "  # c"]

@@ -139,3 +139,11 @@ def test_known_codes_are_those_of_the_rules_by_default() -> None:
 def test_a_text_without_comments_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(suppress, "find_suppressions")
     assert outcome("x = 'torchlint'\n", finding(1)).kept == (finding(1),)
+
+
+@pytest.mark.parametrize("quotes", ["'''", '"""'])
+@pytest.mark.parametrize("end", ["", "\\", "'", '"', "''"])
+def test_strings_that_are_not_closed_are_read_once(quotes: str, end: str) -> None:
+    body = "it's \\' \"so\" # torchlint: ignore\n" * 1000
+    found = outcome(f"x = 1  # torchlint: ignore[TL202]\ny = {quotes}{body}{end}", finding(1), finding(3))
+    assert [diagnostic.start.row for diagnostic in found.kept] == [3]

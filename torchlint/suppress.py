@@ -46,12 +46,15 @@ TORCHFIX_CODES: Mapping[str, str] = MappingProxyType(
 _MENTION = re.compile(r"noqa|torchlint\s*:", re.IGNORECASE)
 _STRING_OR_COMMENT = re.compile(
     r"""
-      '''(?:[^\\']+|\\[\s\S]|'(?!''))*''' | \"\"\"(?:[^\\"]+|\\[\s\S]|"(?!""))*\"\"\"
+      '''[^\\']*(?:(?:\\[\s\S]|'(?!''))[^\\']*)*(?:'''|\\?\Z)
+    | \"\"\"[^\\"]*(?:(?:\\[\s\S]|"(?!""))[^\\"]*)*(?:\"\"\"|\\?\Z)
     | '(?:[^\\'\r\n]|\\[\s\S])*'          | "(?:[^\\"\r\n]|\\[\s\S])*"
     | (?P<comment>\#[^\r\n]*)
     """,
     re.VERBOSE,
 )
+"""A string that is not closed goes on to the end. Each character can be matched in one way only: no text takes long."""
+
 _OURS = re.compile(r"#\s*torchlint\s*:\s*(?P<verb>[\w-]*)(?P<list>\s*\[(?P<codes>[^\]]*)\])?", re.IGNORECASE)
 _NOQA = re.compile(r"#\s*noqa(?!\w)(?P<colon>\s*:\s*(?P<codes>[A-Z]+\d+\b(?:[\s,]+[A-Z]+\d+\b)*)?)?", re.IGNORECASE)
 _VERBS = ("ignore", "skip-file")
