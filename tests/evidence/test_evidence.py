@@ -106,7 +106,7 @@ def test_a_page_says_what_was_measured_and_what_was_not(monkeypatch: pytest.Monk
     assert "- Confirmed on Some <GPU>, torch 2.4.0: without the fix a step takes 3.10x as long" in by_code["TL601"]
     assert "- Not measurable on Some <GPU>, torch 2.4.0: there is no GPU." in by_code["TL605"]
     assert "- On a GPU: not measured." in by_code["TL601"]
-    assert "Not measured: `torchlint bench` has no case for this rule." in by_code["TL101"]
+    assert "Not measured: no figures for this rule are shipped." in by_code["TL101"]
     assert "Nothing to measure: the rule is about what a program computes" in by_code["TL303"]
 
 

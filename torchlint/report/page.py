@@ -90,7 +90,7 @@ def measured(code: str, *, about_speed: bool = True) -> Iterator[str]:
         yield "Nothing to measure: the rule is about what a program computes, or whether it runs, not about its speed."
         return
     if not found:
-        yield "Not measured: `torchlint bench` has no case for this rule."
+        yield "Not measured: no figures for this rule are shipped."
         return
     yield from (f"- {measurement.sentence}" for measurement in found)
     if all(measurement.kind == "cpu" for measurement in found):
