@@ -182,7 +182,9 @@ class Hotness:
     def contains_hot_loop(self, loop: cst.For | cst.While) -> bool:
         """Return whether a loop is an outer one, such as the loop over epochs."""
         inner: list[cst.For | cst.While] = [*self._tree.nodes(cst.For), *self._tree.nodes(cst.While)]
-        return any(other is not loop and self._within(other, loop) and self.loop(other) is not None for other in inner)
+        return any(
+            other is not loop and self._tree.within(other, loop) and self.loop(other) is not None for other in inner
+        )
 
     def _classify(self, loop: cst.For | cst.While) -> Heat | None:
         training = self._optimises(loop)
@@ -240,7 +242,7 @@ class Hotness:
         return None
 
     def _has_batch_loop(self, loop: cst.For | cst.While) -> bool:
-        inner = (other for other in self._tree.nodes(cst.For) if other is not loop and self._within(other, loop))
+        inner = (other for other in self._tree.nodes(cst.For) if other is not loop and self._tree.within(other, loop))
         return any(_batch_evidence(self._evaluator.iterated(other)) is not None for other in inner)
 
     def _optimises(self, loop: cst.For | cst.While) -> cst.Call | None:
@@ -295,9 +297,6 @@ class Hotness:
                 if ancestor is not None and child is getattr(ancestor, "body", None):
                     self._own_calls.setdefault(id(ancestor), []).append(call)
         return self._own_calls.get(id(root), [])
-
-    def _within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
-        return any(a is ancestor for a in self._tree.ancestors(node))
 
     def function(self, function: cst.FunctionDef) -> Heat | None:
         """Return what makes a function hot: its role, or a hot place that calls it."""
