@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from torchlint.dropped import DROPPED
+from torchlint.dropped import COVERED, DROPPED
 from torchlint.maps import LINTERS, PLANNED, Linter
 from torchlint.registry import rules
 from torchlint.report.page import counterparts
@@ -62,6 +62,11 @@ def test_table_has_no_empty_cell() -> None:
 
 
 def test_what_was_dropped_does_not_come_back() -> None:
-    codes, names = {rule.code for rule in DROPPED}, {rule.name for rule in DROPPED}
+    gone = (*DROPPED, *COVERED)
+    codes, names = {rule.code for rule in gone}, {rule.name for rule in gone}
     assert not codes & (set(NAMES) | set(PLANNED))
     assert not names & (set(NAMES.values()) | set(PLANNED.values()))
+
+
+def test_what_is_covered_names_a_rule_that_is_there() -> None:
+    assert {rule.by for rule in COVERED} <= set(NAMES)

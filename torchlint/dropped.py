@@ -1,4 +1,4 @@
-"""Rules that were planned, turned out to be wrong, and will not come; their codes and names are not used again."""
+"""Rules that were planned and will not come, wrong or part of another one; their codes and names are not used again."""
 
 from __future__ import annotations
 
@@ -25,5 +25,28 @@ DROPPED = (
         "`torch.compile` of the same function or module on every step",
         "it compiles once all the same: for a function, a module, a lambda and a module made anew in each of a hundred "
         "steps torch 2.13 made one graph, for a closure over the number of the step two",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """One rule that will not come, since another one finds all that it was to report."""
+
+    code: str
+    name: str
+    meant: str
+    """What it was to report."""
+
+    by: str
+    """The code of the rule that reports it."""
+
+
+COVERED = (
+    Covered(
+        "TL314",
+        "deprecated-amp-entry",
+        "`autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` of `torch.cuda.amp` and `torch.cpu.amp`",
+        "TL802",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from torchlint.dropped import DROPPED
+from torchlint.dropped import COVERED, DROPPED
 from torchlint.registry import FAMILY_DIGITS, rules
 from torchlint.rule import Family
 from torchlint.version import __version__
@@ -104,7 +104,7 @@ def write_stubs(root: Path, family: Family, name: str) -> list[Path]:
         raise NewRuleError("run this in the root of a checkout of torchlint")
     if module.exists() or fixtures.exists() or any(rule.name == name for rule in rules()):
         raise NewRuleError(f"there is a rule {name!r} already")
-    code = next_code(family, {rule.code for rule in rules()} | {rule.code for rule in DROPPED})
+    code = next_code(family, {rule.code for rule in (*rules(), *DROPPED, *COVERED)})
     contents = {
         module: RULE.format(code=code, name=name, family=family.name, version=__version__),
         fixtures / "bad.py": BAD.format(code=code),

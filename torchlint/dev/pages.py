@@ -7,7 +7,7 @@ from pathlib import Path
 from torchlint.dev import certificates
 from torchlint.dev.ledger import read_all, section
 from torchlint.registry import rules
-from torchlint.report.page import counterparts, dropped, page, table
+from torchlint.report.page import counterparts, covered, dropped, page, table
 
 LEDGERS = "tests/corpus/ledger"
 
@@ -15,7 +15,7 @@ LEDGERS = "tests/corpus/ledger"
 def pages(root: Path) -> dict[str, str]:
     """Return file name to content of all that stands in the folder, with ledgers and certificates below ``root``."""
     ledgers, certified = read_all(root / LEDGERS), certificates.read(root)
-    found = {"README.md": "\n".join((table(rules()), counterparts(rules()), dropped()))}
+    found = {"README.md": "\n".join((table(rules()), counterparts(rules()), covered(rules()), dropped()))}
     for rule in rules():
         judged = section(ledgers.get(rule.name), f"{LEDGERS}/{rule.name}.tsv")
         refuted = certificates.section(root, rule, certified.get(rule.code))

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchlint import evidence
-from torchlint.dropped import DROPPED
+from torchlint.dropped import COVERED, DROPPED
 from torchlint.maps import LINTERS, PLANNED, Counterpart
 from torchlint.rule import Default, Example, Rule
 from torchlint.safety import Safety
@@ -121,6 +121,14 @@ def dropped() -> str:
     """Return the table of rules that were tried and will not come."""
     rows = (f"| {rule.code} | {rule.name} | {_cell(rule.meant)} | {_cell(rule.why)} |" for rule in DROPPED)
     head = ("## What was tried and dropped", "", "| code | name | what it was to find | why not |", "|---|---|---|---|")
+    return "\n".join((*head, *rows, ""))
+
+
+def covered(rules: Sequence[Rule]) -> str:
+    """Return the table of planned rules whose findings another rule reports, with links to its page."""
+    pages = {rule.code: f"[{rule.code} {rule.name}]({rule.name}.md)" for rule in rules}
+    rows = (f"| {rule.code} | {rule.name} | {_cell(rule.meant)} | {pages[rule.by]} |" for rule in COVERED)
+    head = ("## What another rule finds", "", "| code | name | what it was to find | found by |", "|---|---|---|---|")
     return "\n".join((*head, *rows, ""))
 
 

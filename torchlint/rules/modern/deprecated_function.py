@@ -1,7 +1,8 @@
 """A function or class of torch is used that is deprecated.
 
 Calls, imports and other uses of the names in a table: `torch.cuda.amp.autocast`, `torch.cholesky`, `torch.qr`,
-`torch.range`, `torch.ger`, `functorch.vmap`, `torch.nn.init.xavier_uniform` and others.
+`torch.range`, `torch.ger`, `functorch.vmap`, `torch.nn.init.xavier_uniform` and others. Of `torch.cuda.amp` and
+`torch.cpu.amp` all entries: `autocast`, `GradScaler`, `custom_fwd`, `custom_bwd`.
 
 ## Why it costs
 
@@ -13,7 +14,9 @@ replaced them.
 The message says it for each name. The fix writes it where every argument keeps its meaning: positional arguments are
 given by name where their order changed, `torch.range` gets an end that is one further and the dtype that it had, and
 what the new name needs is imported. It is safe where both forms compute the same and the project's oldest torch has
-the new one, unsafe otherwise. There is none where stars may carry arguments that would change.
+the new one, unsafe otherwise. There is none where stars may carry arguments that would change. For
+`torch.cuda.amp.autocast()` it is safe where the dtype is given or the block is switched off: without a dtype the old
+name takes float16, the new one that of an autocast around it, and a caller in another file may have entered one.
 
 ## When to ignore it
 
