@@ -61,6 +61,19 @@ class Datasets:
         self._tree = evaluator.tree
         self._moves = moves
 
+    def makes_items(self, class_def: cst.ClassDef) -> list[cst.FunctionDef]:
+        """Return the methods in which a map-style dataset makes an item: ``__getitem__`` and those that it calls."""
+        first = self._evaluator.definitions.method(class_def, "__getitem__")
+        found = [first] if first is not None else []
+        for method in found:
+            for call in self._tree.below(method.body, cst.Call):
+                owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+                if isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None:
+                    called = self._evaluator.definitions.method(class_def, identifier(call.func))
+                    if called is not None and called not in found:
+                        found.append(called)
+        return found
+
     def in_memory(self, expression: cst.BaseExpression) -> bool:
         """Return whether items are only taken out of tensors, arrays or lists that are in memory already."""
         value = self._evaluator.value(expression)

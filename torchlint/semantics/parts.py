@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from torchlint.semantics.datasets import Datasets
     from torchlint.semantics.environment import Environment
     from torchlint.semantics.epochs import Epochs
+    from torchlint.semantics.generators import Generators
     from torchlint.semantics.growth import Growths
     from torchlint.semantics.guards import Guards
     from torchlint.semantics.heat import Hotness
     from torchlint.semantics.host_reads import HostReads
     from torchlint.semantics.inference import Inference
+    from torchlint.semantics.invariants import Invariants
     from torchlint.semantics.layers.norms import Norms
     from torchlint.semantics.layers.successors import Layers
     from torchlint.semantics.loaders import Loaders
@@ -127,6 +129,13 @@ class Parts:
         return Writes(self.evaluator)
 
     @cached_property
+    def invariants(self) -> Invariants:
+        """What stays the same from pass to pass."""
+        from torchlint.semantics.invariants import Invariants
+
+        return Invariants(self.evaluator, self.writes)
+
+    @cached_property
     def backward(self) -> Backward:
         """The backward passes."""
         from torchlint.semantics.backward import Backward
@@ -195,6 +204,13 @@ class Parts:
         from torchlint.semantics.creations import Creations
 
         return Creations(self.evaluator, self.moves)
+
+    @cached_property
+    def generators(self) -> Generators:
+        """Random number generators that objects carry."""
+        from torchlint.semantics.generators import Generators
+
+        return Generators(self.evaluator)
 
     @cached_property
     def growths(self) -> Growths:

@@ -1,0 +1,110 @@
+"""Random number generators that objects carry in an attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import identifier, method_call
+
+GENERATORS = frozenset(
+    ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator", "random.Random")
+) | {"torch.Generator"}
+_SEEDS = ("manual_seed", "seed", "set_state", "setstate")
+_DRAWS = frozenset(
+    (
+        "random rand randn randint randrange integers random_sample sample choice choices shuffle permutation permuted "
+        "uniform normal standard_normal gauss binomial poisson beta gamma exponential laplace lognormal triangular "
+        "betavariate normalvariate expovariate dirichlet multinomial multivariate_normal vonmisesvariate"
+    ).split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A generator that is made once for each object, or for all objects of a class."""
+
+    name: str
+    made: cst.Call
+    """The call that makes it."""
+
+    anew: bool
+    """Whether it is made or seeded anew elsewhere too."""
+
+
+class Generators:
+    """Finds the generators that objects are made with, and where they are drawn from."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._definitions = evaluator.definitions
+
+    def carried(self, class_def: cst.ClassDef) -> Iterator[Carried]:
+        """Yield the generators that ``__init__`` or the body of a class binds to attributes."""
+        for made in self._tree.below(class_def, cst.Call):
+            if self._evaluator.names.qualified(made.func) in GENERATORS:
+                name = self._holder(made)
+                if name:
+                    yield Carried(name, made, self._is_anew(name, class_def))
+
+    def _holder(self, made: cst.Call) -> str:
+        """The attribute to which a generator is bound, seeded in the same expression or not; "" if there is none."""
+        parent = self._tree.parent(made)
+        while isinstance(parent, (cst.Attribute, cst.Call)):  # torch.Generator().manual_seed(0)
+            parent = self._tree.parent(parent)
+        if not isinstance(parent, cst.Assign) or len(parent.targets) != 1:
+            return ""
+        target, function = parent.targets[0].target, self._definitions.enclosing_function(made)
+        if function is None:
+            return target.value if isinstance(target, cst.Name) else ""
+        own = isinstance(target, cst.Attribute) and self._is_receiver(target.value)
+        return identifier(target) if own and function.name.value == "__init__" else ""
+
+    def _is_receiver(self, expression: cst.BaseExpression) -> bool:
+        return isinstance(expression, cst.Name) and self._definitions.receiver(expression) is not None
+
+    def _is_anew(self, name: str, class_def: cst.ClassDef) -> bool:
+        """Whether the attribute is bound twice, from outside too, or the generator is seeded outside ``__init__``."""
+        if len(self._definitions.attribute(class_def, name)) > 1:
+            return True
+        targets = (target.target for target in self._tree.nodes(cst.AssignTarget))
+        if any(self._is_bound_outside(target, name, class_def) for target in targets):
+            return True
+        return any(self._seeds_later(call, name, class_def) for call in self._tree.nodes(cst.Call))
+
+    def _is_bound_outside(self, target: cst.BaseExpression, name: str, class_def: cst.ClassDef) -> bool:
+        held = isinstance(target, cst.Attribute) and target.attr.value == name
+        return held and isinstance(target, cst.Attribute) and self._may_hold(target.value, class_def, inside=False)
+
+    def _may_hold(self, owner: cst.BaseExpression, class_def: cst.ClassDef, *, inside: bool) -> bool:
+        """Whether an object can be of a class, as far as ``self`` tells."""
+        receiver = self._definitions.receiver(owner) if isinstance(owner, cst.Name) else None
+        return receiver is None or (inside and receiver is class_def)
+
+    def _seeds_later(self, call: cst.Call, name: str, class_def: cst.ClassDef) -> bool:
+        method = method_call(call, *_SEEDS)
+        if method is None or identifier(method.value) != name:
+            return False
+        owner = method.value.value if isinstance(method.value, cst.Attribute) else method.value
+        function = self._definitions.enclosing_function(call)
+        starts = function is not None and function.name.value == "__init__"
+        return not starts and self._may_hold(owner, class_def, inside=True)
+
+    def draws(self, call: cst.Call, generator: Carried) -> bool:
+        """Return whether a call in a method of the class draws from a generator."""
+        method = method_call(call, *_DRAWS)
+        if method is not None and self._is_it(method.value, generator):
+            return True
+        handed = (a.value for a in call.args if a.keyword is not None and a.keyword.value == "generator")
+        return any(self._is_it(value, generator) for value in handed)
+
+    def _is_it(self, expression: cst.BaseExpression, generator: Carried) -> bool:
+        return (
+            isinstance(expression, cst.Attribute)
+            and expression.attr.value == generator.name
+            and self._is_receiver(expression.value)
+        )
