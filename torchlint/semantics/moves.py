@@ -247,6 +247,10 @@ class Moves:
         droppable = given.named.keys() <= _HARMLESS and not given.extra
         return self._made(call, place, code(device), cast, names, evidence, droppable)
 
+    def place(self, expression: cst.BaseExpression) -> Device | None:
+        """Return the place that an expression names where a device is expected, None if nothing says that it does."""
+        return self._place(expression, self._evaluator.value(expression))
+
     def _place(self, expression: cst.BaseExpression, value: Value) -> Device | None:
         """Return the place that the argument of ``.to`` names; None for a dtype, a tensor, or anything unknown."""
         if isinstance(expression, cst.FormattedString):

@@ -96,7 +96,7 @@ class Writes:
         """Yield where the variable is written, in the function of a node, or anywhere for an attribute."""
         function = self._evaluator.definitions.enclosing_function(copy)
         text = canonical(root)
-        for place in self._all_written():
+        for place in self.places():
             if canonical(place) == text:
                 around = self._evaluator.definitions.enclosing_function(place)
                 if around is function or isinstance(root, cst.Attribute):
@@ -139,8 +139,8 @@ class Writes:
             if self._evaluator.scopes.bindings(name) is self._evaluator.scopes.bindings(root)
         )
 
-    def _all_written(self) -> list[cst.BaseExpression]:
-        """Return the variables that something is written into, each at its place."""
+    def places(self) -> list[cst.BaseExpression]:
+        """Return the variables that something in the file is written into, each at its place."""
         if self._written is None:
             self._written = [root for place in self._targets() if (root := _root(place)) is not None]
         return self._written

@@ -1,0 +1,37 @@
+"""A classifier is trained with weights for its classes that lie on the host."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+CASE = {"code": "TL210", "equal": "bitwise", "needs": "accelerator"}
+
+BATCHES, BATCH, WIDTH, CLASSES = 64, 64, 128, 10
+
+
+class Trainer:
+    def __init__(self, device):
+        self.device = device
+        self.model = nn.Sequential(nn.Linear(WIDTH, 256), nn.ReLU(), nn.Linear(256, CLASSES)).to(device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        self.inputs = torch.randn(BATCHES, BATCH, WIDTH, device=device)
+        self.targets = torch.randint(0, CLASSES, (BATCHES, BATCH), device=device)
+
+    def train_epoch(self, device):
+        weights = torch.linspace(0.5, 1.5, CLASSES)
+        losses = []
+        for inputs, targets in zip(self.inputs, self.targets):
+            loss = F.cross_entropy(self.model(inputs), targets, weight=weights.to(device))
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+            losses.append(loss.detach())
+        return torch.stack(losses)
+
+
+def setup(device):
+    return Trainer(device)
+
+
+def step(trainer):
+    return {"losses": trainer.train_epoch(trainer.device)}

@@ -1,0 +1,200 @@
+"""The same values are copied to the device again in every step.
+
+## Why it costs
+
+A tensor that lies on the host and does not change is copied over the bus in every pass, and as long as its memory is
+not pinned the program waits for each copy. `torch.tensor([..], device=device)` is one too: the numbers are written
+into host memory first.
+
+## What to write instead
+
+In a loop, move the tensor once before it: `mask = mask.to(device)`. In a module, register the tensor as a buffer
+(`self.register_buffer("mean", torch.tensor([..]), persistent=False)`), which moves with the module. A constant number
+needs no copy at all: `torch.full((), 0.5, device=device)`, `torch.zeros((), device=device)`.
+
+The fix moves the copy in front of the loop. It is offered where the copy runs in every pass, and unsafe: every pass
+then shares one tensor, and it is made also where the loop runs zero times.
+
+## When to ignore it
+
+The tensor does not fit on the device beside everything else, or the loop runs a few times only. Modules that are made
+in a loop are not reported. Holds for all supported versions of torch; read in the documentation of torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import InsertBefore, Replace
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat import Heat, Role
+from torchlint.semantics.model import Model
+from torchlint.semantics.moves import Move
+from torchlint.semantics.tables.torch_api import DATA_FACTORIES
+from torchlint.semantics.values import Device, Graph, Kind, Origin
+from torchlint.syntax.calls import method_call
+
+rule = Rule(
+    code="TL210",
+    name="loop-invariant-transfer",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="the same values are copied to the device in every step",
+    triggers=Triggers.all_of(("to", "cuda", "tensor", "as_tensor"), ("cuda", "device")),
+    examples=(
+        Example(
+            bad="""
+import torch
+
+def train(model, loader, optimizer):
+    scale = torch.tensor([0.2, 0.8])
+    for x in loader:
+        loss = (model(x.cuda(non_blocking=True)) * scale.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+""",
+            good="""
+import torch
+
+def train(model, loader, optimizer):
+    scale = torch.tensor([0.2, 0.8])
+    scale_on_device = scale.cuda()
+    for x in loader:
+        loss = (model(x.cuda(non_blocking=True)) * scale_on_device).sum()
+        loss.backward()
+        optimizer.step()
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization",
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer",
+        "https://github.com/pytorch/pytorch/issues/120996",
+    ),
+    documentation=__doc__,
+    silences={
+        "not-hot": "The copy is not made in every step.",
+        "changes": "The tensor, the data or the device is another one in each pass, or something may write to it.",
+        "on-device": "Nothing says that the tensor lies on the host and goes to a device, or there is nothing in it.",
+        "moves-along": "It is a buffer or a parameter, which moves with its module, or the module moves it itself.",
+        "written": "What the copy gives is written to: each pass needs a tensor of its own.",
+        "branch": "A branch may leave the copy out: it is made in some steps only.",
+        "leaf": "Each pass makes a tensor that asks for a gradient.",
+    },
+    fixes=(Safety.UNSAFE,),
+)
+
+
+@rule.check(cst.Call)
+def check_move(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a move of a tensor that is the same in each step."""
+    method = method_call(call, "to", "cuda")
+    moved = method.value if method is not None else None
+    move = model.move(call) if isinstance(moved, (cst.Name, cst.Attribute)) else None
+    if move is None or moved is None or rule.silent("on-device", not _is_copy(move, model)):
+        return
+    heat = _repeats(call, model)
+    if heat is None or rule.silent("changes", not _is_same(move, heat.root, model)):
+        return
+    in_loop = isinstance(heat.root, (cst.For, cst.While))
+    if not in_loop and rule.silent("moves-along", not model.invariants.is_plain_attribute(moved)):
+        return
+    name = model.code(moved)
+    kept = f'`self.register_buffer("{name.rpartition(".")[2]}", ..., persistent=False)`'
+    advice = "Move it once, before the loop" if in_loop else f"Register it as a buffer of the module: {kept}"
+    yield Finding(
+        call,
+        f"`{name}` lies on the host and is copied to the device {heat.often}, though it does not change. {advice}.",
+        _fix(move, heat, model) if in_loop else None,
+    )
+
+
+def _repeats(call: cst.Call, model: Model) -> Heat | None:
+    """What makes a call run in every step, if no step can do without it and none writes to what it gives."""
+    heat = model.heat(call)
+    if heat is None or heat.role is Role.DATA or not model.within(call, heat.root):
+        return None
+    if rule.silent("written", model.invariants.is_changed(call, heat.root)):
+        return None
+    return None if rule.silent("branch", not model.invariants.is_unconditional(call, heat.root)) else heat
+
+
+def _is_copy(move: Move, model: Model) -> bool:
+    """Whether a tensor that certainly lies on the host is moved to an accelerator."""
+    moved = model.value(move.receiver)
+    return (
+        moved.is_tensor
+        and moved.device is Device.CPU
+        and moved.evidence >= Evidence.INFERRED
+        and moved.origin not in (Origin.BATCH, Origin.PARAMETER)
+        and move.place is not Device.CPU
+    )
+
+
+def _is_same(move: Move, root: cst.CSTNode, model: Model) -> bool:
+    """Whether each pass moves the same tensor, in a loop to the same device."""
+    if not model.invariants.is_kept(move.receiver, root):
+        return False
+    in_loop = isinstance(root, (cst.For, cst.While))
+    return not in_loop or all(model.invariants.is_settled(name, root) for name in move.names)
+
+
+def _fix(move: Move, heat: Heat, model: Model) -> Fix | None:
+    loop, name = heat.root, f"{model.code(move.receiver).rpartition('.')[2]}_on_device"
+    assert isinstance(loop, (cst.For, cst.While))
+    if model.names_any_of(name) or model.device_context(move.call) or not model.invariants.runs_once(move.call, loop):
+        return None
+    moved = model.value(move.receiver)
+    if moved.graph is not Graph.DETACHED or not all(model.is_plain(each) for each in move.names):
+        return None
+    return Fix(
+        "Copy it once, before the loop",
+        (InsertBefore(loop, (f"{name} = {model.code(move.call)}",)), Replace(move.call, name)),
+        Safety.UNSAFE,
+        "All passes share one tensor, which is made also where the loop runs zero times.",
+        min(move.evidence, Evidence.INFERRED),
+    )
+
+
+@rule.check(cst.Call)
+def check_constant(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report constants that each step writes into host memory and copies."""
+    if model.callee(call) not in DATA_FACTORIES:
+        return
+    given = model.arguments(call)
+    data, device = given.get("data"), given.get("device")
+    if data is None or device is None or given.open:
+        return
+    if rule.silent("leaf", not given.absent("requires_grad")):
+        return
+    if rule.silent("on-device", not _leads_away(device, model) or model.code(data) in ("[]", "()")):
+        return
+    heat = _repeats(call, model)
+    if heat is None or rule.silent("changes", not model.invariants.is_constant(data, heat.root)):
+        return
+    yield Finding(call, _message(call, data, heat, model))
+
+
+def _leads_away(device: cst.BaseExpression, model: Model) -> bool:
+    """Whether an argument names a device other than the CPU, by more than its name alone."""
+    if model.moves.place(device) in (None, Device.CPU):
+        return False
+    value = model.value(device)
+    return (
+        isinstance(device, cst.Attribute) or value.evidence >= Evidence.INFERRED or model.accelerator is Evidence.PROVEN
+    )
+
+
+def _message(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Model) -> str:
+    shown = model.shown(call, f"`{model.code(call.func)}(...)`")
+    advice = "Make it once, before the loop"
+    if model.value(data).kind is Kind.NUMBER:
+        advice = f"`torch.full((), {model.code(data)}, device=...)` copies nothing"
+    elif not isinstance(heat.root, (cst.For, cst.While)):
+        advice = "Make it once and register it as a buffer, which moves with the module"
+    return f"{shown} writes the same numbers into host memory and copies them to the device {heat.often}. {advice}."
