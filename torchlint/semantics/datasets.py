@@ -189,6 +189,38 @@ class Datasets:
         )
         return any(method is not None and self._moves_to_device(method.body) for method in methods)
 
+    def certain_move(self, expression: cst.CSTNode) -> cst.Call | None:
+        """Return the call by which making an item or a batch certainly puts it on an accelerator, if there is one.
+
+        The expression is a dataset or a collate function. A device that the file does not show decides nothing.
+        """
+        return next((call for call in self._calls_for_items(expression) if self._is_certain(call)), None)
+
+    def _calls_for_items(self, expression: cst.CSTNode) -> Iterator[cst.Call]:
+        made = self._making_call(expression)
+        if made is not None and self._evaluator.names.qualified(made.func) == _TENSORS:
+            yield from self._tree.below(made, cst.Call)
+        definition = self._evaluator.definitions.definition(expression)
+        class_def = self.class_of(self._evaluator.value(expression))
+        if isinstance(expression, cst.Lambda):
+            yield from self._tree.below(expression.body, cst.Call)
+        elif isinstance(definition, cst.FunctionDef):
+            yield from self._tree.below(definition.body, cst.Call)
+        elif class_def is not None:
+            iterates = (self._evaluator.definitions.method(class_def, name) for name in ("__iter__", "__call__"))
+            for method in (*self.makes_items(class_def), *(found for found in iterates if found is not None)):
+                yield from self._tree.below(method.body, cst.Call)
+
+    def _is_certain(self, call: cst.Call) -> bool:
+        move = self._moves.move(call)
+        if move is not None:
+            return move.method in ("to", "cuda") and _shows_accelerator(move.place, move.evidence)
+        device = bind(call.args).get("device")
+        if device is None or not (self._evaluator.names.qualified(call.func) or "").startswith("torch."):
+            return False
+        where = self._evaluator.value(device)
+        return _shows_accelerator(where.device, where.evidence)
+
     def _wraps_device_tensors(self, expression: cst.CSTNode) -> bool:
         """Whether a ``TensorDataset`` of tensors on a device is made here, or in the assignment that gives the name."""
         call = self._wrapping_call(expression)
@@ -291,6 +323,13 @@ class Datasets:
         return any(
             isinstance(n, cst.Call) and identifier(n.func) in ("get_worker_info", "split_by_worker") for n in nodes
         )
+
+
+def _shows_accelerator(place: Device, evidence: Evidence) -> bool:
+    """Return whether a place is an accelerator, or one wherever there is one, by more than its name."""
+    if place is Device.ACCELERATOR:
+        return evidence is not Evidence.NAMED
+    return place is Device.EITHER and evidence is Evidence.PROVEN
 
 
 def _reads_frame(node: cst.CSTNode) -> bool:
