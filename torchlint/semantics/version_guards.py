@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 _CERTAIN = r"version|find_spec|signature\(|(hasattr|getattr|\bdir)\((func)?torch|is_torch|(torch|\bpt)_?v?\d"
 _TESTS_VERSION = re.compile(_CERTAIN, re.IGNORECASE)
+# A draft of a tree writes the operator of `x > 0` by the name of its class.
 _MAY_TEST_VERSION = re.compile(
-    rf"{_CERTAIN}|hasattr|getattr|(\b|_)has_|greater|(_|\b)(ge|gt|gte|lt|lte)(_|\b)", re.IGNORECASE
+    rf"{_CERTAIN}|hasattr|getattr|(\b|_)has_|greater(?!Than(Equal)?\(\))|(_|\b)(ge|gt|gte|lt|lte)(_|\b)", re.IGNORECASE
 )
 _MISSING = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError"))
 _UNKNOWN_ARGUMENT = frozenset(("TypeError", "Exception"))
