@@ -188,7 +188,6 @@ PLANNED: Mapping[str, str] = MappingProxyType(
         "TL415": "numpy-in-forward",
         "TL502": "no-grad-not-inference-mode",
         "TL503": "eval-mode-missing",
-        "TL504": "legacy-variable",
         "TL607": "tf32-not-enabled",
         "TL706": "async-work-not-waited",
         "TL901": "seed-unset",

@@ -1,0 +1,197 @@
+"""A tensor is wrapped in `Variable`, which only cuts it off its graph.
+
+## Why it costs
+
+Tensors record gradients themselves since torch 0.4. `Variable(t)` has been a way to make another tensor on the same
+memory since then, without graph and without `requires_grad`, also where `t` has them: a loss computed from
+`Variable(output)` trains nothing, and no error says so. `volatile=True`, which once kept inference from building a
+graph, has no effect but a warning: the graph is built, and its memory is needed.
+
+## What to write instead
+
+The tensor itself; `t.detach()` where the graph is to be cut; `t.detach().requires_grad_()` for
+`Variable(t, requires_grad=True)`; `with torch.no_grad():` around the computation for `volatile=True`.
+
+The fix drops the wrapper around tensors that carry no graph: factories, `.data`, `.detach()`, batches of a loader. It
+is safe where the tensor is made in place. A name that goes on to be used would be one tensor with the new one, so that
+it is unsafe there. Everywhere else the fix writes `.detach()`, which computes what is computed now; it is unsafe, since
+a subclass of `torch.Tensor` stays what it is. There is none for `volatile=True`.
+
+## When to ignore it
+
+Never, in code for a torch that is still supported. What runs only with older ones (after a test of the version) is not
+reported, and neither is `isinstance(x, Variable)`, which is right for every tensor.
+
+Read in "Autograd", "Variable (deprecated)" of torch 2.13 and tried with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.edits.operations import Edit, RemoveStatement, Replace, Unwrap
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPE_CASTS, LEGACY_CONSTRUCTORS, SIZED_FACTORIES
+from torchlint.semantics.values import Graph, Kind
+from torchlint.semantics.version_guards import depends_on_version
+from torchlint.syntax.calls import literal
+from torchlint.syntax.canonical import is_same
+
+NAME = "torch.autograd.Variable"
+MAKERS = SIZED_FACTORIES | CUDA_CONSTRUCTORS | LEGACY_CONSTRUCTORS | {"torch.tensor", "torch.from_numpy"}
+COPYING = frozenset(("detach", "clone"))
+KEEPING = frozenset(DTYPE_CASTS) | {"cuda", "cpu", "to", "type", "contiguous"}  # a view cannot be detached in place
+ONE_TENSOR = "Both names are one tensor then: what is set on one of them shows on the other."
+SUBCLASS = "A subclass of `torch.Tensor` stays one, where `Variable` makes a plain tensor."
+
+rule = Rule(
+    code="TL504",
+    name="legacy-variable",
+    family=Family.INFERENCE,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="`Variable(...)`, which only cuts the graph, or `volatile=True`, which does nothing",
+    triggers=Triggers.all_of("Variable"),
+    examples=(
+        Example(
+            bad="import torch\nfrom torch.autograd import Variable\n\nnoise = Variable(torch.randn(8, 2))\n",
+            good="import torch\n\nnoise = torch.randn(8, 2)\n",
+        ),
+        Example(
+            bad="from torch.autograd import Variable\n\ndef leaf(x):\n    return Variable(x, requires_grad=True)\n",
+            good="\ndef leaf(x):\n    return x.detach().requires_grad_()\n",
+        ),
+    ),
+    references=("https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated",),
+    documentation=__doc__,
+    silences={
+        "other-name": "The name means something else: of another library, or of the project.",
+        "not-made": "The name is only asked for: in a type test, an annotation, an import.",
+        "version": "The code runs only with some versions of torch.",
+    },
+    fixes=(Safety.SAFE, Safety.UNSAFE),
+    in_tests=True,
+    about_speed=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """A tensor that a call wraps, and what is known of it."""
+
+    call: cst.Call
+    tensor: cst.BaseExpression
+    grad: str
+    """The method call that switches gradients on as the call does, empty where it leaves them off."""
+
+    new: bool
+    """Whether nothing else holds the tensor."""
+
+    detached: Evidence | None
+    """How certain it is that the tensor has no graph."""
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a call of ``Variable``."""
+    if model.callee(call) != NAME or rule.silent("version", depends_on_version(call, model)):
+        return
+    switch, found = model.arguments(call).get("volatile"), _wrapped(call, model)
+    volatile = switch is not None and literal(switch) is not False
+    yield Finding(call, _message(call, found, volatile, model), None if volatile else _fix(found, model))
+
+
+def _wrapped(call: cst.Call, model: Model) -> Wrapped | None:
+    """Return what a call wraps, None where stars or a partial call hide it."""
+    given = model.arguments(call)
+    tensor, switch = given.get("data"), given.get("requires_grad")
+    is_plain = switch is None or model.is_plain(switch)
+    if tensor is None or given.open or given.extra or model.is_partial(call) or not is_plain:
+        return None
+    value, flag = model.value(tensor), literal(switch)
+    grad = "" if switch is None or flag is False else f".requires_grad_({'' if flag else model.code(switch)})"
+    known = value.kind in (Kind.TENSOR, Kind.BATCH) and value.graph is Graph.DETACHED
+    evidence = value.evidence if known and value.evidence >= Evidence.INFERRED else _cut(tensor)
+    return Wrapped(call, tensor, grad, _is_new(tensor, model), evidence)
+
+
+def _is_new(tensor: cst.BaseExpression, model: Model) -> bool:
+    """Whether an expression makes a tensor that nothing else holds and that is no view with a graph."""
+    if isinstance(tensor, cst.Attribute):
+        return tensor.attr.value == "data"
+    if not isinstance(tensor, cst.Call):
+        return False
+    if model.callee(tensor) in MAKERS:
+        return "out" not in model.arguments(tensor).named and not model.arguments(tensor).open
+    if not isinstance(tensor.func, cst.Attribute):
+        return False
+    method = tensor.func.attr.value
+    return method in COPYING or (method in KEEPING and _is_new(tensor.func.value, model))
+
+
+def _cut(tensor: cst.BaseExpression) -> Evidence | None:
+    """Return how certain it is that what an expression does to any tensor ends its graph."""
+    if isinstance(tensor, cst.Attribute):
+        return Evidence.INFERRED if tensor.attr.value == "data" else None
+    if not isinstance(tensor, cst.Call) or not isinstance(tensor.func, cst.Attribute):
+        return None
+    method = tensor.func.attr.value
+    return Evidence.INFERRED if method == "detach" else _cut(tensor.func.value) if method in COPYING | KEEPING else None
+
+
+def _message(call: cst.Call, found: Wrapped | None, volatile: bool, model: Model) -> str:
+    name = model.code(call.func)
+    if volatile:
+        return (
+            f"`volatile` of `{name}` has had no effect since torch 0.4: the graph is built all the same. Run the "
+            "computation in `with torch.no_grad():` and use the tensor as it is."
+        )
+    if found is not None and found.grad:
+        return (
+            f"`{name}` makes a leaf on the memory of the tensor, which tensors do themselves since torch 0.4. "
+            f"Write `{'' if found.new and found.detached else '.detach()'}{found.grad}`."
+        )
+    if found is not None and found.detached:
+        return f"`{name}` around a tensor without graph does nothing since torch 0.4. Use the tensor as it is."
+    shown = model.shown(found.tensor if found else None, "a tensor")
+    return (
+        f"Since torch 0.4 `{name}` only cuts {shown} off its graph, if there is one. Use the tensor as it is, or "
+        "`.detach()` where that is meant."
+    )
+
+
+def _fix(found: Wrapped | None, model: Model) -> Fix | None:
+    if found is None:
+        return None
+    keeps = found.detached is not None and (found.new or not found.grad)
+    edits: tuple[Edit, ...]
+    if keeps and not found.grad:
+        edits = _dropped(found, model)
+    else:
+        edits = (Replace(found.call, _operand(found.tensor, model) + ("" if keeps else ".detach()") + found.grad),)
+    message = f"Write `{'' if keeps else '.detach()'}{found.grad}`" if found.grad or not keeps else "Use the tensor"
+    if found.new and found.detached is Evidence.PROVEN:
+        return Fix(message, edits, Safety.SAFE)
+    return Fix(message, edits, Safety.UNSAFE, ONE_TENSOR if keeps and not found.new else SUBCLASS, Evidence.INFERRED)
+
+
+def _dropped(found: Wrapped, model: Model) -> tuple[Edit, ...]:
+    """Return the edits that drop a wrapper, with the statement where it would assign a name to itself."""
+    statement = model.parent(found.call)
+    is_single = isinstance(statement, cst.Assign) and len(statement.targets) == 1
+    if isinstance(statement, cst.Assign) and is_single and is_same(statement.targets[0].target, found.tensor):
+        return (RemoveStatement(statement),)
+    return (Unwrap(found.call, found.tensor),)
+
+
+def _operand(tensor: cst.BaseExpression, model: Model) -> str:
+    """Return the code of an expression as the receiver of a method."""
+    text = model.code(tensor)
+    is_atom = isinstance(tensor, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(tensor.lpar)
+    return text if is_atom else f"({text})"
