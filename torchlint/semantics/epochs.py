@@ -39,8 +39,13 @@ class Epochs:
 
     def iterated(self, made: cst.Call) -> bool:
         """Return whether a loop iterates over what a call makes, where it is made or through its variable."""
-        places: list[cst.Name | cst.Call] = [made, *self.names(made)]
-        return any(True for place in places for _ in self._iterations(place))
+        return any(True for _ in self.places(made))
+
+    def places(self, made: cst.Call) -> Iterator[cst.CSTNode]:
+        """Yield the loops over what a call makes, and the calls of functions of the file that hold such a loop."""
+        binding = self._binding(made)
+        for place in (made, *(self._uses(binding) if binding is not None else ())):
+            yield from self._iterations(place)
 
     def names(self, made: cst.Call) -> list[cst.Name]:
         """Return the uses of the variable that holds what a call makes."""
