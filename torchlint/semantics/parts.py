@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.constructors import Constructors
     from torchlint.semantics.creations import Creations
     from torchlint.semantics.datasets import Datasets
+    from torchlint.semantics.detours import Detours
     from torchlint.semantics.environment import Environment
     from torchlint.semantics.epochs import Epochs
     from torchlint.semantics.generators import Generators
@@ -211,6 +212,13 @@ class Parts:
         from torchlint.semantics.generators import Generators
 
         return Generators(self.evaluator)
+
+    @cached_property
+    def detours(self) -> Detours:
+        """Tensors that NumPy makes."""
+        from torchlint.semantics.detours import Detours
+
+        return Detours(self.evaluator, self.constructors)
 
     @cached_property
     def growths(self) -> Growths:
