@@ -1,0 +1,385 @@
+"""Attention that is written out: the softmax of the products of queries and keys, times the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.scopes import Binding, BindingKind
+from torchlint.semantics.sizes import rank
+from torchlint.syntax.calls import identifier, literal, method_call
+
+if TYPE_CHECKING:
+    from torchlint.semantics.model import Model
+
+_PRODUCTS = ("torch.matmul", "torch.bmm")
+_SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax")
+_SWAPS = ("transpose", "swapaxes", "swapdims")
+_FLIPS = ("mT", "mH")
+_LAST_TWO = ((-2, -1), (-1, -2))
+_CASTS = ("float", "half", "to", "type", "type_as", "contiguous")
+_METADATA = ("shape", "size", "dtype", "device", "ndim", "dim")
+_MASKING = ("masked_fill", "masked_fill_")
+_DEPTH = 12
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What was met between the product and the weights."""
+
+    reads: list[cst.Name] = field(default_factory=list)
+    products: dict[int, _Product | None] = field(default_factory=dict)
+    bindings: list[Binding] = field(default_factory=list)
+    scales: list[tuple[cst.BaseExpression, bool]] = field(default_factory=list)
+    others: list[cst.CSTNode] = field(default_factory=list)
+    dropouts: list[cst.Call] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """One attention: softmax of ``query @ key`` over the keys, times ``value``."""
+
+    query: cst.BaseExpression
+    key: cst.BaseExpression
+    """The keys as they are before they are transposed."""
+
+    value: cst.BaseExpression
+    product: cst.BaseExpression
+    result: cst.BaseExpression
+    """The product with the values."""
+
+    rank: int | None
+    """How many dimensions the tensors have, where that is visible."""
+
+    scales: tuple[tuple[cst.BaseExpression, bool], ...]
+    """What the product is multiplied with, or divided by (True)."""
+
+    dropouts: tuple[cst.Call, ...]
+    others: tuple[cst.CSTNode, ...]
+    """Whatever else is done on the way: masks, biases, casts."""
+
+    statements: tuple[cst.CSTNode, ...]
+    """The statements that bind what comes before the result, in document order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    node: cst.BaseExpression
+    query: cst.BaseExpression
+    key: cst.BaseExpression
+    rank: int | None
+
+
+def attention(softmax: cst.Call, model: Model) -> Attention | None:
+    """Return the attention of which a call is the softmax, None where it is something else or its weights are kept."""
+    scores = _scores(softmax, model)
+    if scores is None:
+        return None
+    walk = _Walk()
+    product = _product(scores, model, walk, 0)
+    if product is None or not _is_over_keys(softmax, product, model):
+        return None
+    applied = _applied(softmax, product, model, walk)
+    if applied is None or _is_read_elsewhere(model, walk):
+        return None
+    result, value = applied
+    statements = {id(s): s for s in (model.statement(b.node) for b in walk.bindings)}
+    return Attention(
+        product.query,
+        product.key,
+        value,
+        product.node,
+        result,
+        next(
+            (found for part in (product.query, product.key) if (found := rank(part, model)) is not None), product.rank
+        ),
+        tuple(walk.scales),
+        tuple(walk.dropouts),
+        tuple(walk.others),
+        tuple(sorted(statements.values(), key=model.order)),
+    )
+
+
+def _scores(call: cst.Call, model: Model) -> cst.BaseExpression | None:
+    """Return what a call takes the softmax of."""
+    if model.callee(call) in _SOFTMAX:
+        return model.arguments(call, ("input", "dim")).get("input")
+    method = method_call(call, "softmax")
+    if method is not None and model.qualified_name(call.func) is None:
+        is_layer = isinstance(method.value, cst.Name) and model.definitions.receiver(method.value) is not None
+        if not is_layer:
+            return method.value
+    layer = model.value(call.func)
+    return call.args[0].value if layer.name == "torch.nn.Softmax" and len(call.args) == 1 else None
+
+
+def _is_over_keys(call: cst.Call, product: _Product, model: Model) -> bool:
+    """Whether a softmax is taken over the last dimension."""
+    given = model.arguments(call, ("input", "dim") if model.callee(call) in _SOFTMAX else ("dim",))
+    dimension: object = literal(given.get("dim"))
+    layer = model.value(call.func)
+    if layer.name == "torch.nn.Softmax":
+        dimension = _dimension_of_layer(call.func, model)
+    elif given.absent("dim") and given.get("axis") is not None:
+        dimension = literal(given.get("axis"))
+    return dimension == -1 or (product.rank is not None and dimension == product.rank - 1)
+
+
+def _dimension_of_layer(layer: cst.BaseExpression, model: Model) -> object:
+    made: list[cst.BaseExpression | None] = [layer]
+    if isinstance(layer, cst.Attribute) and isinstance(layer.value, cst.Name):
+        owner = model.definitions.receiver(layer.value)
+        found = model.definitions.attribute(owner, layer.attr.value) if owner is not None else []
+        made = [binding.value for binding in found if not binding.path]
+    elif isinstance(layer, cst.Name):
+        made = [binding.value for binding in model.reaching(layer)]
+    found_dims = {literal(model.arguments(m, ("dim",)).get("dim")) if isinstance(m, cst.Call) else None for m in made}
+    return found_dims.pop() if len(found_dims) == 1 else None
+
+
+# From the softmax back to the product of queries and keys
+
+
+def _product(node: cst.CSTNode, model: Model, walk: _Walk, depth: int) -> _Product | None:
+    """Return the product that an expression is, once scaled, masked or cast."""
+    if depth > _DEPTH:
+        return None
+    if isinstance(node, cst.Name):
+        return _of_name(node, model, walk, depth)
+    if isinstance(node, cst.BinaryOperation):
+        return _of_operation(node, model, walk, depth)
+    if not isinstance(node, cst.Call):
+        return None
+    operands = _multiplied(node, model)
+    if operands is not None:
+        return _matrix_product(node, *operands, model)
+    if identifier(node.func) == "einsum":
+        return _einsum(node, model)
+    method = method_call(node, *_MASKING, *_CASTS)
+    if method is None or model.qualified_name(node.func) is not None:
+        return None
+    found = _product(method.value, model, walk, depth + 1)
+    if found is not None and method.attr.value != "contiguous":
+        walk.others.append(node)
+    return found
+
+
+def _of_operation(node: cst.BinaryOperation, model: Model, walk: _Walk, depth: int) -> _Product | None:
+    if isinstance(node.operator, cst.MatrixMultiply):
+        return _matrix_product(node, node.left, node.right, model)
+    if not isinstance(node.operator, (cst.Multiply, cst.Divide, cst.Add, cst.Subtract)):
+        return None
+    found, other = _product(node.left, model, walk, depth + 1), node.right
+    if found is None and isinstance(node.operator, (cst.Multiply, cst.Add)):
+        found, other = _product(node.right, model, walk, depth + 1), node.left
+    if found is not None:
+        _note(node.operator, other, node, walk)
+    return found
+
+
+def _note(operator: cst.CSTNode, other: cst.BaseExpression, node: cst.CSTNode, walk: _Walk) -> None:
+    if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
+        walk.scales.append((other, False))
+    elif isinstance(operator, (cst.Divide, cst.DivideAssign)):
+        walk.scales.append((other, True))
+    else:
+        walk.others.append(node)
+
+
+def _of_name(name: cst.Name, model: Model, walk: _Walk, depth: int) -> _Product | None:
+    walk.reads.append(name)
+    reaching = model.reaching(name)
+    products: dict[int, _Product] = {}
+    for binding in reaching:
+        if id(binding) not in walk.products:
+            walk.products[id(binding)] = None  # a loop gives nothing away
+            walk.bindings.append(binding)
+            walk.products[id(binding)] = _of_binding(binding, model, walk, depth)
+        found = walk.products[id(binding)]
+        if found is None:
+            return None
+        products[id(found.node)] = found
+    if len(reaching) > 1:
+        walk.others.append(name)  # one way there does something else
+    return products.popitem()[1] if len(products) == 1 else None
+
+
+def _of_binding(binding: Binding, model: Model, walk: _Walk, depth: int) -> _Product | None:
+    if binding.kind is BindingKind.ASSIGNMENT and binding.value is not None and not binding.path:
+        return _product(binding.value, model, walk, depth + 1)
+    statement = model.statement(binding.node)
+    operators = (cst.MultiplyAssign, cst.DivideAssign, cst.AddAssign, cst.SubtractAssign)
+    if not isinstance(statement, cst.AugAssign) or not isinstance(statement.operator, operators):
+        return None
+    _note(statement.operator, statement.value, statement, walk)
+    return _of_name(statement.target, model, walk, depth + 1) if isinstance(statement.target, cst.Name) else None
+
+
+def _multiplied(call: cst.Call, model: Model) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """Return the two matrices that a call multiplies."""
+    if model.qualified_name(call.func) in _PRODUCTS:
+        values = [a.value for a in call.args if a.keyword is None and not a.star]
+        return (values[0], values[1]) if len(values) == len(call.args) == 2 else None
+    method = method_call(call, "matmul", "bmm")
+    if method is None or model.qualified_name(call.func) is not None or len(call.args) != 1:
+        return None
+    return method.value, call.args[0].value
+
+
+def _matrix_product(
+    node: cst.BaseExpression, left: cst.BaseExpression, right: cst.BaseExpression, model: Model
+) -> _Product | None:
+    """Return the product with keys that are transposed in their last two dimensions."""
+    if isinstance(right, cst.Attribute) and right.attr.value in _FLIPS:
+        return _Product(node, left, right.value, None)
+    method = method_call(right, *_SWAPS)
+    if method is None or not isinstance(right, cst.Call) or model.qualified_name(right.func) is not None:
+        return None
+    swapped = tuple(literal(argument.value) for argument in right.args)
+    if swapped in _LAST_TWO:
+        is_batched = isinstance(node, cst.Call) and identifier(node.func) == "bmm"
+        return _Product(node, left, method.value, 3 if is_batched else None)
+    if sorted(map(str, swapped)) in (["1", "2"], ["2", "3"]):
+        return _Product(node, left, method.value, 3 if 1 in swapped else 4)
+    return None
+
+
+def _einsum(call: cst.Call, model: Model) -> _Product | None:
+    """Return the product that ``einsum("b h i d, b h j d -> b h i j", q, k)`` is."""
+    equation, operands = _equation(call, model)
+    if len(operands) != 2:
+        return None
+    query, key, out = equation
+    batch, same = query[:-2], query[-1:]
+    fits = len(set(query + key)) == len(query) + 1 and query[:-2] == key[:-2] and key[-1:] == same
+    if len(query) < 3 or not fits or out != batch + query[-2] + key[-2]:
+        return None
+    return _Product(call, operands[0], operands[1], len(query) if "." not in query else None)
+
+
+def _equation(call: cst.Call, model: Model) -> tuple[list[str], list[cst.BaseExpression]]:
+    """Return the three terms of an equation and the two operands, the latter empty for any other call."""
+    name = model.qualified_name(call.func)
+    values = [a.value for a in call.args if a.keyword is None and not a.star]
+    texts = [v for v in values if isinstance(literal(v), str)]
+    if name != "torch.einsum" or len(values) != len(call.args):
+        return [], []
+    operands = [v for v in values if v is not texts[0]] if texts else []
+    terms = str(literal(texts[0])).replace("->", ",").split(",") if texts else []
+    if len(terms) != 3 or len(operands) != 2:
+        return [], []
+    return ["".join(term.replace("...", ".").split()) for term in terms], operands
+
+
+# From the softmax on to the product with the values
+
+
+def _applied(
+    softmax: cst.Call, product: _Product, model: Model, walk: _Walk
+) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """Return the product of the weights with the values, if that is all that becomes of the weights."""
+    node: cst.CSTNode = softmax
+    for _ in range(_DEPTH):
+        parent = model.parent(node)
+        used = _with_values(node, parent, product, model)
+        if used is not None:
+            return used
+        outer = _kept(node, parent, model, walk)
+        if outer is not None:
+            node = outer
+            continue
+        read = _only_read(node, parent, model, walk)
+        if read is None:
+            return None
+        node = read
+    return None
+
+
+def _with_values(
+    node: cst.CSTNode, parent: cst.CSTNode | None, product: _Product, model: Model
+) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """Return a product whose left side is a node, and the right side."""
+    if isinstance(parent, cst.BinaryOperation) and isinstance(parent.operator, cst.MatrixMultiply):
+        return (parent, parent.right) if parent.left is node else None
+    call = model.parent(parent) if isinstance(parent, (cst.Arg, cst.Attribute)) else None
+    if not isinstance(call, cst.Call):
+        return None
+    operands = _multiplied(call, model)
+    if operands is not None:
+        return (call, operands[1]) if operands[0] is node else None
+    equation, values = _equation(call, model) if identifier(call.func) == "einsum" else ([], [])
+    if len(values) != 2 or values[0] is not node:
+        return None
+    weights, value, out = equation
+    fits = len(weights) > 2 and len(set(weights)) == len(weights) and value[:-1] == weights[:-2] + weights[-1]
+    return (call, values[1]) if fits and value[-1] not in weights and out == weights[:-1] + value[-1] else None
+
+
+def _kept(node: cst.CSTNode, parent: cst.CSTNode | None, model: Model, walk: _Walk) -> cst.Call | None:
+    """Return the dropout or cast that is applied to a node."""
+    call = model.parent(parent) if isinstance(parent, (cst.Arg, cst.Attribute)) else None
+    if not isinstance(call, cst.Call):
+        return None
+    if isinstance(parent, cst.Attribute):
+        if parent.value is not node or call.func is not parent or parent.attr.value not in _CASTS:
+            return None
+        walk.others.append(call)
+        return call
+    is_first = bool(call.args) and call.args[0] is parent
+    if not is_first or "drop" not in identifier(call.func).lower():
+        return None
+    walk.dropouts.append(call)
+    return call
+
+
+def _only_read(node: cst.CSTNode, parent: cst.CSTNode | None, model: Model, walk: _Walk) -> cst.Name | None:
+    """Return the only place where what a statement binds a node to is read."""
+    if not isinstance(parent, cst.Assign) or len(parent.targets) != 1:
+        return None
+    target = parent.targets[0].target
+    binding = (
+        next((b for b in model.bindings(target) if b.node is target), None) if isinstance(target, cst.Name) else None
+    )
+    if binding is None:
+        return None
+    reads = [n for n in _reads(binding, model) if not _is_metadata(n, model)]
+    if len(reads) != 1 or len(model.reaching(reads[0])) != 1:
+        return None
+    walk.bindings.append(binding)
+    walk.reads.append(reads[0])
+    return reads[0]
+
+
+def _reads(binding: Binding, model: Model) -> Iterator[cst.Name]:
+    """Yield the places where a name is read that can have the value of a binding."""
+    for name in model.uses(binding):
+        is_read = name is not binding.node and not isinstance(model.parent(name), cst.AssignTarget)
+        if is_read and any(found.node is binding.node for found in model.reaching(name)):
+            yield name
+
+
+def _is_metadata(name: cst.Name, model: Model) -> bool:
+    parent = model.parent(name)
+    return isinstance(parent, cst.Attribute) and parent.value is name and parent.attr.value in _METADATA
+
+
+def _is_read_elsewhere(model: Model, walk: _Walk) -> bool:
+    """Whether a score or weight is read by anything but the attention; masking in place is a part of it."""
+    for binding in walk.bindings:
+        for name in _reads(binding, model):
+            if any(name is known for known in walk.reads):
+                continue
+            if _is_metadata(name, model) or _is_masked_in_place(name, model):
+                walk.others.append(name)
+                continue
+            return True
+    return False
+
+
+def _is_masked_in_place(name: cst.Name, model: Model) -> bool:
+    method = model.parent(name)
+    call = model.parent(method) if isinstance(method, cst.Attribute) else None
+    return method_call(call, "masked_fill_") is method and isinstance(model.parent(call) if call else None, cst.Expr)
