@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.layers.norms import Norms
     from torchlint.semantics.layers.successors import Layers
     from torchlint.semantics.loaders import Loaders
+    from torchlint.semantics.modes import Modes
     from torchlint.semantics.moves import Moves
     from torchlint.semantics.precision import Precision
     from torchlint.semantics.retention import Retentions
@@ -121,6 +122,13 @@ class Parts:
         from torchlint.semantics.trains import Trains
 
         return Trains(self.evaluator)
+
+    @cached_property
+    def modes(self) -> Modes:
+        """Whether modules compute as in training."""
+        from torchlint.semantics.modes import Modes
+
+        return Modes(self.evaluator, self.training_code)
 
     @cached_property
     def writes(self) -> Writes:
@@ -218,7 +226,7 @@ class Parts:
         """Tensors that NumPy makes."""
         from torchlint.semantics.detours import Detours
 
-        return Detours(self.evaluator, self.constructors)
+        return Detours(self.evaluator)
 
     @cached_property
     def growths(self) -> Growths:
