@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.semantics.constructors import Constructors
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.torch_api import DTYPE_OF_CONSTRUCTOR, NDARRAY_DTYPES
-from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, bind, literal, method_call
 
 _SHAPED = {"zeros": "shape dtype order", "ones": "shape dtype order", "empty": "shape dtype order"}
@@ -51,8 +49,11 @@ class Detour:
     factory: str
     """The qualified name of the factory of torch that makes the same tensor, or one like it."""
 
-    positions: tuple[cst.BaseExpression, ...]
-    """The arguments that the factory of torch takes as they are, () where it has to be written by hand."""
+    takes_over: bool
+    """Whether the factory of torch takes all arguments as they are, but for the dtype."""
+
+    dropped: tuple[cst.Arg, ...]
+    """The arguments of NumPy's call that torch's is not given: the dtype."""
 
     dtype: str
     """The qualified name of the dtype to write, "" if none is needed."""
@@ -70,9 +71,8 @@ class Detour:
 class Detours:
     """Recognises them."""
 
-    def __init__(self, evaluator: Evaluator, constructors: Constructors) -> None:
+    def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self._constructors = constructors
 
     def find(self, call: cst.Call) -> Detour | None:
         """Return the detour that a call of torch ends, None if what it takes over is no fresh array of NumPy's."""
@@ -111,32 +111,13 @@ class Detours:
         return Detour(
             array,
             f"torch.{_FACTORIES.get(name, name.removeprefix('random.'))}",
-            self._positions(name, given) if is_known else (),
+            is_known and _agrees(name, given),
+            (given.nodes["dtype"],) if "dtype" in given.nodes else (),
             written,
             options,
-            self._is_exact(name, given, dtype if once else None),
+            _is_exact(name, given, dtype if once else None),
             name.startswith("random."),
         )
-
-    def _is_exact(self, name: str, given: Arguments, dtype: str | None) -> bool:
-        """Whether torch certainly makes the same values; of ``full`` only if nothing but it rounds the number."""
-        if name in ("eye", "identity"):
-            sizes = [given.get(each) for each in ("N", "M", "n")]
-            return all(size is None or self._constructors.is_integer(size) for size in sizes)
-        shape = given.get("shape")
-        if shape is None or not self._is_shape(shape):
-            return False
-        return name in _SHAPED or (name == "full" and self._fills(given.get("fill_value"), dtype))
-
-    def _positions(self, name: str, given: Arguments) -> tuple[cst.BaseExpression, ...]:
-        """The positional arguments that NumPy and torch understand alike, () if there is more to it."""
-        if name in ("random.rand", "random.randn"):
-            return given.extra if not given.named else ()
-        taken = {"full": ("shape", "fill_value"), "eye": ("N", "M"), "identity": ("n",)}.get(name, ("shape",))
-        if name not in _DEFAULTS or name == "linspace" or given.named.keys() - {*taken, "dtype"} or given.extra:
-            return ()
-        found = [given.nodes[each] for each in taken if each in given.nodes]
-        return tuple(each.value for each in found) if all(each.keyword is None for each in found) else ()
 
     def _default(self, name: str, given: Arguments) -> str | None:
         if name == "full":  # the type of the number
@@ -154,26 +135,35 @@ class Detours:
         name = _ALIASES.get(name, name)
         return name if name in _TORCH_DTYPES else None
 
-    def _fills(self, expression: cst.BaseExpression | None, dtype: str | None) -> bool:
-        """Whether NumPy and torch certainly round a number to the same one of a dtype."""
-        value = literal(expression)
-        if isinstance(value, bool):
-            return dtype == "bool"
-        if isinstance(value, int) and dtype in _WHOLE:
-            return 0 <= value <= 127
-        return isinstance(value, (int, float)) and dtype in ("float64", "float32") and abs(value) < 1e30
 
-    def _is_shape(self, expression: cst.BaseExpression) -> bool:
-        """Whether a shape is certainly an integer, integers, or the shape of a tensor or an array."""
-        if isinstance(expression, (cst.Tuple, cst.List)):
-            return all(
-                isinstance(e, cst.Element) and self._constructors.is_integer(e.value) for e in expression.elements
-            )
-        if self._constructors.is_integer(expression):
-            return True
-        is_shape = isinstance(expression, cst.Attribute) and expression.attr.value == "shape"
-        owner = expression.value if isinstance(expression, cst.Attribute) else expression
-        return is_shape and self._evaluator.value(owner).kind in (Kind.TENSOR, Kind.NDARRAY)
+def _is_exact(name: str, given: Arguments, dtype: str | None) -> bool:
+    """Return whether torch certainly makes the same values; of ``full`` only if nothing but it rounds the number.
+
+    The strides of an array without elements are others than torch's.
+    """
+    if name in ("eye", "identity"):
+        sizes = [given.named[each] for each in ("N", "M", "n") if each in given.named]
+        return all(_is_size(size) for size in sizes)
+    shape = given.get("shape")
+    parts = [e.value for e in shape.elements] if isinstance(shape, (cst.Tuple, cst.List)) else [shape]
+    if not parts or not all(_is_size(part) for part in parts):
+        return False
+    return name in _SHAPED or (name == "full" and _fills(given.get("fill_value"), dtype))
+
+
+def _is_size(expression: cst.BaseExpression | None) -> bool:
+    value = literal(expression)
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _fills(expression: cst.BaseExpression | None, dtype: str | None) -> bool:
+    """Return whether NumPy and torch certainly round a number to the same one of a dtype."""
+    value = literal(expression)
+    if isinstance(value, bool):
+        return dtype == "bool"
+    if isinstance(value, int) and dtype in _WHOLE:
+        return 0 <= value <= 127
+    return isinstance(value, (int, float)) and dtype in ("float64", "float32") and abs(value) < 1e30
 
 
 def _unwrapped(expression: cst.BaseExpression) -> tuple[cst.Call | None, tuple[cst.BaseExpression, ...]]:
@@ -193,3 +183,15 @@ def _unwrapped(expression: cst.BaseExpression) -> tuple[cst.Call | None, tuple[c
 def _draws_one(name: str, given: Arguments) -> bool:
     """Return whether a function draws a single number, not an array."""
     return name == "random.randint" and given.get("size") is None
+
+
+def _agrees(name: str, given: Arguments) -> bool:
+    """Return whether NumPy and torch understand the arguments alike, but for the dtype."""
+    if name in ("random.rand", "random.randn"):
+        return not given.named
+    if name == "full" and not isinstance(given.get("shape"), (cst.Tuple, cst.List)):
+        return False  # torch takes no bare number there
+    taken = {"full": ("shape", "fill_value"), "eye": ("N", "M"), "identity": ("n",)}.get(name, ("shape",))
+    if name not in _DEFAULTS or name == "linspace" or given.named.keys() - {*taken, "dtype"} or given.extra:
+        return False
+    return all(node.keyword is None for each, node in given.nodes.items() if each != "dtype")
