@@ -99,7 +99,7 @@ def unresumed(call: cst.Call, model: Model) -> Iterator[Finding]:
     yield Finding(
         call,
         f"Nothing sets `{name}` back to training after this: from the next pass of the training loop on its dropout is "
-        f"off and its batch norm takes the running statistics. Call `{name}.train()` where an epoch of training starts.",
+        f"off and its batch norm takes running statistics. Call `{name}.train()` where an epoch of training starts.",
     )
 
 
