@@ -24,7 +24,13 @@ def run(folder: Path, *arguments: str, **variables: str) -> subprocess.Completed
     """Run torchlint with its output in pipes."""
     command = [sys.executable, "-m", "torchlint", *arguments]
     return subprocess.run(
-        command, cwd=folder, env={**environment(), **variables}, capture_output=True, encoding="cp1252", check=False
+        command,
+        cwd=folder,
+        env={**environment(), **variables},
+        capture_output=True,
+        encoding="cp1252",
+        errors="replace",  # frames of boxes, which are UTF-8 where the terminal says so
+        check=False,
     )
 
 

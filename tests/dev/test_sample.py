@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from torchlint.dev.__main__ import app
 from torchlint.dev.ledger import HEADER, read
@@ -101,12 +100,15 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         drawn([tmp_path])
 
 
-def test_the_command_prints_rows_and_says_how_many_there_are(checkouts: list[Path]) -> None:
+def test_the_command_prints_rows_and_says_how_many_there_are(
+    checkouts: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = ["ledger-sample", "tensor-copies-ndarray", *map(str, checkouts), "--findings", "1", "--silent", "1"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0
-    assert result.stderr.endswith("findings in 2 repositories\n")
-    assert [line.split("\t")[4] for line in result.stdout.splitlines()] == ["finding", "silent"]
-    unknown = CliRunner().invoke(app, ["ledger-sample", "no-such-rule", str(checkouts[0])])
-    assert unknown.exit_code == 1
-    assert "no-such-rule" in unknown.stderr
+    app.main(arguments, standalone_mode=False)
+    printed = capsys.readouterr()
+    assert printed.err.endswith("findings in 2 repositories\n")
+    assert [line.split("\t")[4] for line in printed.out.splitlines()] == ["finding", "silent"]
+    with pytest.raises(SystemExit) as unknown:
+        app.main(["ledger-sample", "no-such-rule", str(checkouts[0])])
+    assert unknown.value.code == 1
+    assert "no-such-rule" in capsys.readouterr().err

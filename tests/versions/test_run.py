@@ -50,7 +50,9 @@ def test_a_python_that_is_not_here_is_told(monkeypatch: pytest.MonkeyPatch, caps
 def test_what_the_tests_say_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     codes = {"3.10": run.OK, "3.11": run.WRONG, sys.executable: run.OK}
 
-    def run_tests(name: str, python: str, constraints: Path, arguments: list[str]) -> run.Row:
+    def run_tests(
+        name: str, python: str, constraints: Path, arguments: list[str], *, without: tuple[str, ...] = ()
+    ) -> run.Row:
         words = f"{constraints.read_text().count('==')} constraints, {' '.join(arguments)}"
         return run.Row(name, words, codes[python])
 

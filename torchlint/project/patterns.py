@@ -49,7 +49,8 @@ class Patterns:
     def _match_spec(self, relative: str, is_folder: bool) -> bool:
         if self._spec is None or relative.startswith(".."):
             return False
-        return self._spec.match_file(with_slashes(relative) + ("/" if is_folder else ""))
+        # The first releases of 0.12 say None where no pattern matches.
+        return bool(self._spec.match_file(with_slashes(relative) + ("/" if is_folder else "")))
 
 
 def with_slashes(path: str, separator: str = os.sep) -> str:

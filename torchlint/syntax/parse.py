@@ -21,7 +21,7 @@ from torchlint.syntax.depth import TooDeep, find_too_deep
 
 Result = TypeVar("Result")
 
-_STACK_SIZES = (512 << 20, 64 << 20)
+_STACK, _SMALLER_STACK = 512 << 20, 64 << 20
 """Bytes; the second where the first is refused. Pages are only taken once they are used."""
 
 _RECURSION_LIMIT = 100_000
@@ -141,12 +141,11 @@ def run_with_large_stack(
     """
     if isinstance(threading.current_thread(), _Call):
         return function()
-    call = _Call(function)
     with _one_at_a_time:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
         try:
-            _start(call)
+            call = _started(function)
             _wait(call, seconds, is_wanted)
             if call.is_alive():
                 call.stop()
@@ -213,16 +212,20 @@ def _raise_in(thread: threading.Thread, error: type[BaseException]) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(error))
 
 
-def _start(thread: threading.Thread) -> None:
-    """Start the thread with the largest stack that the system grants."""
+def _started(function: Callable[[], Result]) -> _Call[Result]:
+    """Return a call that has begun, with the largest stack that the system grants."""
     before = threading.stack_size()
     try:
-        for size in _STACK_SIZES:
-            try:
-                threading.stack_size(size)
-                return thread.start()
-            except (ValueError, RuntimeError):
-                if size == _STACK_SIZES[-1]:
-                    raise
+        try:
+            return _started_with(_STACK, function)
+        except (ValueError, RuntimeError):
+            return _started_with(_SMALLER_STACK, function)
     finally:
         threading.stack_size(before)
+
+
+def _started_with(size: int, function: Callable[[], Result]) -> _Call[Result]:
+    threading.stack_size(size)
+    call = _Call(function)  # a new one each time: since Python 3.13 one that could not start never will
+    call.start()
+    return call
