@@ -42,7 +42,7 @@ from itertools import pairwise
 import libcst as cst
 
 from torchlint.edits.operations import Edit, RemoveStatement, Replace
-from torchlint.edits.renaming import spelled
+from torchlint.edits.renaming import from_root, spelled
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.attention import Attention, attention
@@ -109,7 +109,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         f"The scores of {model.shown(found.query, 'the queries')} and {model.shown(found.key, 'the keys')}, one for "
         "each pair, are written to memory and read again in each step from one product to the other. "
         "`F.scaled_dot_product_attention` computes the same without keeping them.",
-        _fix(found, model),
+        _fix(call, found, model),
     )
 
 
@@ -125,7 +125,7 @@ def _is_kernel(call: cst.Call) -> bool:
     return name == name.lower() and len(call.args) >= 3
 
 
-def _fix(found: Attention, model: Model) -> Fix | None:
+def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
     options = _options(found, model)
     if options is None or model.target.version < (2, 1) or found.others:
         return None
@@ -133,7 +133,12 @@ def _fix(found: Attention, model: Model) -> Fix | None:
         return None
     if not _is_one_run(found.statements, found.result, model) or _needs_layout(found.result, model):
         return None
-    name = spelled(FUSED, found.result, model)
+    function = call.func
+    name = (
+        from_root(function, FUSED, model)
+        if isinstance(function, (cst.Name, cst.Attribute))
+        else spelled(FUSED, function, model)
+    )
     if name is None:
         return None
     given = ", ".join(model.code(part) for part in (found.query, found.key, found.value))
