@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.accumulation import Accumulations
     from torchlint.semantics.arrays import Arrays
     from torchlint.semantics.backward import Backward
+    from torchlint.semantics.casts import Casts
     from torchlint.semantics.choices import Choices
     from torchlint.semantics.clearing import Clearing
     from torchlint.semantics.conditions import Conditions
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.layers.norms import Norms
     from torchlint.semantics.layers.successors import Layers
     from torchlint.semantics.loaders import Loaders
+    from torchlint.semantics.local_graph import LocalGraph
     from torchlint.semantics.modes import Modes
     from torchlint.semantics.moves import Moves
     from torchlint.semantics.precision import Precision
@@ -122,6 +124,13 @@ class Parts:
         from torchlint.semantics.trains import Trains
 
         return Trains(self.evaluator)
+
+    @cached_property
+    def local_graph(self) -> LocalGraph:
+        """Graphs that one pass makes and uses up."""
+        from torchlint.semantics.local_graph import LocalGraph
+
+        return LocalGraph(self.evaluator)
 
     @cached_property
     def modes(self) -> Modes:
@@ -220,6 +229,13 @@ class Parts:
         from torchlint.semantics.generators import Generators
 
         return Generators(self.evaluator)
+
+    @cached_property
+    def casts(self) -> Casts:
+        """Tensors that are made and then cast."""
+        from torchlint.semantics.casts import Casts
+
+        return Casts(self.evaluator, self.constructors)
 
     @cached_property
     def detours(self) -> Detours:

@@ -1,0 +1,128 @@
+"""A tensor is made with one dtype and cast to another at once.
+
+## Why it costs
+
+`torch.ones(n).half()` allocates and fills 32-bit floats, and then reads them all to write a second tensor: two
+allocations, two kernels and three times the memory traffic. `torch.ones(n, dtype=torch.float16)` writes the tensor
+once.
+
+## What to write instead
+
+Every factory takes `dtype=`: `torch.zeros(n, dtype=torch.long)`, `torch.arange(n, dtype=torch.float32)`,
+`torch.ones(n, dtype=x.dtype)`.
+
+The fix is safe for `zeros`, `ones`, `empty` and `eye`, and for `full`, `tensor`, `as_tensor` and `arange` of numbers
+that are written out and that both dtypes hold exactly. It is unsafe for everything else: random factories draw other
+numbers in another dtype, and numbers are rounded once instead of twice. Where a factory may refuse the dtype there is
+no fix.
+
+## When to ignore it
+
+The rounding of the first dtype, or the random numbers of an older run, are wanted.
+`torch.zeros(n).float()` is not reported: floats are made there, unless somebody changes the default dtype.
+
+Holds for all supported versions of torch; read in the documentation of torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.edits.operations import AddKeyword, Unwrap
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import DTYPE_CASTS, FACTORIES, RANDOM_FACTORIES
+
+if TYPE_CHECKING:
+    from torchlint.semantics.casts import Cast
+
+rule = Rule(
+    code="TL219",
+    name="create-then-cast",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="a tensor is made with one dtype and cast to another at once",
+    triggers=Triggers.all_of(
+        frozenset(name.rpartition(".")[2] for name in FACTORIES), frozenset(("to", "type", *DTYPE_CASTS))
+    ),
+    examples=(
+        Example(
+            bad="import torch\n\nmask = torch.ones(8, 8).bool()\n",
+            good="import torch\n\nmask = torch.ones(8, 8, dtype=torch.bool)\n",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/torch.html#creation-ops",
+        "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.dtype",
+    ),
+    documentation=__doc__,
+    silences={
+        "no-cast": "The factory makes that dtype anyway, or what it makes is not certain: `torch.tensor(values)`.",
+        "typed": "The factory has a dtype already, or arguments that may carry one.",
+        "not-only": "The method gets more than a dtype: a device, `copy=True`, or something that may be a tensor.",
+        "moved": "The tensor is moved to a device too: TL201 reports that.",
+        "leaf": "The tensor asks for a gradient: the cast makes another one of it.",
+        "out": "The tensor is written into one that is there already.",
+    },
+    fixes=(Safety.SAFE, Safety.UNSAFE),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a cast of a fresh tensor."""
+    found = model.casts.find(call)
+    if found is None:
+        return
+    given = found.given
+    if rule.silent("typed", given.open_keywords or "dtype" in given.named) or rule.silent("out", "out" in given.named):
+        return
+    if rule.silent("leaf", "requires_grad" in given.named):
+        return
+    if rule.silent("moved", model.creation(found.factory) is not None):
+        return
+    dtype, factory = _dtype(found, model), model.code(found.factory.func)
+    made = model.shown(found.factory, f"`{factory}(...)`")
+    yield Finding(
+        call,
+        f"{made} makes a tensor that `{_method(call, model)}` reads to write a second one. Pass "
+        f"`dtype={dtype or '...'}` to `{factory}`, which writes it once.",
+        _fix(found, dtype, model),
+    )
+
+
+def _method(call: cst.Call, model: Model) -> str:
+    assert isinstance(call.func, cst.Attribute)
+    return f".{call.func.attr.value}({', '.join(model.code(argument.value) for argument in call.args)})"
+
+
+def _dtype(found: Cast, model: Model) -> str | None:
+    """How the file can name the dtype."""
+    if found.expression is not None:
+        return model.code(found.expression)
+    return model.spelling(found.dtype, found.call) if found.dtype is not None else None
+
+
+def _fix(found: Cast, dtype: str | None, model: Model) -> Fix | None:
+    if dtype is None or not found.fixable or model.is_partial(found.factory):
+        return None
+    why = ""
+    if found.name in RANDOM_FACTORIES:
+        why = "The generator draws other numbers for another dtype."
+    elif not found.exact:
+        why = "Numbers that one of the dtypes cannot hold are rounded once instead of twice."
+    elif found.evidence is not Evidence.PROVEN:
+        why = "Whether it is a dtype that the tensor is cast to cannot be seen here."
+    return Fix(
+        f"Pass `dtype={dtype}` to `{model.code(found.factory.func)}`",
+        (AddKeyword(found.factory, "dtype", dtype), Unwrap(found.call, found.factory)),
+        Safety.UNSAFE if why else Safety.SAFE,
+        why,
+        found.evidence,
+    )
