@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.creations import Creations
     from torchlint.semantics.datasets import Datasets
     from torchlint.semantics.detours import Detours
+    from torchlint.semantics.elementwise import Elementwise
     from torchlint.semantics.environment import Environment
     from torchlint.semantics.epochs import Epochs
     from torchlint.semantics.generators import Generators
@@ -236,6 +237,13 @@ class Parts:
         from torchlint.semantics.casts import Casts
 
         return Casts(self.evaluator, self.constructors)
+
+    @cached_property
+    def elementwise(self) -> Elementwise:
+        """Loops over the elements of a tensor."""
+        from torchlint.semantics.elementwise import Elementwise
+
+        return Elementwise(self.evaluator)
 
     @cached_property
     def detours(self) -> Detours:
