@@ -26,6 +26,7 @@ _COUNTER = re.compile(
     r"^(i|j|n|it|iter|itr|iters?_?\w*|idx|index|step|steps|\w*_step|\w*_iter|\w*_iteration|iteration|n_iter|niter|batch_?(idx|i|id|nb|num)|"
     r"epoch|ep|global_step|num_updates|\w*counter|count|cnt|batches_done|update)$"
 )
+_COUNTED = re.compile(r"^get_(num|global|current|cur)?_?(step|update|iter|iteration|epoch|count)s?$")
 _OCCASIONAL = re.compile(
     r"(^|_)(debug|verbose|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
     r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|sync_gradients|save_\w+|do_save|sanity\w*|"
@@ -279,6 +280,8 @@ class Guards:
             return self.is_counter(expression.left, depth) or self.is_counter(expression.right, depth)
         if isinstance(expression, cst.Attribute):
             return bool(_COUNTER.match(expression.attr.value))
+        if isinstance(expression, cst.Call):  # trainer.get_num_updates()
+            return not expression.args and bool(_COUNTED.match(identifier(expression.func)))
         if not isinstance(expression, cst.Name):
             return False
         for binding in self._evaluator.flow.definitions(expression):

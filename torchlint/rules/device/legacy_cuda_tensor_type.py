@@ -44,8 +44,8 @@ rule = Rule(
     name="legacy-cuda-tensor-type",
     family=Family.DEVICE,
     since="0.1.0",
-    default=Default.PREVIEW,
-    summary="A legacy CUDA tensor type is used to make tensors",
+    default=Default.ON,
+    summary="a legacy CUDA tensor type is used to make tensors",
     triggers=Triggers.all_of(frozenset(name.rpartition(".")[2] for name in CUDA_CONSTRUCTORS)),
     examples=(
         Example(
@@ -76,12 +76,22 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     made = model.tensor_type(call.func)
     if made is None or rule.silent("host-type", made.place is Device.CPU):
         return
-    yield Finding(
-        call,
-        f"`{model.code(call.func)}` is a legacy CUDA tensor type: data is built on the host and copied, and it is tied "
-        "to one device. Write `torch.tensor(data, dtype=..., device=...)` for data or `torch.empty(size, dtype=..., "
-        "device=...)` for memory.",
-        _fix(call, model),
+    yield Finding(call, _message(call, made.dtype or "...", model), _fix(call, model))
+
+
+def _message(call: cst.Call, dtype: str, model: Model) -> str:
+    """Return what the constructor does with its arguments where these show it, and what does the same."""
+    shown, modern = model.code(call.func), model.constructors.modern(call)
+    if modern is None:
+        return (
+            f"`{shown}` is a legacy CUDA tensor type: of data it makes a tensor on the host and copies it, of a number "
+            f"one without values, and always for CUDA. Write `torch.tensor(data, dtype={dtype}, device=...)` for data "
+            f"or `torch.empty(size, dtype={dtype}, device=...)` for memory."
+        )
+    does = "allocates memory" if modern.factory == "torch.empty" else "copies data from the host"
+    return (
+        f"`{shown}(...)` {does} by a legacy CUDA tensor type, which tells sizes from data by their looks and knows no "
+        f"other device. Write `{modern.factory}(..., dtype={dtype}, device=...)`."
     )
 
 
