@@ -111,6 +111,8 @@ for i, x in enumerate(loader):
 @rule.check(cst.For, cst.While)
 def check(loop: cst.For | cst.While, model: Model) -> Iterator[Finding]:
     """Report a loop that computes gradients more often than it uses them."""
+    if not (model.speaks_of(*NAMES) or model.names_any_of(*NAMES)):
+        return
     if model.speaks_of(*DECIDES) or model.names_any_of(*DECIDES):
         return
     calls = [call for call in model.tree.below(loop.body, cst.Call) if _innermost(call, model) is loop]
