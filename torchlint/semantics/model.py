@@ -329,6 +329,17 @@ class Model(Parts):
 
     # Roles
 
+    def is_traced(self, node: cst.CSTNode) -> bool:
+        """Return whether a node runs in a function that ``torch.compile`` visibly traces."""
+        function = self.enclosing_function(node)
+        return function is not None and id(function) in self._traced
+
+    @cached_property
+    def _traced(self) -> dict[int, cst.FunctionDef]:
+        from torchlint.semantics.compiled import traced_functions
+
+        return traced_functions(self)
+
     def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
         """Return what makes a node run on every step, None if it does not (or only every few steps).
 
