@@ -40,6 +40,8 @@ class Invariants:
             return self.is_constant(data.left, root) and self.is_constant(data.right, root)
         if isinstance(data, cst.UnaryOperation):
             return self.is_constant(data.expression, root)
+        if isinstance(data, cst.Call) and self._evaluator.names.qualified(data.func) == "builtins.float":
+            return all(literal(argument.value) is not None for argument in data.args)  # infinity
         if not isinstance(data, (cst.Name, cst.Attribute)):
             return False
         value = self._evaluator.value(data)

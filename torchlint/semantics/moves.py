@@ -247,9 +247,13 @@ class Moves:
         droppable = given.named.keys() <= _HARMLESS and not given.extra
         return self._made(call, place, code(device), cast, names, evidence, droppable)
 
-    def place(self, expression: cst.BaseExpression) -> Device | None:
-        """Return the place that an expression names where a device is expected, None if nothing says that it does."""
-        return self._place(expression, self._evaluator.value(expression))
+    def leaves_host(self, device: cst.BaseExpression, accelerator: Evidence | None) -> bool:
+        """Return whether an argument names a device other than the CPU, by more than its name alone."""
+        value = self._evaluator.value(device)
+        if self._place(device, value) in (None, Device.CPU):
+            return False
+        is_certain = isinstance(device, cst.Attribute) or value.evidence >= Evidence.INFERRED
+        return is_certain or accelerator is Evidence.PROVEN
 
     def _place(self, expression: cst.BaseExpression, value: Value) -> Device | None:
         """Return the place that the argument of ``.to`` names; None for a dtype, a tensor, or anything unknown."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.invariants import Invariants
     from torchlint.semantics.layers.norms import Norms
     from torchlint.semantics.layers.successors import Layers
+    from torchlint.semantics.lists import Lists
     from torchlint.semantics.loaders import Loaders
     from torchlint.semantics.local_graph import LocalGraph
     from torchlint.semantics.modes import Modes
@@ -244,6 +245,13 @@ class Parts:
         from torchlint.semantics.elementwise import Elementwise
 
         return Elementwise(self.evaluator)
+
+    @cached_property
+    def lists(self) -> Lists:
+        """What lists hold that become tensors."""
+        from torchlint.semantics.lists import Lists
+
+        return Lists(self.evaluator, self.constructors)
 
     @cached_property
     def detours(self) -> Detours:

@@ -172,22 +172,14 @@ def check_constant(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("leaf", not given.absent("requires_grad")):
         return
-    if rule.silent("on-device", not _leads_away(device, model) or model.code(data) in ("[]", "()")):
+    if rule.silent(
+        "on-device", not model.moves.leaves_host(device, model.accelerator) or model.code(data) in ("[]", "()")
+    ):
         return
     heat = _repeats(call, model)
     if heat is None or rule.silent("changes", not model.invariants.is_constant(data, heat.root)):
         return
     yield Finding(call, _message(call, data, heat, model))
-
-
-def _leads_away(device: cst.BaseExpression, model: Model) -> bool:
-    """Whether an argument names a device other than the CPU, by more than its name alone."""
-    if model.moves.place(device) in (None, Device.CPU):
-        return False
-    value = model.value(device)
-    return (
-        isinstance(device, cst.Attribute) or value.evidence >= Evidence.INFERRED or model.accelerator is Evidence.PROVEN
-    )
 
 
 def _message(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Model) -> str:

@@ -1,0 +1,151 @@
+"""A tensor is built from a Python list in every step, though the device could build it.
+
+## Why it costs
+
+`torch.tensor([loss_a, loss_b])` of tensors reads every one of them as a number: on an accelerator the program waits
+for each, and the result has lost the graph. `torch.tensor([t] * n, device="cuda")` writes the same number n times
+into a Python list and into host memory and waits for the copy, where a kernel would write it in place.
+
+## What to write instead
+
+`torch.stack([loss_a, loss_b])` for tensors, which stays on the device and in the graph (`.detach()` it where the graph
+is not wanted). `torch.full((n,), t, device=device)` for one number, once or n times.
+
+The fixes are unsafe: `stack` keeps graph, dtype, device and shape of the tensors, and `full` gives a number of NumPy
+the default dtype, and an empty tensor another one.
+
+## When to ignore it
+
+The numbers come from the host and differ: then there is no way around the copy, and the rule is silent. Numbers that
+are the same in each step are TL210's; where `.item()` is written out, TL202 reports it.
+
+Holds for all supported versions of torch; read in the documentation of torch 2.13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.edits.operations import Edit, Replace
+from torchlint.finding import Finding, Fix, Safety
+from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat import Heat, Role
+from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import DATA_FACTORIES
+
+rule = Rule(
+    code="TL217",
+    name="tensor-from-python-list-in-loop",
+    family=Family.DEVICE,
+    since="0.1.0",
+    default=Default.PREVIEW,
+    summary="a tensor is built from a Python list in every step, though the device could build it",
+    triggers=Triggers.all_of(("tensor", "as_tensor")),
+    examples=(
+        Example(
+            bad="""
+import torch
+import torch.nn.functional as F
+
+def train(model, loader, optimizer):
+    for x in loader:
+        out = model(x.cuda(non_blocking=True))
+        first, second = F.l1_loss(out, x), F.mse_loss(out, x)
+        losses = torch.tensor([first, second])
+        first.backward()
+        optimizer.step()
+    return losses
+""",
+            good="""
+import torch
+import torch.nn.functional as F
+
+def train(model, loader, optimizer):
+    for x in loader:
+        out = model(x.cuda(non_blocking=True))
+        first, second = F.l1_loss(out, x), F.mse_loss(out, x)
+        losses = torch.stack([first, second])
+        first.backward()
+        optimizer.step()
+    return losses
+""",
+        ),
+    ),
+    references=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.stack.html",
+        "https://docs.pytorch.org/docs/stable/generated/torch.full.html",
+        "https://github.com/pytorch/pytorch/issues/120996",
+    ),
+    documentation=__doc__,
+    silences={
+        "not-hot": "The tensor is not made in every step.",
+        "numbers": "The list holds several numbers of the host, or nothing is known of what it holds.",
+        "on-cpu": "The tensor stays on the host, or the tensors in the list are known to be there.",
+        "constant": "The numbers are the same in each step: TL210 reports the copy.",
+    },
+    fixes=(Safety.UNSAFE,),
+)
+
+
+@rule.check(cst.Call)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a list of tensors, or of one number, that becomes a tensor."""
+    if model.callee(call) not in DATA_FACTORIES:
+        return
+    given = model.arguments(call)
+    data, device = given.get("data"), given.get("device")
+    if data is None or given.open:
+        return
+    tensors = model.lists.tensors(data)
+    number = model.lists.number(data) if device is not None and not tensors else None
+    if not tensors and number is None:
+        return
+    heat = model.heat(call)
+    if heat is None or heat.role is Role.DATA:
+        return
+    if tensors:
+        if rule.silent("on-cpu", not all(model.may_be_on_accelerator(model.value(t), heat) for t in tensors)):
+            return
+        yield _of_tensors(call, data, heat, model)
+    elif number is not None and device is not None:
+        if rule.silent("on-cpu", not model.moves.leaves_host(device, model.accelerator)):
+            return
+        if rule.silent("constant", model.invariants.is_constant(number.value, heat.root)):
+            return
+        shape = f"({model.code(number.count)},)" if number.count is not None else number.shape
+        yield _of_number(call, data, f"{shape}, {model.code(number.value)}", heat, model)
+
+
+def _of_tensors(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Model) -> Finding:
+    fix = None
+    name = model.spelling("torch.stack", call)
+    if name is not None and len(call.args) == 1 and call.args[0].keyword is None and not model.is_partial(call):
+        fix = _rewritten(call, "torch.stack", (Replace(call.func, name),), "Graph, dtype, device and shape are kept.")
+    shown = model.shown(data, "the list")
+    return Finding(
+        call,
+        f"`{model.code(call.func)}` reads every tensor in {shown} as a number, {heat.often}: the program waits for "
+        "each. `torch.stack` leaves them on the device.",
+        fix,
+    )
+
+
+def _of_number(call: cst.Call, data: cst.BaseExpression, full: str, heat: Heat, model: Model) -> Finding:
+    fix = None
+    name = model.spelling("torch.full", call)
+    if name is not None and call.args[0].value is data and call.args[0].keyword is None and not model.is_partial(call):
+        edits = (Replace(call.func, name), Replace(call.args[0], full))
+        fix = _rewritten(call, "torch.full", edits, "A number of NumPy gets the default dtype, as does an empty list.")
+    return Finding(
+        call,
+        f"{model.shown(call, 'The tensor')} is written on the host and copied to the device {heat.often}. "
+        f"`torch.full({full}, device=...)` writes the number there.",
+        fix,
+    )
+
+
+def _rewritten(call: cst.Call, factory: str, edits: tuple[Edit, ...], why: str) -> Fix:
+    return Fix(f"Use `{factory}`", edits, Safety.UNSAFE, why, Evidence.INFERRED)
