@@ -1,0 +1,43 @@
+"""A worker is started for a dataset of many small records, which are pickled for it one by one."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+CASE = {"code": "TL111", "equal": "bitwise", "needs": "two-cores", "compared_steps": 1}
+
+ITEMS, TAKEN = 200_000, 1_000
+
+
+class Records(Dataset):
+    """Pairs of numbers."""
+
+    def __init__(self, path):
+        with open(path) as file:
+            self.records = json.load(file)
+
+    def __len__(self):
+        return len(self.records)
+
+    def __getitem__(self, index):
+        record = self.records[index]
+        return record["first"], record["second"]
+
+
+def setup(device):
+    path = Path(__file__).with_name("records.json")
+    path.write_text(json.dumps([{"first": i / 3, "second": i % 7} for i in range(ITEMS)]))
+    data = Records(path)
+    loader = DataLoader(
+        data, batch_size=TAKEN, sampler=range(TAKEN), num_workers=1, multiprocessing_context="spawn"
+    )
+    return SimpleNamespace(loader=loader, device=device)
+
+
+def step(state):
+    """Take the batches of a short epoch."""
+    totals = [first.sum() + second.sum() for first, second in state.loader]
+    return {"totals": torch.stack(totals).to(torch.float32).to(state.device)}
