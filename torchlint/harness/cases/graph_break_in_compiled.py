@@ -1,0 +1,37 @@
+"""A compiled function keeps a clock between its operations; it is compiled and run."""
+
+import time
+
+import torch
+
+CASE = {"code": "TL416", "equal": "bitwise"}
+
+SIZE = 64
+
+
+def compute(x):
+    x = torch.sin(x) + 1
+    time.perf_counter()
+    x = torch.cos(x) + 1
+    time.perf_counter()
+    x = torch.tanh(x) + 1
+    time.perf_counter()
+    return torch.exp(x) + 1
+
+
+class Program:
+    def __init__(self, device):
+        self.x = torch.randn(SIZE, SIZE, device=device)
+
+    @torch.no_grad()
+    def run(self):
+        torch.compiler.reset()
+        return torch.compile(compute, backend="eager")(self.x)
+
+
+def setup(device):
+    return Program(device)
+
+
+def step(program):
+    return {"out": program.run()}
