@@ -31,27 +31,20 @@ later) devices" of the CUDA notes and in the documentation of `torch.set_float32
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.full_precision import decides_precision, is_first_optimizer, trains_on_cuda
 from torchlint.semantics.model import Model
-from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import identifier
 
 LAYERS = (
     *("MultiheadAttention", "Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer"),
     *("TransformerDecoderLayer", "scaled_dot_product_attention"),
 )
 PRETRAINED = "from_pretrained"
-PRECISION = re.compile(
-    r"autocast|tf32|precision|bf16|fp16|bfloat16|float16|(^|_)half|float64|(^|_)double|(^|_)amp(_|$)|GradScaler|apex|"
-    r"deterministic|accelerat|deepspeed|lightning|fabric|quant|gradgrad|create_graph|hvp",
-    re.IGNORECASE,
-)
 SINCE = (1, 12)
 NEW_SETTINGS = (2, 9)
 
@@ -102,11 +95,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if (
         model.target.lacks(SINCE)
         or rule.silent("test", model.in_test(call))
-        or not _is_first(call, model)
-        or _decides(model)
+        or not is_first_optimizer(call, model)
+        or decides_precision(model)
     ):
         return
-    if not _has_attention(model) or not _trains_on_cuda(model) or not model.training_code.updates():
+    if not _has_attention(model) or not trains_on_cuda(model) or not model.training_code.updates():
         return
     newest = model.target.known and model.target.version >= NEW_SETTINGS
     setting = 'backends.cuda.matmul.fp32_precision = "tf32"' if newest else 'set_float32_matmul_precision("high")'
@@ -115,18 +108,6 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         "The model is trained in full float32 precision, for which the tensor cores of the GPU are not used. Write "
         f"`torch.{setting}` at the start, or train under autocast to bfloat16, unless all bits matter.",
     )
-
-
-def _is_first(call: cst.Call, model: Model) -> bool:
-    made = (other for other in model.nodes(cst.Call) if model.value(other).kind is Kind.OPTIMIZER)
-    return next(made, None) is call
-
-
-def _decides(model: Model) -> bool:
-    """Whether anything in the file speaks of precision."""
-    names = (node for kind in (cst.Name, cst.Attribute) for node in model.nodes(kind))
-    texts = (text.raw_value for text in model.nodes(cst.SimpleString) if len(text.raw_value) < 40)
-    return any(PRECISION.search(identifier(name)) for name in names) or any(map(PRECISION.search, texts))
 
 
 def _has_attention(model: Model) -> bool:
@@ -139,9 +120,3 @@ def _has_attention(model: Model) -> bool:
         if last == PRETRAINED and package.startswith("transformers.") and "Model" in package:
             return True
     return False
-
-
-def _trains_on_cuda(model: Model) -> bool:
-    if model.moves.destination not in (Device.ACCELERATOR, Device.EITHER) or model.mentions_mps:
-        return False
-    return model.speaks_of("cuda") or any("cuda" in text.raw_value for text in model.nodes(cst.SimpleString))
