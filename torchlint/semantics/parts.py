@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.local_graph import LocalGraph
     from torchlint.semantics.modes import Modes
     from torchlint.semantics.moves import Moves
+    from torchlint.semantics.parameter_loops import ParameterLoops
     from torchlint.semantics.precision import Precision
     from torchlint.semantics.retention import Retentions
     from torchlint.semantics.steps import Steps
@@ -182,6 +183,13 @@ class Parts:
         from torchlint.semantics.moves import Moves
 
         return Moves(self.evaluator)
+
+    @cached_property
+    def parameter_loops(self) -> ParameterLoops:
+        """Loops that change one parameter after the other."""
+        from torchlint.semantics.parameter_loops import ParameterLoops
+
+        return ParameterLoops(self.evaluator)
 
     @cached_property
     def precision(self) -> Precision:
