@@ -118,8 +118,15 @@ def _target(call: cst.Call, model: Model) -> cst.Name | None:
     earlier, new = (element.value for element in parts.elements)
     if not isinstance(new, cst.Name) or rule.silent("window", _is_slice(earlier)):
         return None
-    is_named = KEYS.search(target.value) and not NO_KEYS.search(target.value) and EARLIER.search(_name(earlier))
+    is_named = KEYS.search(target.value) and not NO_KEYS.search(target.value) and _is_earlier(earlier, model)
     return target if not rule.silent("other-names", not is_named) and new.value == target.value else None
+
+
+def _is_earlier(expression: cst.BaseExpression, model: Model) -> bool:
+    """Whether a name says that something comes from earlier steps, or what it is unpacked from."""
+    bound = model.reaching(expression) if isinstance(expression, cst.Name) else []
+    sources = [binding.value for binding in bound if binding.path and binding.value is not None]
+    return any(EARLIER.search(_name(source)) for source in (expression, *sources))
 
 
 def _name(expression: cst.BaseExpression) -> str:
