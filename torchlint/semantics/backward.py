@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.semantics.definitions import parameters
 from torchlint.semantics.differentiated import Differentiated, starts
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.scopes import BindingKind
@@ -18,6 +19,10 @@ _STEP_METHODS = {"training_step": "Lightning", "compute_loss": "Trainer"}
 _GRADIENT_FUNCTIONS = frozenset(("torch.autograd.backward", "torch.autograd.grad"))
 
 
+_Key = tuple[int, str]
+_Assignment = tuple[set[_Key], cst.CSTNode]
+
+
 class Backward:
     """Follows values to the backward passes of a file."""
 
@@ -26,6 +31,7 @@ class Backward:
         self._tree = evaluator.tree
         self._upstream = Differentiated(evaluator)
         self._calls: list[cst.Call] | None = None
+        self._assigned: dict[int, list[_Assignment]] = {}
         self._returned: list[tuple[cst.FunctionDef, cst.BaseExpression]] | None = None
 
     def passes(self, root: cst.CSTNode | None = None) -> list[cst.Call]:
@@ -49,12 +55,11 @@ class Backward:
 
     def reaches(self, variable: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a variable (``x``, ``self.x``, ``x[i]``) flows into a backward pass below ``root``."""
-        reached = {identifier(variable)}
-        assignments = list(self._assignments(root))
+        reached = {self._key(variable)}
         for _ in range(4):
             before = len(reached)
-            for targets, value in assignments:
-                if self._mentions(value, reached):
+            for targets, value in self._assignments(root):
+                if not targets <= reached and self._mentions(value, reached):
                     reached |= targets
             if len(reached) == before:
                 break
@@ -122,38 +127,69 @@ class Backward:
     def _belongs(self, node: cst.CSTNode, function: cst.FunctionDef) -> bool:
         return self._evaluator.definitions.enclosing_function(node) is function
 
-    def _assignments(self, root: cst.CSTNode) -> list[tuple[set[str], cst.CSTNode]]:
-        found: list[tuple[set[str], cst.CSTNode]] = []
+    def _assignments(self, root: cst.CSTNode) -> list[_Assignment]:
+        if id(root) not in self._assigned:
+            self._assigned[id(root)] = list(self._find_assignments(root))
+        return self._assigned[id(root)]
+
+    def _find_assignments(self, root: cst.CSTNode) -> Iterator[_Assignment]:
         for node in self._tree.descendants(root):
             if isinstance(node, cst.Assign):
-                found.append(({n for t in node.targets for n in self._names(t.target)}, node.value))
+                yield {key for t in node.targets for key in self._keys(t.target)}, node.value
             elif isinstance(node, cst.AugAssign):
-                found.append((self._names(node.target), node.value))
+                yield self._keys(node.target), node.value
             elif isinstance(node, cst.For):
-                found.append((self._names(node.target), node.iter))
+                yield self._keys(node.target), node.iter
             elif isinstance(node, cst.WithItem) and node.asname is not None:
-                found.append((self._names(node.asname.name), node.item))
+                yield self._keys(node.asname.name), node.item
             elif isinstance(node, cst.Call):
-                method = method_call(node, "append", "extend", "add")
-                if method is not None:
-                    found += (({identifier(method.value)}, argument.value) for argument in node.args)
-        return found
+                yield from self._passed(node)
 
-    def _names(self, target: cst.BaseExpression) -> set[str]:
+    def _passed(self, call: cst.Call) -> Iterator[_Assignment]:
+        """Yield what a call puts into a container, and what it gives to the parameters of a function of the file."""
+        method = method_call(call, "append", "extend", "add")
+        if method is not None:
+            yield from (({self._key(method.value)}, argument.value) for argument in call.args)
+        function = self._evaluator.definitions.definition(call.func) if call.args else None
+        if isinstance(function, cst.FunctionDef):
+            given = {self._key(parameter.name) for parameter in parameters(function)}
+            for argument in call.args:
+                named = {key for key in given if argument.keyword is None or key[1] == argument.keyword.value}
+                yield named or given, argument.value
+
+    def _keys(self, target: cst.BaseExpression) -> set[_Key]:
         if isinstance(target, (cst.Tuple, cst.List)):
-            return {name for element in target.elements for name in self._names(element.value)}
-        return {identifier(target)}
+            return {key for element in target.elements for key in self._keys(element.value)}
+        return {self._key(target)}
 
-    def _mentions(self, node: cst.CSTNode, names: set[str]) -> bool:
-        """Whether a variable of these names is read in an expression; not through ``.item()`` or ``.detach()``."""
+    def _key(self, variable: cst.CSTNode) -> _Key:
+        """A variable by the scope that binds it, an attribute by its name, ``x[i]`` as ``x``."""
+        while isinstance(variable, cst.Subscript):
+            variable = variable.value
+        if not isinstance(variable, cst.Name):
+            return 0, identifier(variable)
+        scopes = self._evaluator.scopes
+        return id(scopes.deciding(variable.value, scopes.scope(variable))), variable.value
+
+    def _mentions(self, node: cst.CSTNode, keys: set[_Key]) -> bool:
+        """Whether one of some variables is read in an expression; not through ``.item()`` or ``.detach()``."""
+        names = {name for _, name in keys}
         stack = [node]
         while stack:
             current = stack.pop()
             if method_call(current, "item", "detach", "tolist") is not None:
                 continue
-            if isinstance(current, (cst.Name, cst.Attribute)) and identifier(current) in names:
-                return True
-            stack += children(current)
+            if isinstance(current, cst.Name):
+                if current.value in names and self._key(current) in keys:
+                    return True
+            elif isinstance(current, cst.Attribute):
+                if (0, current.attr.value) in keys:
+                    return True
+                stack.append(current.value)
+            elif isinstance(current, cst.Arg):
+                stack.append(current.value)
+            else:
+                stack += children(current)
         return False
 
 
