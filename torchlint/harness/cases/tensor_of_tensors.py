@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-CASE = {"code": "TL420", "equal": "bitwise"}
+CASE = {"code": "TL420", "equal": "bitwise", "needs": "numpy"}
 
 BATCH, SIZE = 16, 84
 
