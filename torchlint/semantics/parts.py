@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.modes import Modes
     from torchlint.semantics.moves import Moves
     from torchlint.semantics.parameter_loops import ParameterLoops
+    from torchlint.semantics.pinned import Pinned
     from torchlint.semantics.precision import Precision
     from torchlint.semantics.retention import Retentions
     from torchlint.semantics.steps import Steps
@@ -190,6 +191,13 @@ class Parts:
         from torchlint.semantics.parameter_loops import ParameterLoops
 
         return ParameterLoops(self.evaluator)
+
+    @cached_property
+    def pinned(self) -> Pinned:
+        """Which memory is not pinned."""
+        from torchlint.semantics.pinned import Pinned
+
+        return Pinned(self.evaluator)
 
     @cached_property
     def precision(self) -> Precision:
