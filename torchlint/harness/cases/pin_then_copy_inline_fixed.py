@@ -1,0 +1,27 @@
+"""Batches are cut out of an array and copied as they are."""
+
+from types import SimpleNamespace
+
+import torch
+from torch import nn
+
+STEPS, BATCH, WIDTH = 32, 256, 1024
+
+
+def setup(device):
+    model = nn.Linear(WIDTH, 16).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    data = torch.randn(STEPS * BATCH, WIDTH, device="cpu")
+    return SimpleNamespace(model=model, optimizer=optimizer, data=data, device=device)
+
+
+def step(state):
+    losses = []
+    for rows in state.data.split(BATCH):
+        x = rows.to(state.device)
+        loss = state.model(x).square().mean()
+        state.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        state.optimizer.step()
+        losses.append(loss.detach())
+    return {"losses": torch.stack(losses)}
