@@ -186,7 +186,6 @@ PLANNED: Mapping[str, str] = MappingProxyType(
         "TL413": "pure-result-discarded",
         "TL414": "sigmoid-before-bce",
         "TL415": "numpy-in-forward",
-        "TL502": "no-grad-not-inference-mode",
         "TL607": "tf32-not-enabled",
         "TL706": "async-work-not-waited",
         "TL901": "seed-unset",
