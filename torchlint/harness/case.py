@@ -12,7 +12,10 @@ from typing import Any
 CONTROL = "self_check"
 """The program that is compared with itself, to show what the method says when there is nothing to see."""
 
-NEEDS = ("", "accelerator", "cuda", "pinned-memory", "cudnn", "two-cuda-devices", "two-cores", "numpy")
+NEEDS = (
+    *("", "accelerator", "cuda", "pinned-memory", "cudnn", "two-cuda-devices", "two-cores", "numpy"),
+    "google-drive",
+)
 
 
 class Criterion(str, Enum):

@@ -20,6 +20,8 @@ from typing import Any, cast
 from torchlint.harness.errors import HarnessError
 
 OLDEST_TORCH = (2, 4)
+DRIVE = "/content/drive"
+"""Where Colab mounts a Google Drive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,8 @@ def missing(needs: str, device: str) -> str:
         return "worker processes take a second core, and here is one"
     if needs == "numpy" and importlib.util.find_spec("numpy") is None:
         return "it takes NumPy, which is not installed"
+    if needs == "google-drive" and not os.path.ismount(DRIVE):
+        return f"it takes a Google Drive mounted at {DRIVE}, and here is none"
     return ""
 
 

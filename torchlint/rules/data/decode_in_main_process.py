@@ -39,17 +39,8 @@ from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.files import DECODERS
 from torchlint.syntax.calls import literal
-
-DECODERS = frozenset(
-    (
-        "PIL.Image.open cv2.imread cv2.imdecode imageio.imread imageio.v2.imread imageio.v3.imread skimage.io.imread "
-        "matplotlib.image.imread matplotlib.pyplot.imread torchvision.io.read_image torchvision.io.decode_image "
-        "torchvision.io.decode_jpeg torchvision.io.decode_png torchvision.io.read_video torchvision.datasets.folder"
-        ".default_loader torchaudio.load librosa.load librosa.core.load soundfile.read scipy.io.wavfile.read "
-        "nibabel.load pydicom.dcmread numpy.load"
-    ).split()
-)
 
 rule = Rule(
     code="TL109",
