@@ -26,6 +26,20 @@ DROPPED = (
         "it compiles once all the same: for a function, a module, a lambda and a module made anew in each of a hundred "
         "steps torch 2.13 made one graph, for a closure over the number of the step two",
     ),
+    Dropped(
+        "TL902",
+        "loader-unseeded",
+        "a `DataLoader` without `generator` and `worker_init_fn`",
+        "one `torch.manual_seed` is enough: with torch 2.13 two runs of a shuffling loader with two workers gave the "
+        "same order, and the same numbers of `torch`, `random` and `numpy.random` in the workers, other ones in each "
+        "epoch",
+    ),
+    Dropped(
+        "TL906",
+        "f1-without-auc",
+        "an F1 score without the area under a curve",
+        "a score at one threshold is right where the threshold is what is used, which the code does not say",
+    ),
 )
 
 

@@ -66,7 +66,11 @@ _SONAR = Linter(
     "the numbers that Sonar's rules for Python have; the pages of S6973, S6979 and S6985 were read",
     (
         Counterpart("S2201", "the result of a method without side effects is dropped", "TL413"),
-        Counterpart("S6929", "a reduction without its dimension", "TL903"),
+        Counterpart(
+            "S6929",
+            "a reduction without its dimension",
+            why="losses and metrics reduce over all of them; TL903 reports a softmax, which guesses its dimension",
+        ),
         Counterpart("S6973", "an optimizer without its important hyperparameters", "TL904"),
         Counterpart("S6978", "a module whose `__init__` does not initialise `nn.Module`", "TL411"),
         Counterpart("S6979", "`torch.autograd.Variable`", "TL504"),
@@ -114,11 +118,19 @@ _DSLINTER = Linter(
             why="deterministic algorithms cost time, so TL604 reports the opposite where nobody asked for them",
         ),
         Counterpart("W5511", "no `torch.manual_seed`", "TL901"),
-        Counterpart("W5512", "a DataLoader without `worker_init_fn` and `generator`", "TL902"),
+        Counterpart(
+            "W5512",
+            "a DataLoader without `worker_init_fn` and `generator`",
+            why="`torch.manual_seed` seeds the order and the workers as well",
+        ),
         Counterpart("W5514", "`torch.log` of a value that is not clamped", "TL905"),
         Counterpart("W5516", "`model.forward(x)` instead of `model(x)`", "TL410"),
         Counterpart("W5517", "`backward` and `step` without `zero_grad`", "TL309"),
-        Counterpart("W5521", "an F1 score without the area under a curve", "TL906"),
+        Counterpart(
+            "W5521",
+            "an F1 score without the area under a curve",
+            why="a score at one threshold is right where that threshold is used",
+        ),
         Counterpart("W9998", "an evaluation that does not go back to training mode", "TL503"),
     ),
 )
@@ -189,11 +201,8 @@ PLANNED: Mapping[str, str] = MappingProxyType(
         "TL607": "tf32-not-enabled",
         "TL706": "async-work-not-waited",
         "TL901": "seed-unset",
-        "TL902": "loader-unseeded",
-        "TL903": "reduction-without-dim",
         "TL904": "optimizer-defaults",
         "TL905": "log-without-clamp",
-        "TL906": "f1-without-auc",
     }
 )
 """The names of the rules that are named above before they are there; an entry may stay when its rule has come."""

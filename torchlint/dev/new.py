@@ -104,7 +104,7 @@ def write_stubs(root: Path, family: Family, name: str) -> list[Path]:
         raise NewRuleError("run this in the root of a checkout of torchlint")
     if module.exists() or fixtures.exists() or any(rule.name == name for rule in rules()):
         raise NewRuleError(f"there is a rule {name!r} already")
-    code = next_code(family, {rule.code for rule in (*rules(), *DROPPED, *COVERED)})
+    code = next_code(family, {r.code for r in rules()} | {r.code for r in DROPPED} | {r.code for r in COVERED})
     contents = {
         module: RULE.format(code=code, name=name, family=family.name, version=__version__),
         fixtures / "bad.py": BAD.format(code=code),

@@ -1,0 +1,1 @@
+"""Rules on what can be repeated and trusted, for teams that want to be told."""
