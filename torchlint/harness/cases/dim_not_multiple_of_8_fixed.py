@@ -31,8 +31,8 @@ class Perceptron(nn.Module):
 
 class Program:
     def __init__(self, device):
-        self.model = Perceptron().to(device, torch.bfloat16)
         self.x = torch.randn(ROWS, WIDTH, device=device, dtype=torch.bfloat16)
+        self.model = Perceptron().to(device, torch.bfloat16)
 
     @torch.no_grad()
     def run(self):
