@@ -54,7 +54,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="worker processes of a `DataLoader` put items on the GPU",
-    triggers=Triggers.all_of(WITH_WORKERS, ("num_workers", "dataloader_num_workers"), ("cuda", "to", "device")),
+    triggers=Triggers.all_of(WITH_WORKERS, ("cuda", "to", "device")),
     examples=(
         Example(
             bad="""

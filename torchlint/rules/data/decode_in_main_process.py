@@ -50,7 +50,7 @@ rule = Rule(
     default=Default.ADVICE,
     summary="the training loop reads and decodes files itself",
     triggers=Triggers.all_of(
-        tuple(sorted({name.rpartition(".")[2] for name in DECODERS})), ("backward", "training_step", "manual_backward")
+        tuple(sorted({name.rpartition(".")[2] for name in DECODERS})), ("backward", "training_step", "train_step")
     ),
     examples=(
         Example(

@@ -65,7 +65,6 @@ rule = Rule(
     summary="a dataset keeps its samples as Python objects, of which each worker makes a copy",
     triggers=Triggers.all_of(
         WITH_WORKERS,
-        "num_workers",
         "__getitem__",
         (*sorted({name.rpartition(".")[2] for name in PARSERS}), *METHODS, "to_dict"),
     ),

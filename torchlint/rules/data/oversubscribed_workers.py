@@ -47,7 +47,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ADVICE,
     summary="workers or their threads are a multiple of the cores of the machine",
-    triggers=Triggers.all_of(WITH_WORKERS, ("num_workers", "dataloader_num_workers"), "cpu_count"),
+    triggers=Triggers.all_of(WITH_WORKERS, "cpu_count"),
     examples=(
         Example(
             bad="import os\n\nfrom torch.utils.data import DataLoader\n\n"

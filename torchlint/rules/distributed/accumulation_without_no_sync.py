@@ -28,8 +28,7 @@ for rounding.
 
 ## When to ignore it
 
-Where the steps are not accumulated in practice, or the program runs in one process. With
-`FullyShardedDataParallel` (FSDP1) `no_sync` keeps whole gradients, which may not fit.
+In a single process. With `FullyShardedDataParallel` (FSDP1) `no_sync` keeps whole gradients, which may not fit.
 
 Holds for all supported versions of torch. Read in the documentation of `DistributedDataParallel.no_sync` of torch 2.13.
 """
@@ -47,7 +46,7 @@ from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.guards import Guard
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import literal, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 Wanted: TypeAlias = Callable[[cst.Call, Model], bool]
 NAMES = ("DistributedDataParallel", "DDP")
@@ -111,17 +110,13 @@ for i, x in enumerate(loader):
 @rule.check(cst.For, cst.While)
 def check(loop: cst.For | cst.While, model: Model) -> Iterator[Finding]:
     """Report a loop that computes gradients more often than it uses them."""
-    if not (model.speaks_of(*NAMES) or model.names_any_of(*NAMES)):
-        return
-    if model.speaks_of(*DECIDES) or model.names_any_of(*DECIDES):
+    if not _knows(model) or model.speaks_of(*DECIDES) or model.names_any_of(*DECIDES):
         return
     calls = [call for call in model.tree.below(loop.body, cst.Call) if _innermost(call, model) is loop]
     passes = [call for call in calls if _runs(call, _is_pass, model)]
     if not passes or rule.silent("every-pass", not _accumulates(loop, passes, model)):
         return
-    if rule.silent("several", len(passes) > 1 and not _are_exclusive(passes, model)):
-        return
-    if rule.silent("test", model.in_test(loop)):
+    if rule.silent("several", not _are_exclusive(passes, model)) or rule.silent("test", model.in_test(loop)):
         return
     yield Finding(
         passes[0],
@@ -131,13 +126,23 @@ def check(loop: cst.For | cst.While, model: Model) -> Iterator[Finding]:
     )
 
 
+def _knows(model: Model) -> bool:
+    """Whether the file names the wrapper, if only in an import."""
+    imports = (node.names for node in model.nodes(cst.ImportFrom) if not isinstance(node.names, cst.ImportStar))
+    imported = any(identifier(alias.name) in NAMES for names in imports for alias in names)
+    return imported or model.speaks_of(*NAMES) or model.names_any_of(*NAMES)
+
+
 def _innermost(call: cst.Call, model: Model) -> cst.CSTNode | None:
     """Return the innermost loop or function around a call."""
     return model.enclosing(call, cst.For, cst.While, cst.FunctionDef, cst.Lambda)
 
 
 def _accumulates(loop: cst.For | cst.While, passes: list[cst.Call], model: Model) -> bool:
-    updates = [call for call in model.tree.below(loop.body, cst.Call) if _runs(call, _is_update, model)]
+    calls = list(model.tree.below(loop.body, cst.Call))
+    if any(_may_update(call, model) and model.guard(call, loop) is None for call in calls):
+        return False
+    updates = [call for call in calls if _runs(call, _is_update, model)]
     if updates:
         every_pass = any(model.guard(each, loop) is None for each in passes)
         return every_pass and all(model.guard(update, loop) is Guard.PERIODIC for update in updates)
@@ -182,6 +187,12 @@ def _is_one_of_many(subscript: cst.Subscript) -> bool:
 def _is_update(call: cst.Call, model: Model) -> bool:
     method = method_call(call, "step")
     return method is not None and model.value(method.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
+
+
+def _may_update(call: cst.Call, model: Model) -> bool:
+    """Whether a call steps something that may be an optimizer."""
+    method = method_call(call, "step")
+    return method is not None and model.value(method.value).kind in (Kind.OPTIMIZER, Kind.SCALER, Kind.UNKNOWN)
 
 
 def _are_exclusive(passes: list[cst.Call], model: Model) -> bool:

@@ -38,7 +38,7 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import literal, method_call
 
 PACKAGES = ("torch.distributed.", "torch.distributed.distributed_c10d.")
 STARTS = frozenset(("isend", "irecv", "batch_isend_irecv"))
@@ -67,6 +67,7 @@ rule = Rule(
     documentation=__doc__,
     silences={
         "kept": "The handle is read, returned, or kept in an attribute, a list or a call.",
+        "synchronised": "The function waits for the whole device further on.",
         "blocking": "The call waits itself: `async_op` is not the constant True.",
         "other": "The function is none of `torch.distributed`.",
         "test": "The code belongs to a test.",
@@ -84,7 +85,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     asynchronous = name in STARTS or literal(model.arguments(call, ()).get("async_op")) is True
     if rule.silent("blocking", not asynchronous) or rule.silent("kept", not _is_dropped(call, model)):
         return
-    if rule.silent("test", model.in_test(call)):
+    if rule.silent("test", model.in_test(call)) or rule.silent("synchronised", _synchronises(call, model)):
         return
     yield Finding(
         call,
@@ -104,6 +105,16 @@ def _is_dropped(call: cst.Call, model: Model) -> bool:
     bindings = model.bindings(target)
     bound = {id(binding.node) for binding in bindings}
     return bool(bindings) and all(id(used) in bound for used in model.uses(bindings[0]))
+
+
+def _synchronises(call: cst.Call, model: Model) -> bool:
+    """Whether the same function waits for all work of the device after a call, that of collectives too."""
+    function = model.enclosing_function(call)
+    return any(
+        method_call(later, "synchronize") is not None and model.enclosing_function(later) is function
+        for later in model.nodes(cst.Call)
+        if model.order(later) > model.order(call)
+    )
 
 
 def _consequence(name: str) -> str:

@@ -61,7 +61,9 @@ rule = Rule(
     since="0.1.0",
     default=Default.ADVICE,
     summary="processes wait for each other in every step, for what is only logged",
-    triggers=Triggers.all_of("distributed", ("barrier", *OBJECTS, *SUMS), ("backward", "step", "training_step")),
+    triggers=Triggers.all_of(
+        "distributed", ("barrier", *OBJECTS, *SUMS), ("backward", "step", "training_step", "train_step")
+    ),
     examples=(
         Example(
             bad="""

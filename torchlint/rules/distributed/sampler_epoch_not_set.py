@@ -39,6 +39,7 @@ from torchlint.syntax.calls import identifier, literal
 
 SAMPLERS = ("torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler")
 SIGNATURE = ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last")
+LOOKS = ("builtins.len", "builtins.isinstance", "builtins.print", "builtins.type")
 FRAMEWORKS = ("prepare", "prepare_data_loader", "setup_dataloaders")
 
 rule = Rule(
@@ -48,7 +49,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="a `DistributedSampler` gives the same order in every epoch",
-    triggers=Triggers.all_of("DistributedSampler", ("sampler", "batch_sampler"), ("backward", "step")),
+    triggers=Triggers.all_of("DistributedSampler", ("backward", "step")),
     examples=(
         Example(
             bad="""
@@ -132,8 +133,14 @@ def _given_to(call: cst.Call, model: Model) -> tuple[str | None, list[cst.Call]]
     if binding is None:
         return None, []
     given = [parent for used in model.uses(binding) if isinstance(parent := model.parent(used), cst.Arg)]
-    loaders = [_loader(argument, model) for argument in given]
+    loaders = [_loader(argument, model) for argument in given if not _only_looks(argument, model)]
     return binding.name if all(loaders) else None, [loader for loader in loaders if loader is not None]
+
+
+def _only_looks(argument: cst.Arg, model: Model) -> bool:
+    """Whether an argument is only measured, compared or shown."""
+    call = model.parent(argument)
+    return isinstance(call, cst.Call) and model.callee(call) in LOOKS
 
 
 def _loader(argument: cst.Arg, model: Model) -> cst.Call | None:
