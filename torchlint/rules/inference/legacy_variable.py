@@ -13,9 +13,9 @@ The tensor itself; `t.detach()` where the graph is to be cut; `t.detach().requir
 `Variable(t, requires_grad=True)`; `with torch.no_grad():` around the computation for `volatile=True`.
 
 The fix drops the wrapper around tensors that carry no graph: factories, `.data`, `.detach()`, batches of a loader. It
-is safe where the tensor is made in place. A name that goes on to be used would be one tensor with the new one, so that
-it is unsafe there. Everywhere else the fix writes `.detach()`, which computes what is computed now; it is unsafe, since
-a subclass of `torch.Tensor` stays what it is. There is none for `volatile=True`.
+is safe where a factory makes the tensor in place. A name that goes on to be used would be one tensor with the new one,
+so that it is unsafe there. Everywhere else the fix writes `.detach()`, which computes what is computed now; it is
+unsafe, since a subclass of `torch.Tensor` stays what it is. There is none for `volatile=True`.
 
 ## When to ignore it
 
@@ -45,8 +45,8 @@ from torchlint.syntax.canonical import is_same
 
 NAME = "torch.autograd.Variable"
 MAKERS = SIZED_FACTORIES | CUDA_CONSTRUCTORS | LEGACY_CONSTRUCTORS | {"torch.tensor", "torch.from_numpy"}
-COPYING = frozenset(("detach", "clone"))
-KEEPING = frozenset(DTYPE_CASTS) | {"cuda", "cpu", "to", "type", "contiguous"}  # a view cannot be detached in place
+COPYING = frozenset(("detach", "clone", "data"))
+METHODS = COPYING | frozenset(DTYPE_CASTS) | {"cuda", "cpu", "to", "type", "contiguous"}  # views resist detach_()
 ONE_TENSOR = "Both names are one tensor then: what is set on one of them shows on the other."
 SUBCLASS = "A subclass of `torch.Tensor` stays one, where `Variable` makes a plain tensor."
 
@@ -94,7 +94,7 @@ class Wrapped:
     """Whether nothing else holds the tensor."""
 
     detached: Evidence | None
-    """How certain it is that the tensor has no graph."""
+    """How certain it is that the tensor has no graph, and is no subclass."""
 
 
 @rule.check(cst.Call)
@@ -117,32 +117,33 @@ def _wrapped(call: cst.Call, model: Model) -> Wrapped | None:
     value, flag = model.value(tensor), literal(switch)
     grad = "" if switch is None or flag is False else f".requires_grad_({'' if flag else model.code(switch)})"
     known = value.kind in (Kind.TENSOR, Kind.BATCH) and value.graph is Graph.DETACHED
-    evidence = value.evidence if known and value.evidence >= Evidence.INFERRED else _cut(tensor)
-    return Wrapped(call, tensor, grad, _is_new(tensor, model), evidence)
+    steps, start = _chain(tensor)
+    is_made = _is_made(start, model)
+    cut = Evidence.INFERRED if steps & {"detach", "data"} else None
+    evidence = value.evidence if known and value.evidence >= Evidence.INFERRED else cut
+    evidence = min(evidence, Evidence.INFERRED) if evidence is not None and not is_made else evidence
+    return Wrapped(call, tensor, grad, is_made or bool(steps & COPYING), evidence)
 
 
-def _is_new(tensor: cst.BaseExpression, model: Model) -> bool:
-    """Whether an expression makes a tensor that nothing else holds and that is no view with a graph."""
-    if isinstance(tensor, cst.Attribute):
-        return tensor.attr.value == "data"
-    if not isinstance(tensor, cst.Call):
+def _chain(tensor: cst.BaseExpression) -> tuple[frozenset[str], cst.BaseExpression]:
+    """Return what makes a tensor of the same class of another one, and the expression that it starts from."""
+    steps: set[str] = set()
+    while True:
+        inner = tensor.func if isinstance(tensor, cst.Call) else tensor
+        is_step = isinstance(inner, cst.Attribute) and inner.attr.value in (
+            METHODS if inner is not tensor else ("data",)
+        )
+        if not is_step or not isinstance(inner, cst.Attribute):
+            return frozenset(steps), tensor
+        steps.add(inner.attr.value)
+        tensor = inner.value
+
+
+def _is_made(tensor: cst.BaseExpression, model: Model) -> bool:
+    """Whether a call makes a plain tensor that nothing else holds."""
+    if not isinstance(tensor, cst.Call) or model.callee(tensor) not in MAKERS:
         return False
-    if model.callee(tensor) in MAKERS:
-        return "out" not in model.arguments(tensor).named and not model.arguments(tensor).open
-    if not isinstance(tensor.func, cst.Attribute):
-        return False
-    method = tensor.func.attr.value
-    return method in COPYING or (method in KEEPING and _is_new(tensor.func.value, model))
-
-
-def _cut(tensor: cst.BaseExpression) -> Evidence | None:
-    """Return how certain it is that what an expression does to any tensor ends its graph."""
-    if isinstance(tensor, cst.Attribute):
-        return Evidence.INFERRED if tensor.attr.value == "data" else None
-    if not isinstance(tensor, cst.Call) or not isinstance(tensor.func, cst.Attribute):
-        return None
-    method = tensor.func.attr.value
-    return Evidence.INFERRED if method == "detach" else _cut(tensor.func.value) if method in COPYING | KEEPING else None
+    return "out" not in model.arguments(tensor).named and not model.arguments(tensor).open
 
 
 def _message(call: cst.Call, found: Wrapped | None, volatile: bool, model: Model) -> str:
