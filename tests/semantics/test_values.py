@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import libcst as cst
 import pytest
 
 from tests.semantics.support import marked, model_of
@@ -154,3 +155,24 @@ def test_the_budget_makes_deep_programs_unknown_and_not_slow() -> None:
     lines = ["import torch", "a0 = torch.zeros(1)", *(f"a{i + 1} = a{i} + a{i}" for i in range(300)), "mark(a300)"]
     model = model_of("\n".join(lines))
     assert model.value(marked(model)[0]).kind in (Kind.UNKNOWN, Kind.TENSOR)
+
+
+def test_a_batch_is_a_tensor_however_many_methods_are_called_on_it() -> None:
+    model = model_of(
+        """
+        import torch
+
+        def train(model, loader, optimizer):
+            for x, y in loader:
+                x, y = x.to(device), y.to(device)
+                mask = y > 0
+                places = mask.nonzero()
+                labels = y.unique()
+                spread = x.repeat_interleave(y)
+                loss = model(x)[mask].mean() + show(places, labels, spread)
+                loss.backward()
+                optimizer.step()
+        """
+    )
+    names = [name for name in model.nodes(cst.Name) if name.value in ("x", "y")]
+    assert all(model.value(name).is_tensor for name in names)

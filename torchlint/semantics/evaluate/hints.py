@@ -185,13 +185,23 @@ def _bottom(expression: cst.BaseExpression) -> str:
 
 
 def _runs_model(loop: cst.For, evaluator: Evaluator) -> bool:
-    for node in evaluator.tree.descendants(loop.body):
-        if isinstance(node, cst.Call):
-            if method_call(node, "backward", "step") is not None:
-                return True
-            if isinstance(node.func, (cst.Name, cst.Attribute)) and evaluator.value(node.func).kind is Kind.MODULE:
-                return True
-    return False
+    """Return whether a loop trains or runs a module.
+
+    What is called on the loop's own variables says nothing: what they hold is the question.
+    """
+    calls = list(evaluator.tree.below(loop.body, cst.Call))
+    if any(method_call(call, "backward", "step") is not None for call in calls):
+        return True
+    bound = {node.value for node in evaluator.tree.descendants(loop.target) if isinstance(node, cst.Name)}
+    called = (call.func for call in calls if isinstance(call.func, (cst.Name, cst.Attribute)))
+    return any(evaluator.value(f).kind is Kind.MODULE for f in called if _bottom_name(f) not in bound)
+
+
+def _bottom_name(expression: cst.BaseExpression) -> str:
+    """Return ``x`` of ``x.view``."""
+    while isinstance(expression, cst.Attribute):
+        expression = expression.value
+    return expression.value if isinstance(expression, cst.Name) else ""
 
 
 def _is_device_move(call: cst.Call, evaluator: Evaluator) -> bool:
