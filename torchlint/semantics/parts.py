@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.switches import Switches
     from torchlint.semantics.training import Training
     from torchlint.semantics.trains import Trains
+    from torchlint.semantics.unbounded import Unbounded
+    from torchlint.semantics.wide import Wide
     from torchlint.semantics.writes import Writes
 
 
@@ -198,6 +200,20 @@ class Parts:
         from torchlint.semantics.pinned import Pinned
 
         return Pinned(self.evaluator)
+
+    @cached_property
+    def unbounded(self) -> Unbounded:
+        """Results with as many elements as the values say."""
+        from torchlint.semantics.unbounded import Unbounded
+
+        return Unbounded(self.evaluator)
+
+    @cached_property
+    def wide(self) -> Wide:
+        """Tensors of 64-bit floats."""
+        from torchlint.semantics.wide import Wide
+
+        return Wide(self.evaluator, self.arrays, self.moves)
 
     @cached_property
     def precision(self) -> Precision:

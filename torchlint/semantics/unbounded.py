@@ -1,0 +1,82 @@
+"""Operations on tensors whose results have as many elements as the values say."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import Device, Kind
+from torchlint.syntax.calls import bind, method_call
+
+_FUNCTIONS = {
+    **{
+        f"torch.{name}": name
+        for name in "nonzero argwhere where masked_select unique unique_consecutive bincount repeat_interleave".split()
+    },
+    "torch.nn.functional.one_hot": "one_hot",
+}
+_METHODS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave")
+_SIZED = {"one_hot": ("num_classes", 1), "repeat_interleave": ("output_size", 9)}
+
+
+class Unbounded:
+    """Recognises them."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    def called(self, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
+        """Return the name of such an operation and the tensor whose values count, None for anything else."""
+        name = self._evaluator.names.qualified(call.func)
+        if name is not None:
+            given = bind(call.args, ("input", "second"))
+            last = _FUNCTIONS.get(name)
+            tensor = given.named.get("input", given.named.get("condition"))
+            if last == "repeat_interleave":
+                tensor = given.named.get("repeats", given.named.get("second"))
+            return (last, tensor) if last is not None and tensor is not None and not given.open else None
+        method = method_call(call, *_METHODS)
+        if method is None:
+            return None
+        tensor = method.value
+        if method.attr.value == "repeat_interleave":
+            repeats = bind(call.args, ("repeats",)).get("repeats")
+            return (method.attr.value, repeats) if repeats is not None else None
+        return method.attr.value, tensor
+
+    def is_bounded(self, call: cst.Call, name: str) -> bool:
+        """Return whether a call is told how many elements there will be."""
+        if name == "where":
+            return len(call.args) != 1
+        keyword, position = _SIZED.get(name, ("", 9))
+        plain = [argument for argument in call.args if argument.keyword is None]
+        return len(plain) > position or any(a.keyword is not None and a.keyword.value == keyword for a in call.args)
+
+    def mask(self, subscript: cst.Subscript) -> cst.BaseExpression | None:
+        """Return the mask of booleans by which elements of a tensor are taken."""
+        owner = self._evaluator.value(subscript.value)
+        if not owner.is_tensor and owner.kind is not Kind.BATCH:
+            return None
+        for element in subscript.slice:
+            index = element.slice.value if isinstance(element.slice, cst.Index) else None
+            value = self._evaluator.value(index) if index is not None else None
+            if value is not None and value.is_tensor and value.dtype == "torch.bool":
+                return index
+        return None
+
+    def is_stored(self, subscript: cst.Subscript) -> bool:
+        """Return whether something is assigned to what a subscript takes."""
+        parent = self._evaluator.tree.parent(subscript)
+        if isinstance(parent, cst.AugAssign):
+            return parent.target is subscript
+        return isinstance(parent, (cst.AssignTarget, cst.Del, cst.Element))
+
+    def is_on_accelerator(self, tensor: cst.BaseExpression) -> bool:
+        """Return whether a tensor is known to be on an accelerator, or where one is if there is one."""
+        value = self._evaluator.value(tensor)
+        return (
+            value.is_tensor
+            and value.evidence >= Evidence.INFERRED
+            and value.device in (Device.ACCELERATOR, Device.EITHER)
+        )
