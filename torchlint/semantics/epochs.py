@@ -24,14 +24,14 @@ class Epochs:
         self._evaluator = evaluator
         self._tree = evaluator.tree
 
-    def repeating(self, made: cst.Call) -> cst.For | cst.While | None:
+    def repeating(self, made: cst.Call, *, through_attributes: bool = False) -> cst.For | cst.While | None:
         """Return the loop around an iteration over what a call makes; None if nothing shows that there is one.
 
-        The variable that holds it is followed through the functions of the file that it is given to.
+        The variable that holds it is followed through the functions of the file that it is given to; an attribute of
+        ``self`` only if asked.
         """
-        binding = self._binding(made)
-        for name in self._uses(binding) if binding is not None else ():
-            for place in self._iterations(name):
+        for used in (*self.names(made), *(self._attributes(made) if through_attributes else ())):
+            for place in self._iterations(used):
                 loop = self._loop_around(place, made)
                 if loop is not None:
                     return loop
@@ -41,16 +41,32 @@ class Epochs:
         """Return whether a loop iterates over what a call makes, where it is made or through its variable."""
         return any(True for _ in self.places(made))
 
-    def places(self, made: cst.Call) -> Iterator[cst.CSTNode]:
+    def places(self, made: cst.Call, *, through_attributes: bool = False) -> Iterator[cst.CSTNode]:
         """Yield the loops over what a call makes, and the calls of functions of the file that hold such a loop."""
-        binding = self._binding(made)
-        for place in (made, *(self._uses(binding) if binding is not None else ())):
-            yield from self._iterations(place)
+        for used in (made, *self.names(made), *(self._attributes(made) if through_attributes else ())):
+            yield from self._iterations(used)
 
     def names(self, made: cst.Call) -> list[cst.Name]:
         """Return the uses of the variable that holds what a call makes."""
         binding = self._binding(made)
         return self._uses(binding) if binding is not None else []
+
+    def _attributes(self, made: cst.Call) -> list[cst.Attribute]:
+        """The reads of the attribute of ``self`` that holds what a call makes, and nothing else."""
+        statement = self._tree.parent(made)
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        owner = self._receiver(target) if isinstance(target, cst.Attribute) else None
+        if owner is None or not isinstance(target, cst.Attribute):
+            return []
+        name = target.attr.value
+        if len(self._evaluator.definitions.attribute(owner, name)) != 1:
+            return []
+        read = (node for node in self._tree.nodes(cst.Attribute) if node.attr.value == name and node is not target)
+        return [node for node in read if self._receiver(node) is owner]
+
+    def _receiver(self, attribute: cst.Attribute) -> cst.ClassDef | None:
+        owner = attribute.value
+        return self._evaluator.definitions.receiver(owner) if isinstance(owner, cst.Name) else None
 
     def _binding(self, made: cst.Call) -> Binding | None:
         """The binding of the variable that a call is assigned to."""
@@ -65,7 +81,7 @@ class Epochs:
         names = (name for name in self._tree.nodes(cst.Name) if name.value == binding.name)
         return [name for name in names if self._evaluator.flow.definitions(name) == [binding]]
 
-    def _iterations(self, used: cst.Name | cst.Call) -> Iterator[cst.CSTNode]:
+    def _iterations(self, used: cst.Name | cst.Attribute | cst.Call) -> Iterator[cst.CSTNode]:
         """Yield the loop that a use of a loader iterates in, or the call of a function that does."""
         child: cst.CSTNode = used
         for ancestor in self._tree.ancestors(used):

@@ -1,4 +1,4 @@
-"""Random number generators that objects carry in an attribute."""
+"""Random number generators that objects carry in an attribute, or that a module keeps."""
 
 from __future__ import annotations
 
@@ -50,6 +50,35 @@ class Generators:
                 name = self._holder(made)
                 if name:
                     yield Carried(name, made, self._is_anew(name, class_def))
+
+    def of_module(self, call: cst.Call) -> str:
+        """Return the variable of the module from which a call draws, if it is bound and seeded only once."""
+        method = method_call(call, *_DRAWS)
+        drawn = [method.value] if method is not None else []
+        drawn += [a.value for a in call.args if a.keyword is not None and a.keyword.value == "generator"]
+        return next((each.value for each in drawn if isinstance(each, cst.Name) and self._is_kept(each)), "")
+
+    def _is_kept(self, name: cst.Name) -> bool:
+        """Whether a name is a generator that the module makes once, and that no function seeds."""
+        bindings = self._evaluator.scopes.bindings(name)
+        if len(bindings) != 1 or bindings[0].scope.parent is not None or not isinstance(bindings[0].value, cst.Call):
+            return False
+        made: cst.BaseExpression = bindings[0].value
+        while (
+            isinstance(made, cst.Call)
+            and method_call(made, *_SEEDS) is not None
+            and isinstance(made.func, cst.Attribute)
+        ):
+            made = made.func.value
+        if not isinstance(made, cst.Call) or self._evaluator.names.qualified(made.func) not in GENERATORS:
+            return False
+        seeded = (method_call(call, *_SEEDS) for call in self._tree.nodes(cst.Call))
+        return not any(
+            method is not None
+            and identifier(method.value) == name.value
+            and self._definitions.enclosing_function(method) is not None
+            for method in seeded
+        )
 
     def _holder(self, made: cst.Call) -> str:
         """The attribute to which a generator is bound, seeded in the same expression or not; "" if there is none."""

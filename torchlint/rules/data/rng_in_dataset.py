@@ -1,7 +1,7 @@
-"""A dataset draws from a generator that its `__init__` made: every worker process draws the same numbers.
+"""A dataset draws from a generator that was made once: every worker process draws the same numbers.
 
-A `numpy.random.RandomState`, `numpy.random.default_rng()`, `random.Random` or `torch.Generator` is kept in an attribute
-and asked for numbers in `__getitem__`.
+A `numpy.random.RandomState`, `numpy.random.default_rng()`, `random.Random` or `torch.Generator` is kept in an
+attribute, or in a variable of the module, and asked for numbers in `__getitem__`.
 
 ## Why it costs
 
@@ -87,24 +87,30 @@ class Noisy(Dataset):
 def check(class_def: cst.ClassDef, model: Model) -> Iterator[Finding]:
     """Report a generator that a dataset makes at its start and draws from for each item."""
     generators = list(model.generators.carried(class_def))
-    if not generators or rule.silent("not-map-style", not _is_map_style(class_def, model)):
+    calls = [c for method in model.datasets.makes_items(class_def) for c in model.tree.below(method.body, cst.Call)]
+    shared = {name: call for call in calls if (name := model.generators.of_module(call))}
+    if not (generators or shared) or rule.silent("not-map-style", not _is_map_style(class_def, model)):
         return
     if _knows_workers(model) or rule.silent("no-workers", _loaded_without_workers(class_def, model)):
         return
-    calls = [c for method in model.datasets.makes_items(class_def) for c in model.tree.below(method.body, cst.Call)]
+    if rule.silent("test", model.in_test(class_def)):
+        return
     for generator in generators:
-        if rule.silent("seeded-anew", generator.anew) or rule.silent("test", model.in_test(class_def)):
+        if rule.silent("seeded-anew", generator.anew):
             continue
         draw = next((call for call in calls if model.generators.draws(call, generator)), None)
-        if rule.silent("not-per-item", draw is None):
-            continue
-        yield Finding(
-            generator.made,
-            f"Every worker gets a copy of `self.{generator.name}` in the same state, so that all workers, in every "
-            f"epoch, draw the same numbers in {model.shown(draw, '`__getitem__`')}. Draw from `torch.rand`, `random` "
-            "or `numpy.random`, which the loader seeds in each worker, or make the generator in the worker from "
-            "`torch.initial_seed()`.",
-        )
+        if not rule.silent("not-per-item", draw is None):
+            yield Finding(generator.made, _message(f"self.{generator.name}", draw, model))
+    for name, call in shared.items():
+        yield Finding(call, _message(name, call, model))
+
+
+def _message(generator: str, draw: cst.Call | None, model: Model) -> str:
+    return (
+        f"Every worker gets a copy of `{generator}` in the same state, so that all workers, in every epoch, draw the "
+        f"same numbers in {model.shown(draw, '`__getitem__`')}. Draw from `torch.rand`, `random` or `numpy.random`, "
+        "which the loader seeds in each worker, or make the generator in the worker from `torch.initial_seed()`."
+    )
 
 
 def _is_map_style(class_def: cst.ClassDef, model: Model) -> bool:

@@ -152,6 +152,6 @@ def _loader(argument: cst.Arg, model: Model) -> cst.Call | None:
 
 
 def _trains_repeatedly(loader: cst.Call, model: Model) -> bool:
-    if rule.silent("once", model.epochs.repeating(loader) is None):
+    if rule.silent("once", model.epochs.repeating(loader, through_attributes=True) is None):
         return False
-    return any(model.training_code.trains(place) for place in model.epochs.places(loader))
+    return any(model.training_code.trains(place) for place in model.epochs.places(loader, through_attributes=True))
