@@ -31,6 +31,7 @@ mechanics of torch 2.13.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -38,7 +39,9 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import method_call
+
+WANTED = re.compile(r"mc_?drop|monte_?carlo|bayes|uncertain|enable_dropout", re.IGNORECASE)
 
 rule = Rule(
     code="TL503",
@@ -80,6 +83,7 @@ def fit(model, loader, val_loader, epochs):
         "set": "The file sets the mode of some module, or speaks of modes in another way.",
         "not-evaluated": "Nothing shows a validation: no loop over batches, no gradients switched off, or it trains.",
         "unknown": "Nothing shows which layers the model has.",
+        "wanted": "The file speaks of Monte Carlo dropout or of uncertainty: dropout is meant to stay on.",
         "test": "The code belongs to a test.",
     },
     about_speed=False,
@@ -106,7 +110,7 @@ def unresumed(call: cst.Call, model: Model) -> Iterator[Finding]:
 @rule.check(cst.Module)
 def evaluated(module: cst.Module, model: Model) -> Iterator[Finding]:
     """Report the first validation of a file that sets no module to evaluate."""
-    if rule.silent("set", _speaks_of_modes(model)):
+    if rule.silent("set", _speaks_of_modes(model)) or any(WANTED.search(n.value) for n in model.nodes(cst.Name)):
         return
     for call in model.nodes(cst.Call):
         if model.modes.evaluated(call) and not model.in_test(call):
@@ -123,4 +127,4 @@ def _speaks_of_modes(model: Model) -> bool:
     """Whether a file calls ``eval()``, switches training off, or asks whether it is on."""
     if model.speaks_of("eval", "training"):
         return True
-    return any(identifier(call.func) == "train" and call.args for call in model.nodes(cst.Call))
+    return any(method_call(call, "train") is not None and len(call.args) == 1 for call in model.nodes(cst.Call))
