@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.products import Product, matrix_product, multiplied, summed_product, weighted_values
 from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.sizes import rank
 from torchlint.syntax.calls import identifier, literal, method_call
@@ -15,11 +16,7 @@ from torchlint.syntax.calls import identifier, literal, method_call
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
 
-_PRODUCTS = ("torch.matmul", "torch.bmm")
 _SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax")
-_SWAPS = ("transpose", "swapaxes", "swapdims")
-_FLIPS = ("mT", "mH")
-_LAST_TWO = ((-2, -1), (-1, -2))
 _CASTS = ("float", "half", "to", "type", "type_as", "contiguous")
 _METADATA = ("shape", "size", "dtype", "device", "ndim", "dim")
 _MASKING = ("masked_fill", "masked_fill_")
@@ -31,7 +28,7 @@ class _Walk:
     """What was met between the product and the weights."""
 
     reads: list[cst.Name] = field(default_factory=list)
-    products: dict[int, _Product | None] = field(default_factory=dict)
+    products: dict[int, Product | None] = field(default_factory=dict)
     bindings: list[Binding] = field(default_factory=list)
     scales: list[tuple[cst.BaseExpression, bool]] = field(default_factory=list)
     others: list[cst.CSTNode] = field(default_factory=list)
@@ -65,14 +62,6 @@ class Attention:
     """The statements that bind what comes before the result, in document order."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Product:
-    node: cst.BaseExpression
-    query: cst.BaseExpression
-    key: cst.BaseExpression
-    rank: int | None
-
-
 def attention(softmax: cst.Call, model: Model) -> Attention | None:
     """Return the attention of which a call is the softmax, None where it is something else or its weights are kept."""
     scores = _scores(softmax, model)
@@ -82,7 +71,7 @@ def attention(softmax: cst.Call, model: Model) -> Attention | None:
     product = _product(scores, model, walk, 0)
     if product is None or not _is_over_keys(softmax, product, model):
         return None
-    applied = _applied(softmax, product, model, walk)
+    applied = _applied(softmax, model, walk)
     if applied is None or _is_read_elsewhere(model, walk):
         return None
     result, value = applied
@@ -112,16 +101,31 @@ def _scores(call: cst.Call, model: Model) -> cst.BaseExpression | None:
         is_layer = isinstance(method.value, cst.Name) and model.definitions.receiver(method.value) is not None
         if not is_layer:
             return method.value
-    layer = model.value(call.func)
-    return call.args[0].value if layer.name == "torch.nn.Softmax" and len(call.args) == 1 else None
+    return (
+        call.args[0].value
+        if len(call.args) == 1 and _may_be_layer(call.func, model) and _is_softmax(call, model)
+        else None
+    )
 
 
-def _is_over_keys(call: cst.Call, product: _Product, model: Model) -> bool:
+def _may_be_layer(function: cst.BaseExpression, model: Model) -> bool:
+    """Whether a function is an attribute of the object, a variable, or made in place: asked before what it holds."""
+    if not (model.speaks_of("Softmax") or model.names_any_of("Softmax")):
+        return False
+    if isinstance(function, cst.Attribute):
+        return isinstance(function.value, cst.Name) and model.definitions.receiver(function.value) is not None
+    return isinstance(function, cst.Call) or model.qualified_name(function) is None
+
+
+def _is_softmax(call: cst.Call, model: Model) -> bool:
+    return model.value(call.func).name == "torch.nn.Softmax"
+
+
+def _is_over_keys(call: cst.Call, product: Product, model: Model) -> bool:
     """Whether a softmax is taken over the last dimension."""
     given = model.arguments(call, ("input", "dim") if model.callee(call) in _SOFTMAX else ("dim",))
     dimension: object = literal(given.get("dim"))
-    layer = model.value(call.func)
-    if layer.name == "torch.nn.Softmax":
+    if _may_be_layer(call.func, model) and _is_softmax(call, model):
         dimension = _dimension_of_layer(call.func, model)
     elif given.absent("dim") and given.get("axis") is not None:
         dimension = literal(given.get("axis"))
@@ -143,7 +147,7 @@ def _dimension_of_layer(layer: cst.BaseExpression, model: Model) -> object:
 # From the softmax back to the product of queries and keys
 
 
-def _product(node: cst.CSTNode, model: Model, walk: _Walk, depth: int) -> _Product | None:
+def _product(node: cst.CSTNode, model: Model, walk: _Walk, depth: int) -> Product | None:
     """Return the product that an expression is, once scaled, masked or cast."""
     if depth > _DEPTH:
         return None
@@ -153,11 +157,14 @@ def _product(node: cst.CSTNode, model: Model, walk: _Walk, depth: int) -> _Produ
         return _of_operation(node, model, walk, depth)
     if not isinstance(node, cst.Call):
         return None
-    operands = _multiplied(node, model)
+    operands = multiplied(node, model)
     if operands is not None:
-        return _matrix_product(node, *operands, model)
+        return matrix_product(node, *operands, model)
     if identifier(node.func) == "einsum":
-        return _einsum(node, model)
+        found = summed_product(node, model)
+        if found is not None and not found.is_in_order:
+            walk.others.append(node)
+        return found
     method = method_call(node, *_MASKING, *_CASTS)
     if method is None or model.qualified_name(node.func) is not None:
         return None
@@ -167,9 +174,9 @@ def _product(node: cst.CSTNode, model: Model, walk: _Walk, depth: int) -> _Produ
     return found
 
 
-def _of_operation(node: cst.BinaryOperation, model: Model, walk: _Walk, depth: int) -> _Product | None:
+def _of_operation(node: cst.BinaryOperation, model: Model, walk: _Walk, depth: int) -> Product | None:
     if isinstance(node.operator, cst.MatrixMultiply):
-        return _matrix_product(node, node.left, node.right, model)
+        return matrix_product(node, node.left, node.right, model)
     if not isinstance(node.operator, (cst.Multiply, cst.Divide, cst.Add, cst.Subtract)):
         return None
     found, other = _product(node.left, model, walk, depth + 1), node.right
@@ -189,10 +196,10 @@ def _note(operator: cst.CSTNode, other: cst.BaseExpression, node: cst.CSTNode, w
         walk.others.append(node)
 
 
-def _of_name(name: cst.Name, model: Model, walk: _Walk, depth: int) -> _Product | None:
+def _of_name(name: cst.Name, model: Model, walk: _Walk, depth: int) -> Product | None:
     walk.reads.append(name)
     reaching = model.reaching(name)
-    products: dict[int, _Product] = {}
+    products: dict[int, Product] = {}
     for binding in reaching:
         if id(binding) not in walk.products:
             walk.products[id(binding)] = None  # a loop gives nothing away
@@ -207,7 +214,7 @@ def _of_name(name: cst.Name, model: Model, walk: _Walk, depth: int) -> _Product 
     return products.popitem()[1] if len(products) == 1 else None
 
 
-def _of_binding(binding: Binding, model: Model, walk: _Walk, depth: int) -> _Product | None:
+def _of_binding(binding: Binding, model: Model, walk: _Walk, depth: int) -> Product | None:
     if binding.kind is BindingKind.ASSIGNMENT and binding.value is not None and not binding.path:
         return _product(binding.value, model, walk, depth + 1)
     statement = model.statement(binding.node)
@@ -218,73 +225,15 @@ def _of_binding(binding: Binding, model: Model, walk: _Walk, depth: int) -> _Pro
     return _of_name(statement.target, model, walk, depth + 1) if isinstance(statement.target, cst.Name) else None
 
 
-def _multiplied(call: cst.Call, model: Model) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
-    """Return the two matrices that a call multiplies."""
-    if model.qualified_name(call.func) in _PRODUCTS:
-        values = [a.value for a in call.args if a.keyword is None and not a.star]
-        return (values[0], values[1]) if len(values) == len(call.args) == 2 else None
-    method = method_call(call, "matmul", "bmm")
-    if method is None or model.qualified_name(call.func) is not None or len(call.args) != 1:
-        return None
-    return method.value, call.args[0].value
-
-
-def _matrix_product(
-    node: cst.BaseExpression, left: cst.BaseExpression, right: cst.BaseExpression, model: Model
-) -> _Product | None:
-    """Return the product with keys that are transposed in their last two dimensions."""
-    if isinstance(right, cst.Attribute) and right.attr.value in _FLIPS:
-        return _Product(node, left, right.value, None)
-    method = method_call(right, *_SWAPS)
-    if method is None or not isinstance(right, cst.Call) or model.qualified_name(right.func) is not None:
-        return None
-    swapped = tuple(literal(argument.value) for argument in right.args)
-    if swapped in _LAST_TWO:
-        is_batched = isinstance(node, cst.Call) and identifier(node.func) == "bmm"
-        return _Product(node, left, method.value, 3 if is_batched else None)
-    if sorted(map(str, swapped)) in (["1", "2"], ["2", "3"]):
-        return _Product(node, left, method.value, 3 if 1 in swapped else 4)
-    return None
-
-
-def _einsum(call: cst.Call, model: Model) -> _Product | None:
-    """Return the product that ``einsum("b h i d, b h j d -> b h i j", q, k)`` is."""
-    equation, operands = _equation(call, model)
-    if len(operands) != 2:
-        return None
-    query, key, out = equation
-    batch, same = query[:-2], query[-1:]
-    fits = len(set(query + key)) == len(query) + 1 and query[:-2] == key[:-2] and key[-1:] == same
-    if len(query) < 3 or not fits or out != batch + query[-2] + key[-2]:
-        return None
-    return _Product(call, operands[0], operands[1], len(query) if "." not in query else None)
-
-
-def _equation(call: cst.Call, model: Model) -> tuple[list[str], list[cst.BaseExpression]]:
-    """Return the three terms of an equation and the two operands, the latter empty for any other call."""
-    name = model.qualified_name(call.func)
-    values = [a.value for a in call.args if a.keyword is None and not a.star]
-    texts = [v for v in values if isinstance(literal(v), str)]
-    if name != "torch.einsum" or len(values) != len(call.args):
-        return [], []
-    operands = [v for v in values if v is not texts[0]] if texts else []
-    terms = str(literal(texts[0])).replace("->", ",").split(",") if texts else []
-    if len(terms) != 3 or len(operands) != 2:
-        return [], []
-    return ["".join(term.replace("...", ".").split()) for term in terms], operands
-
-
 # From the softmax on to the product with the values
 
 
-def _applied(
-    softmax: cst.Call, product: _Product, model: Model, walk: _Walk
-) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+def _applied(softmax: cst.Call, model: Model, walk: _Walk) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     """Return the product of the weights with the values, if that is all that becomes of the weights."""
     node: cst.CSTNode = softmax
     for _ in range(_DEPTH):
         parent = model.parent(node)
-        used = _with_values(node, parent, product, model)
+        used = _with_values(node, parent, walk, model)
         if used is not None:
             return used
         outer = _kept(node, parent, model, walk)
@@ -299,7 +248,7 @@ def _applied(
 
 
 def _with_values(
-    node: cst.CSTNode, parent: cst.CSTNode | None, product: _Product, model: Model
+    node: cst.CSTNode, parent: cst.CSTNode | None, walk: _Walk, model: Model
 ) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     """Return a product whose left side is a node, and the right side."""
     if isinstance(parent, cst.BinaryOperation) and isinstance(parent.operator, cst.MatrixMultiply):
@@ -307,15 +256,15 @@ def _with_values(
     call = model.parent(parent) if isinstance(parent, (cst.Arg, cst.Attribute)) else None
     if not isinstance(call, cst.Call):
         return None
-    operands = _multiplied(call, model)
+    operands = multiplied(call, model)
     if operands is not None:
         return (call, operands[1]) if operands[0] is node else None
-    equation, values = _equation(call, model) if identifier(call.func) == "einsum" else ([], [])
-    if len(values) != 2 or values[0] is not node:
+    weighted = weighted_values(call, node, model)
+    if weighted is None:
         return None
-    weights, value, out = equation
-    fits = len(weights) > 2 and len(set(weights)) == len(weights) and value[:-1] == weights[:-2] + weights[-1]
-    return (call, values[1]) if fits and value[-1] not in weights and out == weights[:-1] + value[-1] else None
+    if not weighted.is_in_order:
+        walk.others.append(call)
+    return call, weighted.value
 
 
 def _kept(node: cst.CSTNode, parent: cst.CSTNode | None, model: Model, walk: _Walk) -> cst.Call | None:

@@ -32,6 +32,10 @@ def kernels(function: cst.FunctionDef, model: Model) -> int | None:
     returned = statements[-1] if statements else None
     if not isinstance(returned, cst.Return) or returned.value is None:
         return None
+    if not all(isinstance(statement, (cst.Assign, cst.AugAssign)) for statement in statements[:-1]):
+        return None
+    if not isinstance(returned.value, (cst.BinaryOperation, cst.Call, cst.Name)):
+        return None
     counter = _Counter(function, model)
     for statement in statements[:-1]:
         if not counter.takes(statement):
@@ -59,18 +63,17 @@ class _Counter:
             function.params.params[0].name.value if model.definitions.owner(function) and function.params.params else ""
         )
         self._names = names - {own}
-        self._tensors = {name for name in self._names if self._is_used_as_tensor(name, function)}
+        self._tensors: set[str] = set()
+        for node in model.descendants(function.body):
+            if isinstance(node, cst.Name) and node.value in self._names - self._tensors and self._is_tensor(node):
+                self._tensors.add(node.value)
 
-    def _is_used_as_tensor(self, name: str, function: cst.FunctionDef) -> bool:
+    def _is_tensor(self, node: cst.Name) -> bool:
         """Whether a parameter goes into an operation of torch, or is annotated as a tensor."""
-        for node in self._model.descendants(function.body):
-            if isinstance(node, cst.Name) and node.value == name:
-                method = self._model.parent(node)
-                call = self._model.parent(method) if isinstance(method, (cst.Arg, cst.Attribute)) else None
-                is_first = isinstance(call, cst.Call) and (call.func is method or call.args[0] is method)
-                if (is_first and self._operation(call)) or self._model.value(node).is_tensor:
-                    return True
-        return False
+        method = self._model.parent(node)
+        call = self._model.parent(method) if isinstance(method, (cst.Arg, cst.Attribute)) else None
+        is_first = isinstance(call, cst.Call) and (call.func is method or call.args[0] is method)
+        return (is_first and self._operation(call)) or self._model.value(node).is_tensor
 
     def takes(self, statement: cst.CSTNode | None) -> bool:
         """Count a statement; False if it does something else than to compute a name number by number."""

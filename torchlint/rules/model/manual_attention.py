@@ -1,7 +1,7 @@
 """Attention is written out, where torch has a function for it.
 
 `torch.softmax(q @ k.transpose(-2, -1) * scale, dim=-1) @ v`, with or without a mask and dropout, in one expression or
-in several statements, by `matmul` or `einsum`.
+in several statements, by `matmul` or `einsum`, whichever dimension comes last in the equation.
 
 ## Why it costs
 

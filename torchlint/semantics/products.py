@@ -1,0 +1,115 @@
+"""Products of queries with keys, and of weights with values, by `matmul` and `einsum`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.syntax.calls import identifier, literal, method_call
+
+if TYPE_CHECKING:
+    from torchlint.semantics.model import Model
+
+_PRODUCTS = ("torch.matmul", "torch.bmm")
+_SWAPS = ("transpose", "swapaxes", "swapdims")
+_FLIPS = ("mT", "mH")
+_LAST_TWO = ((-2, -1), (-1, -2))
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The products of queries and keys."""
+
+    node: cst.BaseExpression
+    query: cst.BaseExpression
+    key: cst.BaseExpression
+    rank: int | None
+    is_in_order: bool = True
+    """Whether the channels come last, as fused attention wants them."""
+
+
+def multiplied(call: cst.Call, model: Model) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """Return the two matrices that a call multiplies."""
+    if model.qualified_name(call.func) in _PRODUCTS:
+        values = [a.value for a in call.args if a.keyword is None and not a.star]
+        return (values[0], values[1]) if len(values) == len(call.args) == 2 else None
+    method = method_call(call, "matmul", "bmm")
+    if method is None or model.qualified_name(call.func) is not None or len(call.args) != 1:
+        return None
+    return method.value, call.args[0].value
+
+
+def matrix_product(
+    node: cst.BaseExpression, left: cst.BaseExpression, right: cst.BaseExpression, model: Model
+) -> Product | None:
+    """Return the product with keys that are transposed in their last two dimensions."""
+    if isinstance(right, cst.Attribute) and right.attr.value in _FLIPS:
+        return Product(node, left, right.value, None)
+    method = method_call(right, *_SWAPS)
+    if method is None or not isinstance(right, cst.Call) or model.qualified_name(right.func) is not None:
+        return None
+    swapped = tuple(literal(argument.value) for argument in right.args)
+    if swapped in _LAST_TWO:
+        is_batched = isinstance(node, cst.Call) and identifier(node.func) == "bmm"
+        return Product(node, left, method.value, 3 if is_batched else None)
+    if sorted(map(str, swapped)) in (["1", "2"], ["2", "3"]):
+        return Product(node, left, method.value, 3 if 1 in swapped else 4)
+    return None
+
+
+def summed_product(call: cst.Call, model: Model) -> Product | None:
+    """Return the product that ``einsum("b h i d, b h j d -> b h i j", q, k)`` is, also with channels before places."""
+    equation, operands = _equation(call, model)
+    if len(operands) != 2:
+        return None
+    query, key, out = equation
+    batch, pair = query[:-2], (query[-2:], key[-2:])
+    if len(query) < 3 or key[:-2] != batch or len(set(query + key)) != len(query) + 1:
+        return None
+    in_order = pair[0][1] == pair[1][1]
+    if not in_order and pair[0][0] != pair[1][0]:
+        return None
+    places = pair[0][0] + pair[1][0] if in_order else pair[0][1] + pair[1][1]
+    if out != batch + places:
+        return None
+    return Product(call, operands[0], operands[1], len(query) if "." not in query else None, in_order)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Values that an equation sums up with their weights."""
+
+    value: cst.BaseExpression
+    is_in_order: bool
+
+
+def weighted_values(call: cst.Call, weights: cst.CSTNode, model: Model) -> Weighted | None:
+    """Return the values that ``einsum("b h i j, b h j d -> b h i d", weights, v)`` sums up."""
+    equation, operands = _equation(call, model) if identifier(call.func) == "einsum" else ([], [])
+    if len(operands) != 2 or operands[0] is not weights:
+        return None
+    given, value, out = equation
+    batch, places = given[:-2], given[-2:]
+    channels = set(value) - set(given)
+    if len(given) < 3 or len(set(given)) != len(given) or value[:-2] != batch or len(channels) != 1:
+        return None
+    channel = channels.pop()
+    if set(value[-2:]) != {places[1], channel} or out[:-2] != batch or set(out[-2:]) != {places[0], channel}:
+        return None
+    return Weighted(operands[1], value[-1] == channel == out[-1])
+
+
+def _equation(call: cst.Call, model: Model) -> tuple[list[str], list[cst.BaseExpression]]:
+    """Return the three terms of an equation and the two operands, the latter empty for any other call."""
+    name = model.qualified_name(call.func)
+    values = [a.value for a in call.args if a.keyword is None and not a.star]
+    texts = [v for v in values if isinstance(literal(v), str)]
+    if name != "torch.einsum" or len(values) != len(call.args):
+        return [], []
+    operands = [v for v in values if v is not texts[0]] if texts else []
+    terms = str(literal(texts[0])).replace("->", ",").split(",") if texts else []
+    if len(terms) != 3 or len(operands) != 2:
+        return [], []
+    return ["".join(term.replace("...", ".").split()) for term in terms], operands
