@@ -110,7 +110,7 @@ def unresumed(call: cst.Call, model: Model) -> Iterator[Finding]:
 @rule.check(cst.Module)
 def evaluated(module: cst.Module, model: Model) -> Iterator[Finding]:
     """Report the first validation of a file that sets no module to evaluate."""
-    if rule.silent("set", _speaks_of_modes(model)) or any(WANTED.search(n.value) for n in model.nodes(cst.Name)):
+    if rule.silent("set", _speaks_of_modes(model)) or _wants_dropout(model):
         return
     for call in model.nodes(cst.Call):
         if model.modes.evaluated(call) and not model.in_test(call):
@@ -128,3 +128,9 @@ def _speaks_of_modes(model: Model) -> bool:
     if model.speaks_of("eval", "training"):
         return True
     return any(method_call(call, "train") is not None and len(call.args) == 1 for call in model.nodes(cst.Call))
+
+
+def _wants_dropout(model: Model) -> bool:
+    """Whether a name in the file says that the model is to be sampled from."""
+    functions = (function.name.value for function in model.nodes(cst.FunctionDef))
+    return any(map(WANTED.search, (*functions, *(name.value for name in model.nodes(cst.Name)))))
