@@ -42,11 +42,9 @@ class Wide:
         dtype, device = given.get("dtype"), given.get("device")
         if dtype is None or device is None or self._evaluator.value(dtype).name not in _WIDE:
             return False
-        value = self._evaluator.value(device)
-        return value.device in _ACCELERATORS and value.evidence >= Evidence.INFERRED and self._is_place(device)
-
-    def _is_place(self, device: cst.BaseExpression) -> bool:
-        return not isinstance(device, cst.Attribute) or self._is_there(device.value)
+        if isinstance(device, cst.Attribute):
+            return self._is_there(device.value)
+        return self._moves.leaves_host(device, None)
 
     def _casts(self, call: cst.Call, method: cst.Attribute) -> bool:
         """Whether a method turns a tensor into one of 64-bit floats: ``double``, ``to(torch.float64)``."""

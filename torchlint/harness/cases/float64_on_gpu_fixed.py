@@ -1,0 +1,29 @@
+"""A network is trained with a mixture that NumPy made, in 32 bits."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from torch import nn
+
+STEPS, BATCH, WIDTH = 8, 1024, 2048
+
+
+def setup(device):
+    model = nn.Linear(WIDTH, WIDTH).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    inputs = torch.randn(STEPS, BATCH, WIDTH, device=device)
+    mixing = np.random.default_rng(0).standard_normal((WIDTH, WIDTH)) / WIDTH
+    return SimpleNamespace(model=model, optimizer=optimizer, inputs=inputs, mixing=mixing, device=device)
+
+
+def step(state):
+    losses = []
+    for x in state.inputs:
+        mixing = torch.from_numpy(state.mixing).float().to(state.device)
+        loss = (state.model(x).to(mixing.dtype) @ mixing).square().mean()
+        state.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        state.optimizer.step()
+        losses.append(loss.detach().float())
+    return {"losses": torch.stack(losses)}
