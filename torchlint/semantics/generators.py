@@ -58,6 +58,11 @@ class Generators:
         drawn += [a.value for a in call.args if a.keyword is not None and a.keyword.value == "generator"]
         return next((each.value for each in drawn if isinstance(each, cst.Name) and self._is_kept(each)), "")
 
+    def of_numpy(self, call: cst.Call) -> bool:
+        """Return whether a call draws from the generator that NumPy keeps for the process."""
+        package, _, name = (self._evaluator.names.qualified(call.func) or "").rpartition(".")
+        return package == "numpy.random" and name in _DRAWS
+
     def _is_kept(self, name: cst.Name) -> bool:
         """Whether a name is a generator that the module makes once, and that no function seeds."""
         bindings = self._evaluator.scopes.bindings(name)

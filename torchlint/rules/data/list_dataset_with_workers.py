@@ -106,21 +106,29 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     loader = model.loader(call)
     if loader is None or loader.kind.workers is None or loader.kind.threaded or len(loader.datasets) != 1:
         return
-    dataset = model.datasets.class_of(model.value(loader.datasets[0]))
-    if dataset is None or BASE not in model.ancestry(dataset):
-        return
+    held = _held(loader.datasets[0], model)
     workers = loader.chosen(loader.kind.workers)
     if rule.silent("workers", workers is None or literal(workers) == 0) or rule.silent("test", model.in_test(call)):
         return
-    name = next((name for name in _by_index(dataset, model) if _is_parsed(name, dataset, model)), None)
-    if name is None:
+    if not held:
         return
     yield Finding(
         call,
-        f"Every worker comes to hold a copy of `self.{name}`: reading Python objects changes their reference counts, "
-        f"for which the memory that the workers share is copied. Keep what `{dataset.name.value}` has read in arrays "
-        "or tensors, or in a table that is mapped from a file.",
+        f"Every worker comes to hold a copy of {held}: reading Python objects changes their reference counts, for "
+        "which the memory that the workers share is copied. Keep what is read in arrays or tensors, or in a table "
+        "that is mapped from a file.",
     )
+
+
+def _held(expression: cst.BaseExpression, model: Model) -> str:
+    """Return what a message calls the Python objects of a dataset; "" if nothing shows that it has any."""
+    dataset = model.datasets.class_of(model.value(expression))
+    if dataset is None:
+        return model.shown(expression, "the list") if _parses(expression, model) else ""
+    if BASE not in model.ancestry(dataset):
+        return ""
+    name = next((name for name in _by_index(dataset, model) if _is_parsed(name, dataset, model)), None)
+    return f"`self.{name}` of `{dataset.name.value}`" if name is not None else ""
 
 
 def _by_index(dataset: cst.ClassDef, model: Model) -> Iterator[str]:

@@ -21,6 +21,9 @@ def __getitem__(self, index):
         self.rng = np.random.default_rng(torch.initial_seed())
 ```
 
+The generator of `numpy.random` itself is only seeded in workers from torch 1.9 on: where the project supports an older
+one, the rule reports it too.
+
 `torch.initial_seed()` is another number in each worker and each epoch. Where an item is to be the same in every epoch,
 seed by its index: `np.random.default_rng((self.seed, index))`.
 
@@ -43,6 +46,8 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.generators import GENERATORS
 from torchlint.semantics.model import Model
 
+NUMPY = "numpy.random"
+NUMPY_SEEDED = (1, 9)
 MAP_STYLE = ("torch.utils.data.Dataset", "torchvision.datasets.", "torch_geometric.data.Dataset")
 PER_WORKER = ("get_worker_info", "worker_init_fn", "initial_seed", "worker_id", "worker_seed")
 
@@ -53,7 +58,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="every worker draws the same numbers from a generator that the dataset carries",
-    triggers=Triggers.all_of("__getitem__", tuple(name.rpartition(".")[2] for name in sorted(GENERATORS))),
+    triggers=Triggers.all_of("__getitem__", ("random", *(name.rpartition(".")[2] for name in sorted(GENERATORS)))),
     examples=(
         Example(
             bad="""
@@ -89,6 +94,9 @@ def check(class_def: cst.ClassDef, model: Model) -> Iterator[Finding]:
     generators = list(model.generators.carried(class_def))
     calls = [c for method in model.datasets.makes_items(class_def) for c in model.tree.below(method.body, cst.Call)]
     shared = {name: call for call in calls if (name := model.generators.of_module(call))}
+    of_numpy = [call for call in calls if model.target.lacks(NUMPY_SEEDED) and model.generators.of_numpy(call)]
+    if of_numpy:
+        shared[NUMPY] = of_numpy[0]
     if not (generators or shared) or rule.silent("not-map-style", not _is_map_style(class_def, model)):
         return
     if _knows_workers(model) or rule.silent("no-workers", _loaded_without_workers(class_def, model)):
@@ -106,10 +114,11 @@ def check(class_def: cst.ClassDef, model: Model) -> Iterator[Finding]:
 
 
 def _message(generator: str, draw: cst.Call | None, model: Model) -> str:
+    seeded = "`torch.rand` or `random`" if generator == NUMPY else "`torch.rand`, `random` or `numpy.random`"
     return (
         f"Every worker gets a copy of `{generator}` in the same state, so that all workers, in every epoch, draw the "
-        f"same numbers in {model.shown(draw, '`__getitem__`')}. Draw from `torch.rand`, `random` or `numpy.random`, "
-        "which the loader seeds in each worker, or make the generator in the worker from `torch.initial_seed()`."
+        f"same numbers in {model.shown(draw, '`__getitem__`')}. Draw from {seeded}, which the loader seeds in each "
+        "worker, or make a generator in the worker from `torch.initial_seed()`."
     )
 
 
