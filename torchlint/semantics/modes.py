@@ -54,9 +54,24 @@ class Modes:
         if found is None:
             return None
         loop, names = found
-        if not self._is_optimized(loop, names) or self._lacks_modes(method.value):
+        if not self._is_optimized(loop, names) or self._lacks_modes(method.value) or not self._begins_evaluation(call):
             return None
         return None if self._may_resume(loop, names) else loop
+
+    def _begins_evaluation(self, call: cst.Call) -> bool:
+        """Whether an evaluation follows: something without gradients, or the rest of a function that does not train.
+
+        Otherwise the model may be trained in this mode on purpose, with the statistics that it has.
+        """
+        disabled = self._evaluator.gradients.disabled
+        for statement in self._evaluator.flow.following(call):
+            calls = [node for node in self._tree.descendants(statement) if isinstance(node, cst.Call)]
+            if any(disabled(node) for node in calls):
+                return True
+            if self._trains.trains(statement):
+                return False
+        function = self._evaluator.definitions.enclosing_function(call)
+        return disabled(call) or (function is not None and not self._trains.trains(function.body))
 
     def _training_loops(
         self, node: cst.CSTNode, names: frozenset[str], depth: int

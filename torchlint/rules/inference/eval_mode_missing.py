@@ -78,6 +78,7 @@ def fit(model, loader, val_loader, epochs):
     silences={
         "resumed": "`train()` is called in the loop, or in a function that it calls, or may be called out of sight.",
         "once": "The mode is set once: before or after training, in the last epoch, or where the loop is left.",
+        "frozen": "Training follows `eval()` at once: it is meant to use the statistics that the model has.",
         "not-trained": "What is set to evaluate is not what the optimizer moves: a teacher, a loss network.",
         "no-modes": "The class of the model has no layer that computes otherwise in evaluation.",
         "set": "The file sets the mode of some module, or speaks of modes in another way.",
