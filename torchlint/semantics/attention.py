@@ -71,6 +71,8 @@ def attention(softmax: cst.Call, model: Model) -> Attention | None:
     product = _product(scores, model, walk, 0)
     if product is None or not _is_over_keys(softmax, product, model):
         return None
+    if any(a.keyword is not None and a.keyword.value == "dtype" for a in softmax.args) or len(softmax.args) > 2:
+        walk.others.append(softmax)  # the weights are of another type
     applied = _applied(softmax, model, walk)
     if applied is None or _is_read_elsewhere(model, walk):
         return None
@@ -215,9 +217,11 @@ def _of_name(name: cst.Name, model: Model, walk: _Walk, depth: int) -> Product |
 
 
 def _of_binding(binding: Binding, model: Model, walk: _Walk, depth: int) -> Product | None:
+    statement = model.statement(binding.node)
+    if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
+        return None  # the scores have another name, too
     if binding.kind is BindingKind.ASSIGNMENT and binding.value is not None and not binding.path:
         return _product(binding.value, model, walk, depth + 1)
-    statement = model.statement(binding.node)
     operators = (cst.MultiplyAssign, cst.DivideAssign, cst.AddAssign, cst.SubtractAssign)
     if not isinstance(statement, cst.AugAssign) or not isinstance(statement.operator, operators):
         return None

@@ -34,7 +34,7 @@ def kernels(function: cst.FunctionDef, model: Model) -> int | None:
         return None
     if not all(isinstance(statement, (cst.Assign, cst.AugAssign)) for statement in statements[:-1]):
         return None
-    if not isinstance(returned.value, (cst.BinaryOperation, cst.Call, cst.Name)):
+    if not isinstance(returned.value, (cst.BinaryOperation, cst.Call, cst.Name, cst.UnaryOperation)):
         return None
     counter = _Counter(function, model)
     for statement in statements[:-1]:
