@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PRECISION = re.compile(
     r"autocast|tf32|precision|bf16|fp16|bfloat16|float16|(^|_)half|float64|(^|_)double|(^|_)amp(_|$)|GradScaler|apex|"
-    r"deterministic|accelerate|(?-i:Accelerator)|deepspeed|lightning|fabric|quant|gradgrad|create_graph|hvp",
+    r"accelerate|(?-i:Accelerator)|deepspeed|lightning|fabric|quant|gradgrad|create_graph|hvp",
     re.IGNORECASE,
 )
 
