@@ -1,28 +1,33 @@
 """Sentences of several lengths are spread over the words that they have, of which the number is known."""
 
-from types import SimpleNamespace
-
 import torch
 from torch import nn
 
 STEPS, SENTENCES, WORDS, WIDTH = 64, 128, 8, 256
 
 
+class Trainer:
+    def __init__(self, device):
+        self.model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(8))).to(device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
+        self.batches = torch.randn(STEPS, SENTENCES, WIDTH, device=device)
+        self.lengths = torch.full((SENTENCES,), WORDS, device=device)
+
+    def train_epoch(self):
+        losses = []
+        for batch in self.batches:
+            words = torch.repeat_interleave(batch, self.lengths, dim=0, output_size=SENTENCES * WORDS)
+            loss = self.model(words).square().mean()
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+            losses.append(loss.detach())
+        return torch.stack(losses)
+
+
 def setup(device):
-    model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(8))).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-    batches = torch.randn(STEPS, SENTENCES, WIDTH, device=device)
-    lengths = torch.full((SENTENCES,), WORDS, device=device)
-    return SimpleNamespace(model=model, optimizer=optimizer, batches=batches, lengths=lengths)
+    return Trainer(device)
 
 
-def step(state):
-    losses = []
-    for batch in state.batches:
-        words = torch.repeat_interleave(batch, state.lengths, dim=0, output_size=SENTENCES * WORDS)
-        loss = state.model(words).square().mean()
-        state.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        state.optimizer.step()
-        losses.append(loss.detach())
-    return {"losses": torch.stack(losses)}
+def step(trainer):
+    return {"losses": trainer.train_epoch()}
