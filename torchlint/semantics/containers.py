@@ -24,6 +24,7 @@ _WITH_PARAMETERS = re.compile(
     r"MultiheadAttention|Transformer\w*)$"
 )
 _LOOKING = frozenset(("len", "enumerate", "zip", "range", "reversed", "print", "isinstance"))
+_ITERATING = ("len", "enumerate", "zip", "reversed")
 _OF_LISTS = ("append", "extend", "insert")
 _CARING = re.compile(
     "^(parameters|named_parameters|to|cuda|cpu|half|train|eval|state_dict|load_state_dict|requires_grad_?|apply|modules|"
@@ -172,9 +173,12 @@ def suits_module_list(use: cst.Attribute, model: Model) -> bool:
     parent = model.parent(use)
     if isinstance(parent, cst.Attribute):
         return parent.attr.value in _OF_LISTS
-    return isinstance(parent, (cst.For, cst.CompFor, cst.Subscript)) or (
-        isinstance(parent, cst.Arg) and not parent.star
-    )
+    if isinstance(parent, (cst.For, cst.CompFor)):
+        return True
+    if isinstance(parent, cst.Subscript):
+        return not isinstance(model.parent(parent), cst.Del)
+    call = model.parent(parent) if isinstance(parent, cst.Arg) and not parent.star else None
+    return isinstance(call, cst.Call) and identifier(call.func) in _ITERATING
 
 
 def is_filled_later(name: cst.Name, model: Model) -> bool:
