@@ -1,6 +1,9 @@
-"""A perceptron with 4093 hidden units is run in bfloat16."""
+"""A perceptron with 4093 hidden units is trained in bfloat16."""
+
+from types import SimpleNamespace
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 CASE = {
@@ -11,37 +14,26 @@ CASE = {
     "needs": "cuda",
 }
 
-ROWS, WIDTH, USED, HIDDEN = 4096, 1024, 4093, 4093
-
-
-class Perceptron(nn.Module):
-    """The hidden units beyond those in use have no weights, so that the result is the same for any number of them."""
-
-    def __init__(self):
-        super().__init__()
-        up, down = nn.Linear(WIDTH, USED, bias=False), nn.Linear(USED, WIDTH, bias=False)
-        self.up, self.down = nn.Linear(WIDTH, HIDDEN, bias=False), nn.Linear(HIDDEN, WIDTH, bias=False)
-        with torch.no_grad():
-            self.up.weight.zero_()[:USED] = up.weight
-            self.down.weight.zero_()[:, :USED] = down.weight
-
-    def forward(self, x):
-        return self.down(torch.relu(self.up(x)))
-
-
-class Program:
-    def __init__(self, device):
-        self.x = torch.randn(ROWS, WIDTH, device=device, dtype=torch.bfloat16)
-        self.model = Perceptron().to(device, torch.bfloat16)
-
-    @torch.no_grad()
-    def run(self):
-        return self.model(self.x)
+ROWS, WIDTH, USED = 4096, 1024, 4093
 
 
 def setup(device):
-    return Program(device)
+    torch.manual_seed(0)
+    weights = torch.randn(2, USED, WIDTH) * 0.02
+    inputs = torch.randn(ROWS, WIDTH).to("cuda")
+    up, down = nn.Linear(1024, 4093, bias=False), nn.Linear(4093, 1024, bias=False)
+    with torch.no_grad():  # hidden units beyond those in use stay zero: the result is that of any number of them
+        up.weight.zero_()[:USED] = weights[0]
+        down.weight.zero_()[:, :USED] = weights[1].t()
+    model = nn.Sequential(up, nn.ReLU(), down).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    return SimpleNamespace(model=model, optimizer=optimizer, inputs=inputs)
 
 
-def step(program):
-    return {"out": program.run()}
+def step(state):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = F.mse_loss(state.model(state.inputs), state.inputs)
+    state.optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    state.optimizer.step()
+    return {"loss": loss.detach()}

@@ -9,7 +9,7 @@ from torch import nn
 CASE = {
     "code": "TL403",
     "equal": "tolerance",
-    "tolerance": 1e-1,
+    "tolerance": 5e-2,
     "why": "other kernels take the sums in another order, in bfloat16",
     "needs": "cuda",
     "compared_steps": 1,
@@ -18,28 +18,29 @@ CASE = {
 BATCH, SIZE = 64, 56
 
 
-def block(inside, outside, stride=1):
-    return nn.Sequential(
-        nn.Conv2d(inside, outside, 3, stride, 1, bias=False), nn.BatchNorm2d(outside), nn.ReLU(inplace=True)
-    )
-
-
 def setup(device):
+    torch.manual_seed(0)
     model = nn.Sequential(
-        block(64, 128), block(128, 128), block(128, 256, 2), block(256, 256), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+        nn.Conv2d(64, 128, 3, padding=1),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(128, 128, 3, padding=1),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(128, 256, 3, stride=2, padding=1),
+        nn.ReLU(inplace=True),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(256, 10),
     ).to(device)
-    return SimpleNamespace(
-        model=model.append(nn.Linear(256, 10).to(device)),
-        optimizer=torch.optim.SGD(model.parameters(), lr=1e-4),
-        x=torch.randn(BATCH, 64, SIZE, SIZE, device=device),
-        y=torch.randint(0, 10, (BATCH,), device=device),
-    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    images = torch.randn(BATCH, 64, SIZE, SIZE).to("cuda")
+    labels = torch.randint(0, 10, (BATCH,), device=device)
+    return SimpleNamespace(model=model, optimizer=optimizer, images=images, labels=labels)
 
 
-def step(program):
+def step(state):
     with torch.autocast("cuda", dtype=torch.bfloat16):
-        loss = F.cross_entropy(program.model(program.x), program.y)
-    program.optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(state.model(state.images), state.labels)
+    state.optimizer.zero_grad(set_to_none=True)
     loss.backward()
-    program.optimizer.step()
+    state.optimizer.step()
     return {"loss": loss.detach()}
