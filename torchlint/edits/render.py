@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -15,6 +16,9 @@ from torchlint.edits.errors import RenderError
 from torchlint.edits.imports import add_import
 from torchlint.edits.locate import Locator
 from torchlint.edits.text import is_word, merged, trimmed
+
+_LINE_FEED = re.compile(r"(?<!\r)\n")
+"""What rules write between lines, in place of what the file has there."""
 
 _ATOMS = (
     cst.Name,
@@ -113,7 +117,7 @@ def _replace(locator: Locator, edit: op.Replace) -> list[TextEdit]:
     """Write code inside the parentheses that the node has, or with some where its surroundings need them."""
     _refuse_in_string(locator, edit.node, [edit.code])
     place = locator.syntactic(edit.node)
-    code = edit.code
+    code = _LINE_FEED.sub(locator.module.default_newline, edit.code)
     if isinstance(edit.node, cst.BaseExpression) and not edit.node.lpar:
         expression = _expression(code)
         if _needs_parentheses(locator, edit.node, expression) or _is_broken(code, expression, locator, edit.node):
