@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.definitions import parameters
-from torchlint.syntax.calls import literal, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
@@ -25,7 +25,7 @@ _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power)
 
 def kernels(function: cst.FunctionDef, model: Model) -> int | None:
     """Return how many operations on tensors a function runs, None if it does anything but compute number by number."""
-    if not isinstance(function.body, cst.IndentedBlock):
+    if not isinstance(function.body, cst.IndentedBlock) or not _may_be_pointwise(function.body, model):
         return None
     lines = [_single(line) for line in function.body.body]
     statements = [line for line in lines if not _is_docstring(line)]
@@ -42,6 +42,15 @@ def kernels(function: cst.FunctionDef, model: Model) -> int | None:
             return None
     found = counter.count(returned.value)
     return None if found is None else counter.total + found
+
+
+def _may_be_pointwise(body: cst.IndentedBlock, model: Model) -> bool:
+    """Whether each call below is one of a pointwise operation by its name, or of ``math``."""
+    calls = (node.func for node in model.descendants(body) if isinstance(node, cst.Call))
+    return all(
+        identifier(called) in _NAMES or (isinstance(called, cst.Attribute) and identifier(called.value) == "math")
+        for called in calls
+    )
 
 
 def _single(line: cst.CSTNode) -> cst.CSTNode | None:

@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import bind, method_call
+from torchlint.syntax.calls import bind, identifier, method_call
 
 _FUNCTIONS = {
     **{
@@ -17,6 +17,10 @@ _FUNCTIONS = {
     "torch.nn.functional.one_hot": "one_hot",
 }
 _METHODS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave")
+_NAMES = frozenset(_FUNCTIONS.values())
+_MASKS: frozenset[type] = frozenset(
+    (cst.Attribute, cst.Call, cst.Comparison, cst.UnaryOperation, cst.BinaryOperation, cst.Subscript)
+)
 _SIZED = {"one_hot": ("num_classes", 1), "repeat_interleave": ("output_size", 9)}
 
 
@@ -28,6 +32,8 @@ class Unbounded:
 
     def called(self, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
         """Return the name of such an operation and the tensor whose values count, None for anything else."""
+        if identifier(call.func) not in _NAMES and not isinstance(call.func, cst.Name):
+            return None
         name = self._evaluator.names.qualified(call.func)
         if name is not None:
             given = bind(call.args, ("input", "second"))
@@ -55,15 +61,22 @@ class Unbounded:
 
     def mask(self, subscript: cst.Subscript) -> cst.BaseExpression | None:
         """Return the mask of booleans by which elements of a tensor are taken."""
-        owner = self._evaluator.value(subscript.value)
-        if not owner.is_tensor and owner.kind is not Kind.BATCH:
-            return None
         for element in subscript.slice:
             index = element.slice.value if isinstance(element.slice, cst.Index) else None
-            value = self._evaluator.value(index) if index is not None else None
-            if value is not None and value.is_tensor and value.dtype == "torch.bool":
-                return index
+            if index is None or not self._may_be_mask(index):
+                continue
+            value = self._evaluator.value(index)
+            if value.is_tensor and value.dtype == "torch.bool":
+                owner = self._evaluator.value(subscript.value)
+                return index if owner.is_tensor or owner.kind is Kind.BATCH else None
         return None
+
+    def _may_be_mask(self, index: cst.BaseExpression) -> bool:
+        """Whether an index looks like booleans, here or where its variable got its value: asked before all else."""
+        if isinstance(index, cst.Name):
+            bindings = self._evaluator.flow.definitions(index)
+            return any(b.value is not None and _looks_boolean(b.value) for b in bindings)
+        return _looks_boolean(index)
 
     def is_stored(self, subscript: cst.Subscript) -> bool:
         """Return whether something is assigned to what a subscript takes."""
@@ -80,3 +93,11 @@ class Unbounded:
             and value.evidence >= Evidence.INFERRED
             and value.device in (Device.ACCELERATOR, Device.EITHER)
         )
+
+
+def _looks_boolean(expression: cst.BaseExpression) -> bool:
+    if isinstance(expression, cst.UnaryOperation):
+        return isinstance(expression.operator, cst.BitInvert)
+    if isinstance(expression, cst.BinaryOperation):
+        return isinstance(expression.operator, (cst.BitAnd, cst.BitOr, cst.BitXor))
+    return isinstance(expression, cst.Comparison) or method_call(expression) is not None

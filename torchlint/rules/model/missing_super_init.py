@@ -82,9 +82,11 @@ def check(class_def: cst.ClassDef, model: Model) -> Iterator[Finding]:
         return
     methods = model.definitions.methods(class_def)
     init = methods.get(INIT)
-    if init is None or rule.silent("sets-nothing", not _sets_attributes(init, model)):
+    if init is None or rule.silent("initialised", _names_init(class_def, model)):
         return
-    if rule.silent("initialised", _names_init(class_def, model)) or rule.silent("state-copied", _copies(init, model)):
+    if rule.silent("sets-nothing", not _sets_attributes(init, model)):
+        return
+    if rule.silent("state-copied", _copies(init, model)):
         return
     if rule.silent("made-otherwise", bool(class_def.keywords or class_def.decorators or "__new__" in methods)):
         return
