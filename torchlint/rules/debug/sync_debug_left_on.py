@@ -47,7 +47,7 @@ MODE = "torch.cuda.set_sync_debug_mode"
 HISTORY = "torch.cuda.memory._record_memory_history"
 WARNS, RAISES = ("warn", 1), ("error", 2)
 READS = ("_dump_snapshot", "_snapshot", "memory_snapshot", "attach_out_of_memory_observer", "_cuda_memorySnapshot")
-READS_MODE = ("get_sync_debug_mode", "is_initialized", "warnings")
+READS_MODE = ("get_sync_debug_mode", "is_initialized", "captureWarnings")
 
 rule = Rule(
     code="TL608",
@@ -129,11 +129,17 @@ def _message(call: cst.Call, name: str, model: Model) -> str:
 
 def _fix(call: cst.Call, name: str, model: Model) -> Fix | None:
     statement = model.parent(call)
-    if not isinstance(statement, cst.Expr):
-        return None
-    if model.names_any_of(*READS_MODE) or model.speaks_of(*READS_MODE):
+    if not isinstance(statement, cst.Expr) or _sees(model):
         return None
     raises = name == MODE and literal(model.arguments(call, ("debug_mode",)).get("debug_mode")) in RAISES
     if raises and (model.nodes(cst.Try) or model.names_any_of("suppress") or model.speaks_of("suppress")):
         return None
     return Fix("Remove the call", (RemoveStatement(statement),), Safety.SAFE)
+
+
+def _sees(model: Model) -> bool:
+    """Whether something in the file can see that an aid is on, or that CUDA was started for it."""
+    if model.scopes.imports("warnings") or model.names_any_of(*READS_MODE) or model.speaks_of(*READS_MODE):
+        return True
+    texts = [text.raw_value for text in model.nodes(cst.SimpleString)]
+    return any(name in text for name in (*READS_MODE, *READS) for text in texts)
