@@ -192,7 +192,8 @@ def _dropped(found: Wrapped, model: Model) -> tuple[Edit, ...]:
 
 
 def _operand(tensor: cst.BaseExpression, model: Model) -> str:
-    """Return the code of an expression as the receiver of a method."""
-    text = model.code(tensor)
+    """Return the code of an expression as the receiver of a method, its further lines as far in as they were."""
+    text, blocks = model.code(tensor), sum(isinstance(node, cst.IndentedBlock) for node in model.ancestors(tensor))
+    text = text if '"""' in text or "'''" in text else text.replace("\n", "\n" + "    " * blocks)
     is_atom = isinstance(tensor, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(tensor.lpar)
     return text if is_atom else f"({text})"
