@@ -21,8 +21,8 @@ F.scaled_dot_product_attention(
 ```
 
 The fix is offered where nothing but a scale and an `nn.Dropout` stands between the two products, and the project asks
-for torch 2.1, which has `scale=`. It is unsafe: the sums are taken in another order, dropout draws other numbers, and
-the result may be laid out in memory in another way.
+for torch 2.1, which has `scale=`. It is unsafe: the sums are taken in another order, dropout draws other numbers, the
+result may be laid out in memory in another way, and hooks on the softmax and the dropout do not run.
 
 ## When to ignore it
 
@@ -149,7 +149,8 @@ def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
         "Call `scaled_dot_product_attention`",
         (*removed, Replace(found.result, f"{name.code}({given}{options})"), *name.imports),
         Safety.UNSAFE,
-        "The sums are taken in another order, dropout draws other numbers, and the layout in memory may differ.",
+        "The sums are taken in another order, dropout draws other numbers, the layout in memory may differ, and hooks "
+        "on the layers in between do not run.",
         Evidence.INFERRED,
     )
 
