@@ -76,3 +76,34 @@ def test_iterated_at_all(body: str, iterated: bool) -> None:
     model = model_of(PROGRAM.format(body="\n".join(f"    {line}" for line in body.splitlines())))
     made = next(call for call in model.nodes(cst.Call) if model.callee(call) == "torch.utils.data.DataLoader")
     assert model.epochs.iterated(made) is iterated
+
+
+ATTRIBUTE = """
+from torch.utils.data import DataLoader
+
+class Trainer:
+    def __init__(self, data):
+        self.loader = DataLoader(data)
+
+    def epoch(self):
+        for batch in self.loader:
+            print(batch)
+
+    def run(self, epochs):
+        {run}
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "repeated"),
+    [
+        ("for _ in range(epochs): self.epoch()", True),
+        ("self.epoch()", False),
+        ("self.loader = []\n        for _ in range(epochs): self.epoch()", False),
+    ],
+)
+def test_an_attribute_is_followed_only_if_asked(run: str, repeated: bool) -> None:
+    model = model_of(ATTRIBUTE.format(run=run))
+    made = next(call for call in model.nodes(cst.Call) if model.callee(call) == "torch.utils.data.DataLoader")
+    assert model.epochs.repeating(made) is None
+    assert (model.epochs.repeating(made, through_attributes=True) is not None) is repeated
