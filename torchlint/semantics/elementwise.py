@@ -48,9 +48,11 @@ class Elementwise:
 
     def find(self, loop: cst.For) -> Elements | None:
         """Return the loop over elements that a ``for`` is, None if a pass does anything else."""
-        tensor, counter = self._iterated(loop)
         statement = _only(loop.body)
-        if tensor is None or statement is None or not isinstance(loop.target, cst.Name):
+        if statement is None or not isinstance(loop.target, cst.Name):
+            return None
+        tensor, counter = self._iterated(loop)
+        if tensor is None:
             return None
         element = loop.target.value
         stored = self._stored(statement, element, counter)

@@ -21,6 +21,10 @@ _NAMES = frozenset(_FUNCTIONS.values())
 _MASKS: frozenset[type] = frozenset(
     (cst.Attribute, cst.Call, cst.Comparison, cst.UnaryOperation, cst.BinaryOperation, cst.Subscript)
 )
+_BOOLEAN = (
+    "eq", "ne", "lt", "le", "gt", "ge", "bool", "isnan", "isinf", "isfinite",
+    "logical_and", "logical_or", "logical_not",
+)  # fmt: skip
 _SIZED = {"one_hot": ("num_classes", 1), "repeat_interleave": ("output_size", 9)}
 
 
@@ -100,4 +104,4 @@ def _looks_boolean(expression: cst.BaseExpression) -> bool:
         return isinstance(expression.operator, cst.BitInvert)
     if isinstance(expression, cst.BinaryOperation):
         return isinstance(expression.operator, (cst.BitAnd, cst.BitOr, cst.BitXor))
-    return isinstance(expression, cst.Comparison) or method_call(expression) is not None
+    return isinstance(expression, cst.Comparison) or method_call(expression, *_BOOLEAN) is not None

@@ -88,7 +88,7 @@ def train(model, loader, optimizer):
 def check_call(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a function whose result has as many elements as the values say."""
     found = model.unbounded.called(call)
-    if found is None:
+    if found is None or model.accelerator is None:
         return
     name, tensor = found
     if rule.silent("known-size", model.unbounded.is_bounded(call, name)):
@@ -108,7 +108,7 @@ def check_call(call: cst.Call, model: Model) -> Iterator[Finding]:
 @rule.check(cst.Subscript)
 def check_mask(subscript: cst.Subscript, model: Model) -> Iterator[Finding]:
     """Report a tensor from which a mask takes elements."""
-    mask = model.unbounded.mask(subscript)
+    mask = model.unbounded.mask(subscript) if model.accelerator is not None else None
     if mask is None or rule.silent("stored", model.unbounded.is_stored(subscript)):
         return
     heat = _hot(subscript, mask, model)
