@@ -1,7 +1,7 @@
 """A forward pass computes with NumPy on the values of its tensors.
 
-`np.sqrt(x)` of a tensor, and `np.argsort(x.detach().cpu().numpy())`, in the `forward` of a module or in what that
-calls.
+`np.sqrt(x)` of a tensor, `np.argsort(x.detach().cpu().numpy())`, and `torch.from_numpy(x.cpu().numpy())`, which goes to
+NumPy and back, in the `forward` of a module or in what that calls.
 
 ## Why it costs
 
@@ -24,6 +24,7 @@ functions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -35,9 +36,11 @@ from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 
 NUMPY = "numpy."
+MODES = re.compile("^training$|export|tracing|scripting|onnx", re.IGNORECASE)
+BACK = "torch.from_numpy"
 MAKES_ARRAY = ("numpy.array", "numpy.asarray", "numpy.ascontiguousarray")
 
 rule = Rule(
@@ -70,7 +73,7 @@ class Net(nn.Module):
     silences={
         "no-tensor": "What NumPy computes with is no tensor: a size, a setting, an array that was given.",
         "not-computed": "The array goes to another library, or out of the function: NumPy computes nothing.",
-        "evaluation": "It runs in evaluation only, or is guarded by a flag.",
+        "evaluation": "It runs in evaluation only, while the model is exported, or is guarded by a flag.",
         "not-forward": "It is no forward pass: in a training loop TL203 reports the copy.",
         "on-cpu": "The tensor is known to live on the CPU.",
         "test": "The code belongs to a test.",
@@ -99,12 +102,18 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     evaluates = _asks_for_mode(call, model) or model.inference.only_evaluates(call)
     if rule.silent("evaluation", evaluates) or rule.silent("test", model.in_test(call)):
         return
-    shown = f"`{model.code((function or call).func)}`"
+    user = function or call
+    does = "makes a tensor again of" if model.qualified_name(user.func) == BACK else "computes on the host with"
     yield Finding(
         call,
-        f"{shown} computes on the host with the values of {model.shown(tensor, 'a tensor')}, in every forward pass: "
-        "the host waits for the GPU, and no gradient comes through. Use the function of torch.",
+        f"`{model.code(user.func)}` {does} the values of {model.shown(tensor, 'a tensor')}, in every forward pass: the "
+        f"host waits for the GPU, and no gradient comes through. {_cure(user, model)}.",
     )
+
+
+def _cure(user: cst.Call, model: Model) -> str:
+    is_back = model.qualified_name(user.func) == BACK
+    return "Take the tensor itself, by `.detach()`" if is_back else "Use the function of torch"
 
 
 def _forward(call: cst.Call, model: Model) -> Heat | None:
@@ -115,11 +124,9 @@ def _forward(call: cst.Call, model: Model) -> Heat | None:
 
 
 def _asks_for_mode(call: cst.Call, model: Model) -> bool:
-    """Whether the call only runs in one of the modes of its module."""
-    tests = (
-        part for node in model.ancestors(call) if isinstance(node, cst.If) for part in model.descendants(node.test)
-    )
-    return any(isinstance(part, cst.Attribute) and part.attr.value == "training" for part in tests)
+    """Whether the call only runs in one of the modes of its module, or while it is traced or exported."""
+    tests = (node.test for node in model.ancestors(call) if isinstance(node, cst.If))
+    return any(MODES.search(identifier(part)) for test in tests for part in model.descendants(test))
 
 
 def _given_tensor(call: cst.Call, model: Model) -> cst.BaseExpression | None:
@@ -141,7 +148,7 @@ def _function(array: cst.BaseExpression, model: Model, depth: int = 3) -> cst.Ca
         name = model.qualified_name(call.func) or ""
         if name in MAKES_ARRAY and depth > 0:
             return _function(call, model, depth - 1)
-        return call if name.startswith(NUMPY) else None
+        return call if name.startswith(NUMPY) or name == BACK else None
     if not isinstance(parent, cst.Assign) or depth == 0 or len(parent.targets) != 1:
         return None
     target = parent.targets[0].target
