@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -131,15 +131,25 @@ class Rule:
     """Whether the rule claims that its finding costs time or memory; False: it is about what the program computes."""
 
     checks: dict[type[cst.CSTNode], list[Check]] = field(default_factory=dict)
+    called: dict[Check, frozenset[str]] = field(default_factory=dict)
+    """For checks of calls: the last names of the functions and methods that they ask for."""
+
     switched_off: set[str] = field(default_factory=set)
     """Silence clauses that a test has switched off to prove that a fixture needs them."""
 
-    def check(self, *node_types: type[cst.CSTNode]) -> Callable[[CheckType], CheckType]:
-        """Return a decorator that runs the function on every node of these types."""
+    def check(
+        self, *node_types: type[cst.CSTNode], called: Iterable[str] | None = None
+    ) -> Callable[[CheckType], CheckType]:
+        """Return a decorator that runs the function on every node of these types.
+
+        ``called``, the names of functions and methods without their modules, spares it the calls of others.
+        """
 
         def register(function: CheckType) -> CheckType:
             for node_type in node_types:
                 self.checks.setdefault(node_type, []).append(function)
+            if called is not None:
+                self.called[function] = frozenset(name.rpartition(".")[2] for name in called)
             return function
 
         return register

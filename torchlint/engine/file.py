@@ -230,8 +230,9 @@ class _Check:
 def run_rule(rule: Rule, model: Model) -> Iterator[Finding]:
     """Yield what the rule's checks find on the nodes they asked for."""
     for node_type, checks in rule.checks.items():
-        for node in model.nodes(node_type):
-            for check in checks:
+        for check in checks:
+            called = rule.called.get(check)
+            for node in model.nodes(node_type) if called is None else model.called.named(called):
                 yield from check(node, model)
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.accumulation import Accumulations
     from torchlint.semantics.arrays import Arrays
     from torchlint.semantics.backward import Backward
+    from torchlint.semantics.called import Called
     from torchlint.semantics.casts import Casts
     from torchlint.semantics.choices import Choices
     from torchlint.semantics.clearing import Clearing
@@ -53,6 +54,13 @@ class Parts:
     """What answers the special questions about one file. Most files need few of them, and importing all takes long."""
 
     evaluator: Evaluator
+
+    @cached_property
+    def called(self) -> Called:
+        """Which calls go by certain names."""
+        from torchlint.semantics.called import Called
+
+        return Called(self.evaluator.tree, self.evaluator.scopes)
 
     @cached_property
     def guards(self) -> Guards:

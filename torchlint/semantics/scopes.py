@@ -184,6 +184,11 @@ class Scopes:
             found = self._found[id(name)] = deciding.bindings.get(name.value, []) if deciding else []
         return found
 
+    def aliases(self) -> frozenset[str]:
+        """Return the names that may stand for something that has another name, or for no function of their own."""
+        bound = (binding for scope in self._by_node.values() for found in scope.bindings.values() for binding in found)
+        return frozenset(binding.name for binding in bound if not _is_plain(binding))
+
     def imports(self, package: str) -> bool:
         """Return whether an import of the file names a package, or anything in it."""
         if self._packages is None:
@@ -205,6 +210,13 @@ class Scopes:
         """Return the scope in which a binding of ``name`` at ``node`` takes effect."""
         scope = self.scope(node)
         return scope.delegated.get(name, scope)
+
+
+def _is_plain(binding: Binding) -> bool:
+    """Whether a name is that of what it is bound to."""
+    if binding.kind is BindingKind.IMPORT:
+        return binding.imported is not None and binding.imported.rpartition(".")[2] == binding.name
+    return binding.kind in (BindingKind.FUNCTION, BindingKind.CLASS)
 
 
 def dotted(expression: cst.BaseExpression | None, dots: int = 0) -> str:

@@ -79,7 +79,7 @@ for path, label in samples:
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=DECODERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a file that every training step reads."""
     if model.callee(call) not in DECODERS or not call.args:

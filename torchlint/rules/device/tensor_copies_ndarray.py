@@ -70,7 +70,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("tensor",))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a tensor that copies an array."""
     if model.callee(call) != "torch.tensor":

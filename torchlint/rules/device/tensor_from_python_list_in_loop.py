@@ -90,7 +90,7 @@ def train(model, loader, optimizer):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=DATA_FACTORIES)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a list of tensors, or of one number, that becomes a tensor."""
     if model.callee(call) not in DATA_FACTORIES:

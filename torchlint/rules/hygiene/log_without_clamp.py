@@ -75,7 +75,7 @@ def gumbel(logits):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=LOGARITHMS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a logarithm of what can be zero."""
     found = next((one for name in LOGARITHMS if (one := applied(call, name, model)) is not None), None)

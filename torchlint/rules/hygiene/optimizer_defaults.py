@@ -79,7 +79,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=DEFAULTS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report an optimizer with settings that are not written."""
     name = model.qualified_name(call.func)

@@ -57,7 +57,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=FUNCTIONS | LAYERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a softmax without its dimension."""
     name = model.qualified_name(call.func)

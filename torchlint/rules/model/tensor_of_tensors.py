@@ -78,7 +78,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=(CONSTRUCTOR,))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report `torch.tensor` of what is a tensor already, or of a list of arrays."""
     if model.callee(call) != CONSTRUCTOR:

@@ -82,7 +82,7 @@ class Form(NamedTuple):
     arguments: tuple[cst.CSTNode, ...]
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("log",))
 def logarithm(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a logarithm of something that should not have been computed by itself."""
     found = _alone(call, "log", model)

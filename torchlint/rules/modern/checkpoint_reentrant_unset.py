@@ -72,7 +72,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=SINCE)
 def unset(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a checkpoint that does not choose its implementation."""
     name = model.callee(call)

@@ -81,7 +81,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=LOADERS)
 def load(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a `torch.load` that unpickles whatever there is."""
     if model.callee(call) not in LOADERS:
@@ -102,7 +102,7 @@ def load(call: cst.Call, model: Model) -> Iterator[Finding]:
     yield Finding(call, _message(call, bare, model), _fix(call, given, model) if choice is None else None)
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=IMPORTERS)
 def imported(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report an importer of packages."""
     if model.callee(call) in IMPORTERS:

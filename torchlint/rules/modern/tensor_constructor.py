@@ -57,7 +57,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=(CONSTRUCTOR,))
 def constructed(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a call of the class."""
     if model.qualified_name(call.func) != CONSTRUCTOR or rule.silent("moved", model.creation(call) is not None):

@@ -83,7 +83,7 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=OPTIMIZERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report an optimizer whose fast implementations are switched off."""
     if model.callee(call) not in OPTIMIZERS:

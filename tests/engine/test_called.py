@@ -1,0 +1,64 @@
+"""Checks that ask for the calls by certain names miss none that they would report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+import pytest
+
+from tests.fixture_files import FixtureFile, every_file
+from torchlint.engine.file import run_rule
+from torchlint.registry import rules
+from torchlint.rule import Rule
+from torchlint.semantics.model import Model, Options, build_model
+from torchlint.semantics.target import UNKNOWN_TARGET
+
+ASKING = [rule for rule in rules() if rule.called]
+ALIASED = """
+import functools
+import torch
+import torch as t
+import torch.nn.functional as F
+from torch import load as read, tensor
+from torch.nn.functional import softmax as normalise
+from torch.optim import *
+
+other = torch.load
+late = functools.partial(torch.load, "a.pt")
+Numbers = torch.Tensor
+
+
+def all_of_them(model, x: torch.Tensor):
+    found = [read("a.pt"), other("b.pt"), t.load("c.pt"), late()]
+    found += [normalise(x), F.softmax(x), Adam(model.parameters()), Numbers(3), tensor(x), x.relu().log()]
+    return found
+"""
+
+
+def place(rule: Rule, model: Model) -> list[int]:
+    """Return where the rule fires, in document order."""
+    return sorted(model.order(finding.node) for finding in run_rule(rule, model))
+
+
+def compare(text: str) -> int:
+    """Demand that each rule that asks for names fires where it fires without them, and return how often it does."""
+    model = build_model(cst.parse_module(text), UNKNOWN_TARGET, Options())
+    total = 0
+    for rule in ASKING:
+        asked = place(rule, model)
+        assert asked == place(replace(rule, called={}), model), rule.code
+        total += len(asked)
+    return total
+
+
+@pytest.mark.parametrize("file", every_file(), ids=str)
+def test_names_hide_nothing_in_the_fixtures(file: FixtureFile) -> None:
+    try:
+        compare(file.path.read_text(encoding="utf-8"))
+    except cst.ParserSyntaxError:
+        pytest.fail("a fixture does not parse")
+
+
+def test_other_names_for_a_function_hide_nothing() -> None:
+    assert compare(ALIASED) >= 8
