@@ -94,7 +94,7 @@ if __name__ == "__main__":
     documentation=__doc__,
     silences={
         "trains": "The file computes gradients, makes an optimizer, or asks for gradients.",
-        "library": "The file is no program: others import it, and may train.",
+        "library": "The file is no program, or the block a part of a module: others import it, and may train.",
         "changed": "A result is changed in place outside of the block.",
         "no-model": "The block runs no model: it changes weights, averages, or computes by hand.",
         "traced": "The model is traced, exported, compiled or quantised.",
@@ -112,6 +112,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     block = _block(call, model)
     if block is None or model.in_test(call) or not _is_program(model) or _trains(model):
+        return
+    if rule.silent("library", _is_of_module(block, model)):
         return
     if rule.silent("no-model", not _runs_model(block, model)) or rule.silent("generator", _is_generator(block, model)):
         return
@@ -142,6 +144,13 @@ def _block(call: cst.Call, model: Model) -> cst.With | cst.FunctionDef | None:
         return model.enclosing(call, cst.With)
     function = model.parent(parent) if isinstance(parent, cst.Decorator) else None
     return function if isinstance(function, cst.FunctionDef) else None
+
+
+def _is_of_module(block: cst.With | cst.FunctionDef, model: Model) -> bool:
+    """Whether a block belongs to a method of a module."""
+    function = block if isinstance(block, cst.FunctionDef) else model.enclosing_function(block)
+    owner = model.definitions.owner(function) if function is not None else None
+    return owner is not None and model.definitions.class_kind(owner) is Kind.MODULE
 
 
 def _is_program(model: Model) -> bool:
