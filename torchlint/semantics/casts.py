@@ -28,6 +28,9 @@ _SAME = {
 _OF_FLOATS = frozenset(f"torch.{name}" for name in "zeros ones empty eye rand randn linspace logspace".split())
 _OF_INTEGERS = frozenset(("torch.randint", "torch.randperm"))
 _OF_BITS = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye"))
+# Factories that older releases of torch do not have for narrow floats on the CPU, and those floats.
+_COMPUTED = frozenset(f"torch.{name}" for name in "eye arange rand randn linspace logspace randint randperm".split())
+_NARROW = ("torch.float16", "torch.bfloat16")
 _FLOATING = ("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16")
 _LARGEST = {"torch.uint8": 255, "torch.int8": 127, "torch.int16": 32767, "torch.int32": 2**31 - 1}
 
@@ -131,6 +134,8 @@ class Casts:
         return _INTEGER if is_integer else None
 
     def _is_exact(self, name: str, factory: cst.Call, given: Arguments, dtype: str | None) -> bool:
+        if name in _COMPUTED and (dtype is None or dtype in _NARROW):
+            return False
         if name in _OF_BITS:
             return True
         if dtype is None or name not in ("torch.full", "torch.arange", "torch.tensor", "torch.as_tensor"):
@@ -151,6 +156,8 @@ _POSITIONS = {
 
 def _is_taken(name: str, made: str, dtype: str | None) -> bool:
     """Return whether a factory works with a dtype, other than one that it certainly makes exactly."""
+    if name in _COMPUTED and dtype in _NARROW:
+        return False
     if dtype is None or dtype in _FLOATING:
         return name != "torch.arange" or made == _INTEGER
     if name in _OF_INTEGERS:
@@ -160,11 +167,25 @@ def _is_taken(name: str, made: str, dtype: str | None) -> bool:
 
 
 def _all_hold(data: cst.BaseExpression, dtype: str) -> bool:
-    """Return whether all numbers of data that is written out go through any default dtype and this one unchanged."""
+    """Return whether all numbers of data that is written out go through any default dtype and this one unchanged.
+
+    One float among integers makes floats of all of them.
+    """
+    numbers = _numbers(data)
+    if numbers is None:
+        return False
+    floats = any(isinstance(number, float) for number in numbers)
+    return all(_holds(float(number) if floats else number, dtype) for number in numbers)
+
+
+def _numbers(data: cst.BaseExpression) -> list[int | float] | None:
+    """Return the numbers of data, None unless all of them are written out."""
     if isinstance(data, (cst.List, cst.Tuple)):
-        return all(isinstance(e, cst.Element) and _all_hold(e.value, dtype) for e in data.elements)
+        parts = [_numbers(e.value) if isinstance(e, cst.Element) else None for e in data.elements]
+        known = [part for part in parts if part is not None]
+        return [number for part in known for number in part] if len(known) == len(parts) else None
     value = literal(data)
-    return isinstance(value, (bool, int, float)) and _holds(value, dtype)
+    return [value] if isinstance(value, (bool, int, float)) else None
 
 
 def _holds(value: float, dtype: str) -> bool:

@@ -14,7 +14,7 @@ Every factory takes `dtype=`: `torch.zeros(n, dtype=torch.long)`, `torch.arange(
 The fix is safe for `zeros`, `ones`, `empty` and `eye`, and for `full`, `tensor`, `as_tensor` and `arange` of numbers
 that are written out and that both dtypes hold exactly. It is unsafe for everything else: random factories draw other
 numbers in another dtype, and numbers are rounded once instead of twice. Where a factory may refuse the dtype there is
-no fix.
+no fix: older releases make no `arange` or `eye` of 16-bit floats on the CPU.
 
 ## When to ignore it
 
@@ -115,6 +115,8 @@ def _fix(found: Cast, dtype: str | None, model: Model) -> Fix | None:
     why = ""
     if found.name in RANDOM_FACTORIES:
         why = "The generator draws other numbers for another dtype."
+    elif not found.exact and found.name == "torch.eye":
+        why = "Older releases of torch cannot make every dtype of it on the CPU."
     elif not found.exact:
         why = "Numbers that one of the dtypes cannot hold are rounded once instead of twice."
     elif found.evidence is not Evidence.PROVEN:
