@@ -30,6 +30,7 @@ _OF_INTEGERS = frozenset(("torch.randint", "torch.randperm"))
 _OF_BITS = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye"))
 # Factories that older releases of torch do not have for narrow floats on the CPU, and those floats.
 _COMPUTED = frozenset(f"torch.{name}" for name in "eye arange rand randn linspace logspace randint randperm".split())
+_WHOLE_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo)
 _NARROW = ("torch.float16", "torch.bfloat16")
 _FLOATING = ("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16")
 _LARGEST = {"torch.uint8": 255, "torch.int8": 127, "torch.int16": 32767, "torch.int32": 2**31 - 1}
@@ -114,9 +115,24 @@ class Casts:
         if name == "torch.full":
             return self._type_of(given.get("fill_value"))
         if name == "torch.arange":
-            types = {self._type_of(argument.value) for argument in factory.args if argument.keyword is None}
-            return _INTEGER if types == {_INTEGER} else _FLOAT if _FLOAT in types else None
+            bounds = [argument.value for argument in factory.args if argument.keyword is None]
+            if any(self._type_of(bound) == _FLOAT for bound in bounds):
+                return _FLOAT
+            return _INTEGER if bounds and all(self._counts(bound) for bound in bounds) else None
         return self._type_of(given.get("data"))
+
+    def _counts(self, bound: cst.BaseExpression) -> bool:
+        """Whether a bound of a range is a whole number, as far as this file shows: no float and no quotient."""
+        if isinstance(bound, cst.BinaryOperation):
+            return (
+                isinstance(bound.operator, _WHOLE_OPERATORS) and self._counts(bound.left) and self._counts(bound.right)
+            )
+        if isinstance(bound, cst.UnaryOperation):
+            return self._counts(bound.expression)
+        value = self._evaluator.value(bound)
+        if isinstance(value.literal, float) or value.is_tensor:
+            return False
+        return isinstance(bound, (cst.Name, cst.Attribute, cst.Subscript)) or self._type_of(bound) == _INTEGER
 
     def _type_of(self, data: cst.BaseExpression | None) -> str | None:
         """The dtype that torch infers for Python data that is written out."""
