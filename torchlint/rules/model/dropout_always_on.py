@@ -36,6 +36,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.canonical import is_same
 
 RANKS = ("", "1d", "2d", "3d")
 DROPOUTS = tuple(f"torch.nn.functional.dropout{rank}" for rank in RANKS)
@@ -84,7 +85,7 @@ class Net(nn.Module):
         "guarded": "The code asks for the mode: around the call, before it, or in the probability itself.",
         "training-only": "The method is a part of training by its name.",
         "outside-module": "The call stands in no method of a module: there is no mode to ask for.",
-        "nothing-dropped": "The probability is 0.",
+        "nothing-dropped": "The probability is 0, or an assertion is about it.",
         "not-constant": "The probability of attention is computed: that may ask for the mode.",
         "meant": "Dropout in evaluation is what it is for, by its name: Monte Carlo, Bayesian, Tacotron's prenet.",
         "kept": "The layer is made once and kept, so that it follows the mode.",
@@ -101,10 +102,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if found is None:
         return
     probability, cure = found
-    if rule.silent("nothing-dropped", probability is not None and literal(probability) == 0):
-        return
     method = _method(call, model)
-    if method is None:
+    if method is None or rule.silent("nothing-dropped", _is_nothing(probability, method, model)):
         return
     owner = model.definitions.owner(method)
     is_module = owner is not None and model.definitions.class_kind(owner) is Kind.MODULE
@@ -156,6 +155,14 @@ def _dropped(call: cst.Call, model: Model) -> tuple[cst.BaseExpression | None, s
 def _is_constant(probability: cst.BaseExpression) -> bool:
     """Whether a probability is a number or an attribute, which nothing computes from the mode."""
     return isinstance(probability, (cst.Float, cst.Integer, cst.Attribute))
+
+
+def _is_nothing(probability: cst.BaseExpression | None, method: cst.FunctionDef, model: Model) -> bool:
+    """Whether a probability is 0, or has to be by an assertion of the method."""
+    if probability is None or literal(probability) == 0:
+        return probability is not None
+    tests = (node.test for node in model.descendants(method) if isinstance(node, cst.Assert))
+    return any(is_same(part, probability) for test in tests for part in model.descendants(test))
 
 
 def _method(node: cst.CSTNode, model: Model) -> cst.FunctionDef | None:
