@@ -36,6 +36,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.values import Origin
 from torchlint.syntax.calls import Arguments, identifier, literal
 from torchlint.syntax.canonical import is_same
 
@@ -97,7 +98,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         )
         return
     value = model.value(data)
-    if not value.is_tensor or value.evidence < Evidence.INFERRED:
+    # The members of a batch need not be tensors: a collate function leaves sizes and names as they are.
+    certain = value.is_tensor and value.evidence >= Evidence.INFERRED and value.origin is not Origin.BATCH
+    if rule.silent("not-certain", not certain):
         return
     if rule.silent("parameter", _is_parameter(data, model)):
         return
