@@ -36,7 +36,7 @@ from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 NUMPY = "numpy."
 MODES = re.compile("^training$|export|tracing|scripting|onnx", re.IGNORECASE)
@@ -137,7 +137,11 @@ def _given_tensor(call: cst.Call, model: Model) -> cst.BaseExpression | None:
 
 def _is_tensor(expression: cst.BaseExpression, model: Model) -> bool:
     value = model.value(expression)
-    return value.kind is Kind.TENSOR and value.evidence >= Evidence.INFERRED
+    if value.kind is not Kind.TENSOR or value.evidence < Evidence.INFERRED:
+        return False
+    # Of a dictionary only its annotation can say so, and those of batches say it of sizes and names as well.
+    keys = (e.slice[0].slice for e in model.tree.below(expression, cst.Subscript))
+    return not any(isinstance(key, cst.Index) and isinstance(literal(key.value), str) for key in keys)
 
 
 def _function(array: cst.BaseExpression, model: Model, depth: int = 3) -> cst.Call | None:
