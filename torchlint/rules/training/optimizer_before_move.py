@@ -80,7 +80,7 @@ fully_shard(model)
         "keeps": "The move keeps the parameters, and the optimizer has no state yet.",
         "orig-params": "`FullyShardedDataParallel` keeps the parameters: `use_orig_params` is given, and not `False`.",
         "after": "The optimizer is made after that.",
-        "regrouped": "The function gives the optimizer other parameters (`param_groups`), or makes it anew.",
+        "regrouped": "The function gives the optimizer other parameters or state, or makes it anew.",
         "placed": "The model may have been on the device before: it is moved or made there, or comes from elsewhere.",
         "other": "What is moved is another model, or the variable holds another one by then.",
         "branch": "The move stands in another branch than the optimizer.",
@@ -111,7 +111,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 
 def _is_regrouped(optimizer: cst.Call, model: Model) -> bool:
-    """Whether the function gives an optimizer other parameters, or makes one anew."""
+    """Whether the function gives an optimizer other parameters or state, or makes one anew."""
     function = model.enclosing_function(optimizer)
     spoken = (a for a in model.nodes(cst.Attribute) if a.attr.value in ("param_groups", "add_param_group"))
     made = (call for call in calls_after(optimizer, model) if model.value(call).kind is Kind.OPTIMIZER)
@@ -119,7 +119,8 @@ def _is_regrouped(optimizer: cst.Call, model: Model) -> bool:
     anew = target is not None and any(
         (other := assigned_to(call, model)) is not None and is_same(other, target) for call in made
     )
-    return anew or any(model.enclosing_function(a) is function for a in spoken)
+    by_hand = (a for a in model.nodes(cst.Attribute) if target and a.attr.value == "state" and is_same(a.value, target))
+    return anew or any(model.enclosing_function(a) is function for a in (*spoken, *by_hand))
 
 
 def _breaks(call: cst.Call, module: cst.BaseExpression, optimizer: cst.Call, model: Model) -> str | None:
@@ -151,11 +152,18 @@ def _leaves_state(move: cst.Call, module: cst.BaseExpression, optimizer: cst.Cal
         return None
     if model.callee(optimizer) == "torch.optim.Adagrad":
         return f"which made its sums in host memory, {APART}"
-    loads = (call for call in calls_after(optimizer, model) if model.order(call) < model.order(move))
-    loaded = any(_loads_state(call, optimizer, model) for call in loads)
-    if rule.silent("keeps", not loaded):
+    if rule.silent("keeps", not _has_state(optimizer, move, module, model)):
         return None
     return f"whose state was loaded to host memory before it, {APART}"
+
+
+def _has_state(optimizer: cst.Call, move: cst.Call, module: cst.BaseExpression, model: Model) -> bool:
+    """Whether the state of an optimizer is loaded before a move, and before any other move of its module."""
+    calls = [call for call in calls_after(optimizer, model) if model.order(call) <= model.order(move)]
+    moves = (call for call in calls if (moved := method_call(call, "to", "cuda")) and is_same(moved.value, module))
+    first = min(model.order(call) for call in moves)
+    loads = (call for call in calls if model.order(call) < first and _loads_state(call, optimizer, model))
+    return any(not model.flow.exclusive(call, move) for call in loads)
 
 
 def _loads_state(call: cst.Call, optimizer: cst.Call, model: Model) -> bool:
