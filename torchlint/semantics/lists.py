@@ -14,6 +14,11 @@ from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import literal, method_call
 from torchlint.syntax.canonical import is_same
 
+# The names in the annotation of what is a tensor or a number, and no list of them.
+_NUMBERS_OR_TENSORS = frozenset(
+    "int float bool None torch Tensor FloatTensor LongTensor IntTensor typing Union Optional".split()
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
@@ -82,8 +87,9 @@ class Lists:
         parameter = self._evaluator.tree.parent(bindings[0].node)
         if not isinstance(parameter, cst.Param) or parameter.annotation is None:
             return False
-        named = self._evaluator.tree.descendants(parameter.annotation)
-        return any(isinstance(node, cst.Name) and node.value in ("int", "float") for node in named)
+        nodes = self._evaluator.tree.descendants(parameter.annotation)
+        named = {node.value for node in nodes if isinstance(node, cst.Name)}
+        return bool(named & {"int", "float"}) and named <= _NUMBERS_OR_TENSORS
 
     def number(self, data: cst.BaseExpression) -> Repeated | None:
         """Return the only number that data consists of: ``x``, ``[x]``, ``[x] * n``."""

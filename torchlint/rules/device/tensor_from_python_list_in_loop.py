@@ -11,8 +11,8 @@ into a Python list and into host memory and waits for the copy, where a kernel w
 `torch.stack([loss_a, loss_b])` for tensors, which stays on the device and in the graph (`.detach()` it where the graph
 is not wanted). `torch.full((n,), t, device=device)` for one number, once or n times.
 
-The fixes are unsafe: `stack` keeps graph, dtype, device and shape of the tensors, and `full` gives a number of NumPy
-the default dtype, and an empty tensor another one.
+The fixes are unsafe: `stack` keeps graph, dtype, device and shape of the tensors and refuses an empty list, and `full`
+gives a number of NumPy the default dtype, and an empty tensor another one.
 
 ## When to ignore it
 
@@ -35,6 +35,8 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import DATA_FACTORIES
+
+_KEPT = "Graph, dtype, device and shape of the tensors are kept, and an empty list is refused."
 
 rule = Rule(
     code="TL217",
@@ -123,7 +125,7 @@ def _of_tensors(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Mod
     fix = None
     name = model.spelling("torch.stack", call)
     if name is not None and len(call.args) == 1 and call.args[0].keyword is None and not model.is_partial(call):
-        fix = _rewritten(call, "torch.stack", (Replace(call.func, name),), "Graph, dtype, device and shape are kept.")
+        fix = _rewritten(call, "torch.stack", (Replace(call.func, name),), _KEPT)
     shown = model.shown(data, "the list")
     return Finding(
         call,
