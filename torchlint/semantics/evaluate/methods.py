@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SAME_VALUES = frozenset(
     "clone float half double long int bool bfloat16 contiguous squeeze unsqueeze view reshape flatten permute t".split()
 )
-_OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "update"))
+_OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "update", "sizes", "sparse_sizes"))
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
 
 
