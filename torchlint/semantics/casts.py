@@ -158,7 +158,7 @@ class Casts:
             return False
         if name == "torch.arange":
             bounds = [literal(argument.value) for argument in factory.args if argument.keyword is None]
-            return all(isinstance(bound, int) and _holds(bound, dtype) for bound in bounds)
+            return dtype != _BOOL and all(isinstance(bound, int) and _holds(bound, dtype) for bound in bounds)
         data = given.get("fill_value" if name == "torch.full" else "data")
         return data is not None and _all_hold(data, dtype)
 

@@ -112,13 +112,15 @@ def _dtype(found: Cast, model: Model) -> str | None:
 def _fix(found: Cast, dtype: str | None, model: Model) -> Fix | None:
     if dtype is None or not found.fixable or model.is_partial(found.factory):
         return None
+    if "pin_memory" in found.given.named:
+        return None  # the cast gives memory that is not pinned
     why = ""
     if found.name in RANDOM_FACTORIES:
         why = "The generator draws other numbers for another dtype."
     elif not found.exact and found.name == "torch.eye":
         why = "Older releases of torch cannot make every dtype of it on the CPU."
     elif not found.exact:
-        why = "Numbers that one of the dtypes cannot hold are rounded once instead of twice."
+        why = "Numbers that one of the dtypes cannot hold are rounded once instead of twice, or refused."
     elif found.evidence is not Evidence.PROVEN:
         why = "Whether it is a dtype that the tensor is cast to cannot be seen here."
     return Fix(
