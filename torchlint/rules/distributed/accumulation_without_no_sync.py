@@ -59,7 +59,6 @@ DECIDES = (
         "set_is_last_backward",
     ),
     *(
-        "accumulate",
         "manual_backward",
         "prepare",
         "setup_module",
@@ -110,7 +109,8 @@ for i, x in enumerate(loader):
 @rule.check(cst.For, cst.While)
 def check(loop: cst.For | cst.While, model: Model) -> Iterator[Finding]:
     """Report a loop that computes gradients more often than it uses them."""
-    if not _knows(model) or model.speaks_of(*DECIDES) or model.names_any_of(*DECIDES):
+    # `accelerator.accumulate(model)` decides; a variable of that name is a number of passes.
+    if not _knows(model) or model.speaks_of("accumulate", *DECIDES) or model.names_any_of(*DECIDES):
         return
     calls = [call for call in model.tree.below(loop.body, cst.Call) if _innermost(call, model) is loop]
     passes = [call for call in calls if _runs(call, _is_pass, model)]
