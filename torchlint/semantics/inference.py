@@ -142,7 +142,14 @@ class Inference:
             return False
         returned = self._evaluator.returned(method)
         detached = returned.is_tensor and returned.graph is Graph.DETACHED
-        return detached or self._evaluator.gradients.function_disabled(method)
+        cares = method.name.value != "forward" and self._cares_for_gradients(method)
+        return detached or cares or self._evaluator.gradients.function_disabled(method)
+
+    def _cares_for_gradients(self, function: cst.FunctionDef) -> bool:
+        """Whether a function switches gradients off for a part of itself."""
+        blocks = (node for node in self._tree.descendants(function.body) if isinstance(node, cst.With))
+        switches = self._evaluator.gradients.switches_off
+        return any(switches(item.item) is True for block in blocks for item in block.items)
 
     def _method(self, called: cst.Name | cst.Attribute, module: Value) -> cst.FunctionDef | None:
         if not isinstance(module.definition, cst.ClassDef):
@@ -235,7 +242,9 @@ class Inference:
         modes = [
             call.func.attr.value
             for call in self._mode_calls().get(id(function), ())
-            if isinstance(call.func, cst.Attribute) and self._evaluator.value(call.func.value).kind is Kind.MODULE
+            if isinstance(call.func, cst.Attribute)
+            and self._evaluator.value(call.func.value).kind is Kind.MODULE
+            and not self._is_of_a_part(call, function)
         ]
         if modes[:1] == ["eval"]:
             return "train" not in modes or not self._speaks_of_optimizers(function)
@@ -243,6 +252,13 @@ class Inference:
         if not named or "train" in modes[:1]:
             return False
         return bool(self._evaluator.callers(function)) or "eval" in modes or self._loops_over_batches(function)
+
+    def _is_of_a_part(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a call freezes a part of its object under a condition: ``if self.frozen: self.encoder.eval()``."""
+        condition = self._tree.enclosing(call, cst.If)
+        part = method_call(call, "eval", "train")
+        is_part = part is not None and isinstance(part.value, cst.Attribute)
+        return is_part and condition is not None and self._tree.within(condition, function)
 
     def _speaks_of_optimizers(self, function: cst.FunctionDef) -> bool:
         names = (identifier(n) for n in self._tree.descendants(function) if isinstance(n, (cst.Name, cst.Attribute)))
