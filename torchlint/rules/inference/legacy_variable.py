@@ -116,8 +116,9 @@ def _wrapped(call: cst.Call, model: Model) -> Wrapped | None:
         return None
     value, flag = model.value(tensor), literal(switch)
     grad = "" if switch is None or flag is False else f".requires_grad_({'' if flag else model.code(switch)})"
-    known = value.kind in (Kind.TENSOR, Kind.BATCH) and value.graph is Graph.DETACHED
     steps, start = _chain(tensor)
+    is_switched = not model.evaluator.usage.attributes(start).isdisjoint(("requires_grad", "requires_grad_"))
+    known = value.kind in (Kind.TENSOR, Kind.BATCH) and value.graph is Graph.DETACHED and not is_switched
     is_made = _is_made(start, model)
     cut = Evidence.INFERRED if steps & {"detach", "data"} else None
     evidence = value.evidence if known and value.evidence >= Evidence.INFERRED else cut

@@ -124,11 +124,11 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
     if name in api.CUDA_CONSTRUCTORS:
         return tensor(device=Device.ACCELERATOR, graph=Graph.DETACHED, origin=Origin.FACTORY)
     if name in api.LIKE_FACTORIES and arguments:
-        return replace(arguments[0], graph=Graph.DETACHED) if arguments[0].is_tensor else tensor(graph=Graph.DETACHED)
+        return replace(arguments[0] if arguments[0].is_tensor else tensor(), graph=made_graph(bind(call.args)))
     if name == "torch.from_numpy":
         return tensor(device=Device.CPU, graph=Graph.DETACHED)
     if name in _PASSES_FIRST_THROUGH and call.args:
-        return _passed_through(name, evaluator.value(call.args[0].value))
+        return _passed_through(call, name, evaluator.value(call.args[0].value))
     if name in api.TORCH_NUMBERS or name.startswith(("torch.cuda.", "torch.distributed.", "torch.backends.")):
         return Value(Kind.SCALER) if name in api.SCALERS else NUMBER if not last[:1].isupper() else UNKNOWN
     if name in api.SCALERS:
@@ -148,11 +148,12 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
     return _tensor_function(call, name, last, arguments, evaluator)
 
 
-def _passed_through(name: str, value: Value) -> Value:
+def _passed_through(call: cst.Call, name: str, value: Value) -> Value:
     if name == "torch.nn.Parameter":
         return tensor(graph=Graph.ATTACHED, origin=Origin.PARAMETER)
     if name == "torch.autograd.Variable":
-        return value if value.known else tensor()
+        found, graph = value if value.known else tensor(), made_graph(bind(call.args, ("data", "requires_grad")))
+        return found if graph is Graph.DETACHED else replace(found, graph=graph)
     if name.startswith("copy.") or value.kind is Kind.MODULE:
         return value
     return Value(Kind.MODULE, min(value.evidence, Evidence.INFERRED)) if name != "torch.compile" else value
@@ -239,12 +240,19 @@ def _factory(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         device = named_device(evaluator.value(where))
     elif given.open_keywords:
         device = Device.UNKNOWN
-    needs_grad = literal(given.get("requires_grad")) is True
     data = evaluator.value(call.args[0].value) if call.args and name in api.DATA_FACTORIES else UNKNOWN
     if data.is_tensor and where is None:
         device = data.device
-    graph = Graph.ATTACHED if needs_grad else Graph.DETACHED
-    return tensor(device=device, graph=graph, origin=Origin.FACTORY, dtype=_dtype(given, evaluator))
+    return tensor(device=device, graph=made_graph(given), origin=Origin.FACTORY, dtype=_dtype(given, evaluator))
+
+
+def made_graph(given: Arguments) -> Graph:
+    """Return whether a fresh tensor asks for gradients."""
+    switch = given.get("requires_grad")
+    if switch is None:
+        return Graph.UNKNOWN if given.open_keywords else Graph.DETACHED
+    flag = literal(switch)
+    return Graph.ATTACHED if flag is True else Graph.DETACHED if flag is False else Graph.UNKNOWN
 
 
 def result_dtype(call: cst.Call, operation: str, operand: str | None, evaluator: Evaluator) -> str | None:

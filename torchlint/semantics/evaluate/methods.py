@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate.functions import named_device, result_dtype
+from torchlint.semantics.evaluate.functions import made_graph, named_device, result_dtype
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
@@ -144,7 +144,7 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
     found = replace(found, dtype=result_dtype(call, name, owner.dtype, evaluator))
     if name in api.DETACHED_RESULTS:
         kept = name in _SAME_VALUES and owner.origin is Origin.BATCH
-        return replace(found, graph=Graph.DETACHED, origin=Origin.BATCH if kept else Origin.UNKNOWN)
+        return replace(found, graph=made_graph(bind(call.args)), origin=Origin.BATCH if kept else Origin.UNKNOWN)
     if name in api.LIST_METHODS:
         return of(Kind.SEQUENCE, found)
     takes_dimension = bool(arguments) and not arguments[0].is_tensor
