@@ -12,7 +12,7 @@ into a Python list and into host memory and waits for the copy, where a kernel w
 is not wanted). `torch.full((n,), t, device=device)` for one number, once or n times.
 
 The fixes are unsafe: `stack` keeps graph, dtype, device and shape of the tensors and refuses an empty list, and `full`
-gives a number of NumPy the default dtype, and an empty tensor another one.
+gives a number of NumPy the default dtype, and an empty tensor another one, and raises for a count below 0.
 
 ## When to ignore it
 
@@ -140,7 +140,12 @@ def _of_number(call: cst.Call, data: cst.BaseExpression, full: str, heat: Heat, 
     name = model.spelling("torch.full", call)
     if name is not None and call.args[0].value is data and call.args[0].keyword is None and not model.is_partial(call):
         edits = (Replace(call.func, name), Replace(call.args[0], full))
-        fix = _rewritten(call, "torch.full", edits, "A number of NumPy gets the default dtype, as does an empty list.")
+        fix = _rewritten(
+            call,
+            "torch.full",
+            edits,
+            "A number of NumPy gets the default dtype, as does an empty list. A count below 0 raises.",
+        )
     return Finding(
         call,
         f"{model.shown(call, 'The tensor')} is written on the host and copied to the device {heat.often}. "

@@ -168,6 +168,8 @@ def _cloned(call: cst.Call, data: cst.BaseExpression, given: Arguments, evidence
     """Return the fix that says what the call does."""
     if not given.named.keys() <= {"data", *OPTIONS, "requires_grad"} or model.is_partial(call):
         return None
+    if "device" not in given.named and (model.on_default_device(call) or model.device_context(call)):
+        return None  # it copies to that device
     gradient = given.get("requires_grad")
     if gradient is not None and not isinstance(literal(gradient), bool):
         return None
