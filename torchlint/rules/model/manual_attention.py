@@ -122,13 +122,13 @@ def _is_fused_elsewhere(call: cst.Call, model: Model) -> bool:
 
 
 def _is_kernel(call: cst.Call) -> bool:
-    name = identifier(call.func)
-    return name == name.lower() and len(call.args) >= 3
+    return identifier(call.func).islower() and len(call.args) >= 3
 
 
 def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
     options = _options(found, model)
-    if options is None or model.target.version < (2, 1) or found.others:
+    is_seen = bool(found.statements) and model.enclosing_function(call) is None  # names of a module or a class
+    if options is None or model.target.version < (2, 1) or found.others or is_seen:
         return None
     if not all(model.is_plain(part) for part in (found.query, found.key, found.value)):
         return None
@@ -151,7 +151,7 @@ def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
         (*removed, Replace(found.result, f"{name.code}({given}{options})"), *name.imports),
         Safety.UNSAFE,
         "The sums are taken in another order, dropout draws other numbers, the layout in memory may differ, and hooks "
-        "on the layers in between do not run.",
+        "on the layers in between do not run. Values of one dimension are refused.",
         Evidence.INFERRED,
     )
 
