@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -168,7 +169,8 @@ class HostReads:
         return method is not None and self._evaluator.value(method.value).kind is Kind.STRING
 
     def _first_tensor(self, expressions: list[cst.BaseExpression]) -> cst.BaseExpression | None:
-        return next((e for e in expressions if self._evaluator.value(e).is_tensor), None)
+        values = ((e, self._evaluator.value(e)) for e in expressions)  # an entry of a batch may be a list of texts
+        return next((e for e, value in values if value.is_tensor and value.origin is not Origin.BATCH), None)
 
     def late_detach(self, call: cst.Call) -> tuple[cst.Attribute, cst.Attribute] | None:
         """Return the two methods of ``x.cpu().detach()`` in the chain of calls that ends in a copy, the last first."""
@@ -256,15 +258,18 @@ class HostReads:
         statement = self._evaluator.flow.statement(call)
         if not isinstance(statement, cst.Assign):
             return False
-        targets = [name for name, _ in bound_names(statement.targets[0].target)]
+        targets = set(_stored(statement.targets[0].target))
+        enclosing, tree = self._evaluator.definitions.enclosing_function, self._evaluator.tree
+        function = enclosing(call)
+        for other in tree.nodes(cst.Assign):  # what is made of it, one step further: `actions[step] = action[0]`
+            if other is not statement and enclosing(other) is function and isinstance(other.value, cst.Subscript):
+                read = other.value.value
+                if isinstance(read, cst.Name) and read.value in {target.value for target in targets}:
+                    targets.update(_stored(other.targets[0].target))
         bound = {target.value for target in targets}
-        function = self._evaluator.definitions.enclosing_function(call)
         return any(
-            name.value in bound
-            and name not in targets
-            and self._evaluator.definitions.enclosing_function(name) is function
-            and self._steps_with(name)
-            for name in self._evaluator.tree.nodes(cst.Name)
+            name.value in bound and name not in targets and enclosing(name) is function and self._steps_with(name)
+            for name in tree.nodes(cst.Name)
         )
 
     def _steps_with(self, node: cst.CSTNode) -> bool:
@@ -349,3 +354,14 @@ class HostReads:
         given = [a.value for a in call.args if a.keyword is None or a.keyword.value == "device"]
         places = (self._evaluator.value(place) for place in given)
         return any(place.kind is Kind.DEVICE and place.device is not Device.CPU for place in places)
+
+
+def _stored(target: cst.BaseExpression) -> Iterator[cst.Name]:
+    """Yield the names that an assignment binds, and those of what it stores into: ``actions`` in ``actions[i] = x``."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _stored(element.value)
+    elif isinstance(target, cst.Subscript):
+        yield from _stored(target.value)
+    else:
+        yield from (name for name, _ in bound_names(target))

@@ -67,6 +67,7 @@ def train(model, loader, optimizer, history):
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "no-tensor": "What is copied or printed is no tensor.",
         "read-as-number": "The copy is read as one number: TL202 reports that synchronisation.",
+        "rare": "The value of a tensor decides about it, so that it may run hardly ever; TL204 reports that test.",
         "decision": "The value goes to an environment, which runs on the host.",
         "needs-host": "The function that takes it needs it on the host: lengths for `pack_padded_sequence`.",
     },
@@ -129,7 +130,17 @@ def _often(node: cst.CSTNode, model: Model) -> str | None:
     heat = model.heat(node)
     if heat is None or heat.role not in _ROLES or rule.silent("evaluation", model.inference.only_evaluates(node)):
         return None
-    return heat.often
+    return None if rule.silent("rare", _is_decided_by_tensor(node, model)) else heat.often
+
+
+def _is_decided_by_tensor(node: cst.CSTNode, model: Model) -> bool:
+    """Whether an ``if`` around a node looks at the value of a tensor."""
+    tests = (ancestor.test for ancestor in model.ancestors(node) if isinstance(ancestor, cst.If))
+    return any(
+        model.value(operand).is_tensor and not model.within(node, test)
+        for test in tests
+        for operand in model.conditions.operands(test)
+    )
 
 
 def _is_on_accelerator(copied: cst.BaseExpression, model: Model) -> bool:
