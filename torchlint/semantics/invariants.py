@@ -73,7 +73,21 @@ class Invariants:
         if any(b.kind not in kinds for b in self._evaluator.flow.definitions(name)):
             return False
         uses = (use for use in self._tree.below(root, cst.Name) if use.value == name.value and use is not name)
-        return all(self._only_asks(use) for use in uses if self._evaluator.scopes.bindings(use) is bindings)
+        if not all(self._only_asks(use) for use in uses if self._evaluator.scopes.bindings(use) is bindings):
+            return False
+        written = (place for place in self._writes.places() if self._tree.within(place, root))
+        return not any(isinstance(place, cst.Name) and self._may_share(name, place, root) for place in written)
+
+    def _may_share(self, name: cst.Name, other: cst.Name, root: cst.CSTNode) -> bool:
+        """Return whether one of two variables is made of the other outside ``root``: a view, or an array's tensor."""
+        return other.value in self._made_of(name, root) or name.value in self._made_of(other, root)
+
+    def _made_of(self, name: cst.Name, root: cst.CSTNode) -> frozenset[str]:
+        """Return the names in what is bound to a variable outside ``root``."""
+        bindings = self._evaluator.scopes.bindings(name)
+        values = [b.value for b in bindings if b.value is not None and not self._tree.within(b.node, root)]
+        nodes = (node for value in values for node in self._tree.descendants(value))
+        return frozenset(node.value for node in nodes if isinstance(node, cst.Name))
 
     def _only_asks(self, use: cst.Name) -> bool:
         """Whether nothing that is done with a variable here can change it."""
