@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import DTYPE_OF_CONSTRUCTOR, NDARRAY_DTYPES
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, bind, literal, method_call
 
 _SHAPED = {"zeros": "shape dtype order", "ones": "shape dtype order", "empty": "shape dtype order"}
@@ -98,7 +100,8 @@ class Detours:
     ) -> Detour:
         taker = self._evaluator.names.qualified(call.func) or ""
         options = tuple(call.args[1:])
-        own = any(option.keyword is not None and option.keyword.value == "dtype" for option in options)
+        asked = next((o.value for o in options if o.keyword is not None and o.keyword.value == "dtype"), None)
+        own = asked is not None and self._is_dtype(asked)
         theirs = casts[-1] if casts else given.get("dtype")
         dtype = self._numpy_dtype(theirs) if theirs is not None else self._default(name, given)
         if taker in _LEGACY:
@@ -106,7 +109,9 @@ class Detours:
             is_known = not options
         else:
             written = "" if own else _TORCH_DTYPES.get(dtype or "", "")
-            is_known = (own or dtype is not None) and all(option.keyword is not None for option in options)
+            is_known = (own if asked is not None else dtype is not None) and all(
+                option.keyword is not None for option in options
+            )
         once = not casts and not own and taker not in _LEGACY
         return Detour(
             array,
@@ -118,6 +123,11 @@ class Detours:
             _is_exact(name, given, dtype if once else None),
             name.startswith("random."),
         )
+
+    def _is_dtype(self, expression: cst.BaseExpression) -> bool:
+        """Whether an expression is certainly a dtype: of None the array's is kept, where a factory takes its own."""
+        value = self._evaluator.value(expression)
+        return value.kind is Kind.DTYPE and value.evidence is Evidence.PROVEN
 
     def _default(self, name: str, given: Arguments) -> str | None:
         if name == "full":  # the type of the number

@@ -14,7 +14,8 @@ bits, `torch.zeros(n)`. It takes `device=` too.
 The fix keeps the dtype that the array had. It is safe for `zeros`, `ones`, `empty`, `eye`, `identity` and `full` where
 the sizes are written out and the number is one that both round alike. It is unsafe for other sizes (they may be
 something that only NumPy takes, or 0: an array without elements has other strides than a tensor), and for random
-numbers: the generator of torch draws others than NumPy's. Where the arguments of the two differ there is no fix.
+numbers: the generator of torch draws others than NumPy's. Where the arguments of the two differ,
+or the file makes a device the default of a block, there is no fix; a default device that another file sets is not seen.
 
 ## When to ignore it
 
@@ -36,6 +37,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import LEGACY_CONSTRUCTORS, NDARRAY_DTYPES
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.detours import Detour
@@ -98,6 +100,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     )
 
 
+def _in_context(model: Model) -> bool:
+    """Whether factories work on another device somewhere in the file, which may be where this one is called."""
+    return any(model.value(item.item).kind is Kind.DEVICE for item in model.nodes(cst.WithItem))
+
+
 def _is_copied(call: cst.Call, model: Model) -> bool:
     """Whether TL208 reports that the array is copied: no device, no other dtype, no memory of its own."""
     given = model.arguments(call)
@@ -116,7 +123,7 @@ def _is_moved(call: cst.Call, model: Model) -> bool:
 def _fix(call: cst.Call, found: Detour, model: Model) -> Fix | None:
     factory = model.spelling(found.factory, call)
     dtype = model.spelling(found.dtype, call) if found.dtype else ""
-    if not found.takes_over or factory is None or dtype is None or model.is_partial(call):
+    if not found.takes_over or factory is None or dtype is None or model.is_partial(call) or _in_context(model):
         return None
     options = [(option.keyword.value, model.code(option.value)) for option in found.options if option.keyword]
     edits: list[Edit] = [Unwrap(call, found.made), Replace(found.made.func, factory)]
