@@ -104,7 +104,10 @@ class Casts:
         if value.kind is not Kind.DTYPE and not is_attribute:
             return None
         name = _SAME.get(value.name or "", value.name)
-        return expression, name, value.evidence if value.kind is Kind.DTYPE else Evidence.INFERRED
+        # An attribute of an object may be set by code that is not here.
+        is_open = isinstance(expression, cst.Attribute) and self._evaluator.names.qualified(expression) is None
+        certain = value.kind is Kind.DTYPE and not is_open
+        return expression, name, value.evidence if certain else Evidence.INFERRED
 
     def _made(self, name: str, factory: cst.Call, given: Arguments) -> str | None:
         """The dtype that a factory makes if none is given, None where that is not certain."""

@@ -127,7 +127,8 @@ class Detours:
     def _is_dtype(self, expression: cst.BaseExpression) -> bool:
         """Whether an expression is certainly a dtype: of None the array's is kept, where a factory takes its own."""
         value = self._evaluator.value(expression)
-        return value.kind is Kind.DTYPE and value.evidence is Evidence.PROVEN
+        is_open = isinstance(expression, cst.Attribute) and self._evaluator.names.qualified(expression) is None
+        return value.kind is Kind.DTYPE and value.evidence is Evidence.PROVEN and not is_open
 
     def _default(self, name: str, given: Arguments) -> str | None:
         if name == "full":  # the type of the number
