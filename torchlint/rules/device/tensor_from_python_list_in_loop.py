@@ -138,7 +138,8 @@ def _of_tensors(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Mod
 def _of_number(call: cst.Call, data: cst.BaseExpression, full: str, heat: Heat, model: Model) -> Finding:
     fix = None
     name = model.spelling("torch.full", call)
-    if name is not None and call.args[0].value is data and call.args[0].keyword is None and not model.is_partial(call):
+    is_first = call.args[0].value is data and call.args[0].keyword is None
+    if name is not None and is_first and not model.is_partial(call) and _may_swap(data, model):
         edits = (Replace(call.func, name), Replace(call.args[0], full))
         fix = _rewritten(
             call,
@@ -152,6 +153,15 @@ def _of_number(call: cst.Call, data: cst.BaseExpression, full: str, heat: Heat, 
         f"`torch.full({full}, device=...)` writes the number there.",
         fix,
     )
+
+
+def _may_swap(data: cst.BaseExpression, model: Model) -> bool:
+    """Whether nobody can notice that the count is evaluated before the number."""
+    number = model.lists.number(data)
+    parts = (number.value, number.count) if number is not None and number.count is not None else ()
+    kinds = [{type(node) for node in model.descendants(part)} for part in parts]
+    binds = any(not kind.isdisjoint((cst.NamedExpr, cst.Await, cst.Yield)) for kind in kinds)
+    return not binds and sum(cst.Call in kind for kind in kinds) < 2
 
 
 def _rewritten(call: cst.Call, factory: str, edits: tuple[Edit, ...], why: str) -> Fix:
