@@ -56,8 +56,16 @@ class Triggers:
 
     @staticmethod
     def all_of(*groups: str | tuple[str, ...] | frozenset[str]) -> Triggers:
-        """Return triggers from groups given as one name or several."""
-        return Triggers(tuple(frozenset((g,) if isinstance(g, str) else g) for g in groups))
+        """Return triggers from groups given as one name or several.
+
+        Raises:
+            ValueError: one is no identifier, so that no file would seem to hold it.
+        """
+        found = Triggers(tuple(frozenset((g,) if isinstance(g, str) else g) for g in groups))
+        wrong = sorted(name for group in found.groups for name in group if not name.isidentifier())
+        if wrong:
+            raise ValueError(f"a trigger is one identifier, which {wrong[0]!r} is not: give its parts as groups")
+        return found
 
 
 @dataclass(frozen=True, slots=True)

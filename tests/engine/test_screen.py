@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchlint.engine import screen
+from torchlint.rule import Triggers
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,9 @@ def test_generated_files_say_so(text: str) -> None:
 )
 def test_other_files_do_not(text: str) -> None:
     assert not screen.is_generated(text)
+
+
+def test_a_trigger_is_one_identifier() -> None:
+    assert Triggers.all_of("torch", ("save", "load")).groups == (frozenset({"torch"}), frozenset({"save", "load"}))
+    with pytest.raises(ValueError, match=r"one identifier, which 'torch\.load' is not"):
+        Triggers.all_of("torch", ("save", "torch.load"))
