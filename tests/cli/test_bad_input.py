@@ -157,7 +157,7 @@ def test_a_loop_of_symbolic_links(project: Path, invoke: Invoke) -> None:
 def test_a_rule_that_fails_is_named_and_costs_nothing_else(
     project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import torchlint.engine.file as engine
+    import torchlint.engine.suspects as engine
 
     real = engine.run_rule
 

@@ -90,7 +90,7 @@ def test_error_of_a_rule_is_a_violation(program: Path, monkeypatch: pytest.Monke
     def fail(*given: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr("torchlint.engine.file.run_rule", fail)
+    monkeypatch.setattr("torchlint.engine.suspects.run_rule", fail)
     assert any("ValueError: odd" in one for one in judged(program).violations)
 
 

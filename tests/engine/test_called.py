@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 
 from tests.fixture_files import FixtureFile, every_file
-from torchlint.engine.file import run_rule
+from torchlint.engine.suspects import run_rule
 from torchlint.registry import rules
 from torchlint.rule import Rule
 from torchlint.semantics.model import Model, Options, build_model

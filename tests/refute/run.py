@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from tests.refute.search import Search, Tally, run_search
+from tests.refute.search import Search, Tally, missing, run_search
 from torchlint.dev.certificates import Certificate, digest, has_safe_fix, read, search_path, write
 from torchlint.engine.many import Work, run_many
 from torchlint.registry import rules
@@ -63,7 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=None, metavar="N")
     parser.add_argument("--write", action="store_true", help="note what was found in tests/refute/certificates.json")
     given = parser.parse_args(arguments)
-    codes = given.rule or [rule.code for rule in safe]
+    lacking = {rule.code: package for rule in safe if (package := missing(search_of(rule)))}
+    asked = given.rule or [rule.code for rule in safe]
+    codes = [code for code in asked if code not in lacking]
+    for code in asked:
+        if code in lacking:
+            print(f"{code}: NOT RUN: its programs need {lacking[code]}, which is not installed", flush=True)
     work: Work[str, Tally] = Work(
         partial(searched, wanted=given.programs, start=given.seed),
         size=lambda _: 1_000_000,
@@ -79,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tallies = run_many(work, codes, jobs=given.jobs, on_result=ended)
     if any(tally.refutations for tally in tallies):
         return REFUTED
-    return OK if all(is_enough(tally, given.programs) for tally in tallies) else INCOMPLETE
+    return OK if codes == asked and all(is_enough(tally, given.programs) for tally in tallies) else INCOMPLETE
 
 
 def note(root: Path, tally: Tally, searched_for: str, wanted: int, seed: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -49,8 +50,16 @@ class Search:
     played: Played = nullcontext
     """What the machine has besides the devices."""
 
+    needs: str = ""
+    """The package, besides torch and NumPy, that the programs import."""
+
     is_the_fix: Callable[[Difference], bool] = field(default=lambda difference: False)
     """Whether a difference is the very thing that the fix says it changes."""
+
+
+def missing(search: Search) -> str:
+    """Return the package that a search needs and that is not installed, empty if there is none."""
+    return search.needs if search.needs and importlib.util.find_spec(search.needs) is None else ""
 
 
 @dataclass(slots=True)

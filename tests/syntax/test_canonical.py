@@ -46,7 +46,7 @@ def test_everything_else_does(left: str, right: str) -> None:
 
 def test_a_draft_has_the_same_text() -> None:
     text = "self.a[i, 0](b, *c, d='e', **f) + (1 if not g else -h)"
-    statement = draft(text + "\n").body[0]
+    statement = draft(text + "\n").module.body[0]
     assert isinstance(statement, cst.SimpleStatementLine)
     assert isinstance(statement.body[0], cst.Expr)
     assert canonical(statement.body[0].value) == canonical(cst.parse_expression(text))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import suppress
 from torchlint.diagnostic import Diagnostic, Position, Range, Severity
-from torchlint.engine import screen
+from torchlint.engine import screen, suspects
 from torchlint.engine.result import Excerpts, FileResult, Problem, Status, failed, internal_problem, time_limit_problem
 from torchlint.engine.selection import holds_for, is_built_in_enabled
 from torchlint.engine.unused import unused_suppressions
@@ -19,15 +19,19 @@ from torchlint.suppress import SYNTAX_ERROR, UNUSED
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.engine.suspects import Suspects
     from torchlint.finding import Finding
     from torchlint.rule import Rule
     from torchlint.semantics.model import Model
     from torchlint.semantics.target import Target
     from torchlint.settings import Settings
     from torchlint.source import Source
+    from torchlint.syntax.draft import Draft
     from torchlint.syntax.parse import Parsed, SyntaxFailure
 
 _MOST_EXCERPT_ROWS = 8
+_MOST_GRAFTED = 0.8
+"""The share of a file's rows of which a graft is cheaper than parsing all of it."""
 
 
 class Stopwatch:
@@ -101,33 +105,51 @@ class _Check:
         self._errors: list[Problem] = []
 
     def run_screened(self) -> FileResult:
-        """Return what is found, where only the rules that may fire, to judge by a draft, look at the whole tree."""
-        if not self._active:
-            return self.run()
-        firing = self._firing()
-        return self.run(firing) if firing else self._result([])
-
-    def _firing(self) -> Sequence[Rule]:
-        """Return the rules that find something on a draft, and those to which it does not show enough."""
+        """Return what is found, where only the rules that may fire, to judge by a draft, look at the text."""
         from torchlint.syntax.draft import draft
 
+        if not self._active:
+            return self.run()
         try:
             with self._watch.time("draft"):
-                module = draft(self._source.text)
-            model = self._model(module)
+                drafted = draft(self._source.text)
+            model = self._model(drafted.module)
         except Exception:  # also NoDraftError: whatever it is, the whole tree shows it too or does not have it
-            return self._active
+            return self.run()
         try:
-            return [rule for rule in self._active if self._fires(rule, model)]
+            found = suspects.find(self._active, model, self._watch.time)
         finally:
             model.release()
+        if not found.rules:
+            return self._result([])
+        diagnostics = self._on_graft(drafted, found)
+        return self.run(found.rules) if diagnostics is None else self._result(diagnostics)
 
-    def _fires(self, rule: Rule, model: Model) -> bool:
+    def _on_graft(self, drafted: Draft, found: Suspects) -> list[Diagnostic] | None:
+        """Return all findings by a tree of which only the suspect statements are parsed, None if it takes the whole."""
+        from torchlint.edits.diagnose import diagnose
+        from torchlint.syntax.calls import source_text_only
+        from torchlint.syntax.parse import Parsed
+
+        if found.statements is None or drafted.share(found.statements) > _MOST_GRAFTED:
+            return None
         try:
-            with self._watch.time(rule.code):
-                return any(True for _ in run_rule(rule, model))
-        except Exception:
-            return True
+            with self._watch.time("parse"):
+                parsed = Parsed(self._source, drafted.grafted(found.statements))
+            model = self._model(parsed.module)
+            try:
+                with source_text_only():
+                    pairs = [pair for rule in found.rules for pair in self._timed(rule, model)]
+                    with self._watch.time("locate"):
+                        return diagnose(parsed, model.parent, _certain(pairs, model), self._settings)
+            finally:
+                model.release()
+        except Exception:  # whatever it is, the whole tree shows it too or does not have it
+            return None
+
+    def _timed(self, rule: Rule, model: Model) -> list[tuple[Rule, Finding]]:
+        with self._watch.time(rule.code):
+            return [(rule, finding) for finding in suspects.run_rule(rule, model)]
 
     def run(self, active: Sequence[Rule] | None = None) -> FileResult:
         """Return what these rules, or all active ones, find on the whole tree."""
@@ -162,7 +184,7 @@ class _Check:
     def _findings(self, rule: Rule, model: Model) -> list[Finding]:
         try:
             with self._watch.time(rule.code):
-                return list(run_rule(rule, model))
+                return list(suspects.run_rule(rule, model))
         except Exception as error:
             self._fail(rule, error)
             return []
@@ -174,9 +196,7 @@ class _Check:
 
         try:
             pairs = [(rule, finding) for rule, findings in found for finding in findings]
-            if model.names.by_convention:  # what another file binds is not certain enough to rewrite anything
-                pairs = [(rule, replace(finding, fix=None)) for rule, finding in pairs]
-            return diagnose(parsed, model.parent, pairs, self._settings)
+            return diagnose(parsed, model.parent, _certain(pairs, model), self._settings)
         except LocateError as error:
             if len(found) == 1:
                 self._errors.append(Problem(self._source.path, f"no place for what {found[0][0].code} finds: {error}"))
@@ -227,13 +247,9 @@ class _Check:
         return list(unused_suppressions(self._source, outcome.unused, self._settings))
 
 
-def run_rule(rule: Rule, model: Model) -> Iterator[Finding]:
-    """Yield what the rule's checks find on the nodes they asked for."""
-    for node_type, checks in rule.checks.items():
-        for check in checks:
-            called = rule.called.get(check)
-            for node in model.nodes(node_type) if called is None else model.called.named(called):
-                yield from check(node, model)
+def _certain(pairs: list[tuple[Rule, Finding]], model: Model) -> list[tuple[Rule, Finding]]:
+    """Return the findings, without fixes where another file binds names: that is not certain enough to rewrite."""
+    return [(rule, replace(finding, fix=None)) for rule, finding in pairs] if model.names.by_convention else pairs
 
 
 def place(diagnostic: Diagnostic) -> tuple[int, int, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import libcst as cst
@@ -128,9 +130,25 @@ def identifier(expression: cst.CSTNode) -> str:
     return ""
 
 
+_may_stand_in: ContextVar[bool] = ContextVar("may_stand_in", default=True)
+"""Whether some text may stand for the source text of a node that does not have it."""
+
+
+@contextmanager
+def source_text_only() -> Iterator[None]:
+    """Within it, `code` raises AttributeError for a node of a draft, whose source text nobody can tell."""
+    token = _may_stand_in.set(False)
+    try:
+        yield
+    finally:
+        _may_stand_in.reset(token)
+
+
 def code(node: cst.CSTNode) -> str:
     """Return the source text of a node; for a node of a draft, some text that stands for it."""
     try:
         return cst.Module(body=()).code_for_node(node)
     except AttributeError:
+        if not _may_stand_in.get():
+            raise
         return canonical(node)

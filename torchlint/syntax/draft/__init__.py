@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -17,7 +19,34 @@ from torchlint.syntax.draft.nodes import NoDraftError, make
 from torchlint.syntax.draft.statements import Statements
 
 
-def draft(text: str) -> cst.Module:
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The draft of a text, and what it was made of."""
+
+    text: str
+    tree: ast.Module
+    module: cst.Module
+
+    def grafted(self, wanted: Collection[int]) -> cst.Module:
+        """Return the draft with the top-level statements of these indices as libcst parses them.
+
+        Raises:
+            NoDraftError: only the full tree will do.
+        """
+        from torchlint.syntax.draft.graft import graft
+
+        return graft(self.module, self.tree, self.text, wanted)
+
+    def share(self, wanted: Collection[int]) -> float:
+        """Return which part of the text these statements are, 0 to 1, by rows."""
+        from torchlint.syntax.draft.graft import spans
+
+        places = spans(self.tree)
+        rows = sum(places[index].last - places[index].first + 1 for index in wanted)
+        return rows / (self.text.count("\n") + 1)
+
+
+def draft(text: str) -> Draft:
     """Return the draft of a text.
 
     Raises:
@@ -31,4 +60,4 @@ def draft(text: str) -> cst.Module:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise NoDraftError from None
-    return make(cst.Module, body=Statements(text).block(tree.body))
+    return Draft(text, tree, make(cst.Module, body=Statements(text).block(tree.body)))
