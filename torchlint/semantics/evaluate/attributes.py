@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate import hints, names
+from torchlint.semantics.evaluate import distributions, hints, names
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import NUMBER_ATTRIBUTES, TENSOR_ATTRIBUTES
 from torchlint.semantics.values import (
@@ -58,6 +58,8 @@ def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:
         return (owner.elements or ())[_PAIR.index(name)]
     if owner.kind is Kind.NDARRAY:
         return NUMBER if name in ("ndim", "size") else of(Kind.SEQUENCE, NUMBER) if name == "shape" else owner
+    if distributions.is_distribution(owner):
+        return distributions.attribute(owner, name)
     if owner.definition is not None and isinstance(owner.definition, cst.ClassDef):
         found = of_instance(owner.definition, name, evaluator)
         if found.known:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.evaluate import distributions
 from torchlint.semantics.evaluate.functions import made_graph, named_device, result_dtype
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
@@ -56,6 +57,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return Value(Kind.STRING)
     if owner.kind is Kind.MODULE:
         return _of_module(owner, name)
+    if distributions.is_distribution(owner):
+        return distributions.method(owner, name)
     if owner.kind is Kind.SCALER:
         return evaluator.value(call.args[0].value) if name == "scale" and call.args else UNKNOWN
     if owner.kind is Kind.DATALOADER and name == "__iter__":

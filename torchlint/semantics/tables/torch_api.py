@@ -100,6 +100,12 @@ FRAMEWORK_SWITCHES = {
     "transformers.Seq2SeqTrainingArguments": {"full_determinism": "torch.use_deterministic_algorithms"},
 }
 
+# What gives a tensor, of the classes in torch.distributions.
+DISTRIBUTION_METHODS = frozenset(
+    "sample sample_n rsample log_prob entropy cdf icdf perplexity enumerate_support".split()
+)
+DISTRIBUTION_ATTRIBUTES = frozenset("mean mode stddev variance probs logits loc scale".split())
+
 NO_GRAD_CONTEXTS = frozenset(("torch.no_grad", "torch.inference_mode"))
 LOSS_CLASSES = _names(
     "torch.nn",

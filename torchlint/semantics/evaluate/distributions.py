@@ -1,0 +1,37 @@
+"""Probability distributions of torch: what their methods and attributes give lives where their parameters live."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from torchlint.semantics.evaluate.operators import combined
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.torch_api import DISTRIBUTION_ATTRIBUTES, DISTRIBUTION_METHODS
+from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Value, tensor
+
+_PREFIX = "torch.distributions."
+
+
+def made(name: str, arguments: list[Value]) -> Value:
+    """Return a distribution with these parameters, each of them a tensor, a number or another distribution."""
+    parts = [v.element if is_distribution(v) and v.element is not None else v for v in arguments]
+    found = combined(parts)
+    device = found.device if found.is_tensor else Device.UNKNOWN
+    return Value(Kind.INSTANCE, name=name, element=tensor(Evidence.INFERRED, device))
+
+
+def is_distribution(value: Value) -> bool:
+    """Return whether a value is a distribution of torch."""
+    return value.kind is Kind.INSTANCE and (value.name or "").startswith(_PREFIX)
+
+
+def method(owner: Value, name: str) -> Value:
+    """Return what a method of a distribution gives; samples hold no graph."""
+    if owner.element is None or name not in DISTRIBUTION_METHODS:
+        return UNKNOWN
+    return replace(owner.element, graph=Graph.DETACHED) if name in ("sample", "sample_n") else owner.element
+
+
+def attribute(owner: Value, name: str) -> Value:
+    """Return a parameter or a moment of a distribution."""
+    return owner.element if owner.element is not None and name in DISTRIBUTION_ATTRIBUTES else UNKNOWN
