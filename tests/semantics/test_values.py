@@ -88,8 +88,10 @@ DEVICES = {
     "back again": ("mark(torch.zeros(3).cuda().cpu())", Device.CPU),
     "sample": ("mark(torch.distributions.Normal(torch.zeros(3).cuda(), 1.0).sample())", Device.ACCELERATOR),
     "sample of a nested distribution": (
-        "from torch.distributions import Independent, Normal\n"
-        "mark(Independent(Normal(torch.zeros(3), 1.0), 1).entropy())",
+        (
+            "from torch.distributions import Independent, Normal\n"
+            "mark(Independent(Normal(torch.zeros(3), 1.0), 1).entropy())"
+        ),
         Device.CPU,
     ),
     "cast only": ("mark(torch.zeros(3).to(torch.float16))", Device.CPU),
