@@ -38,7 +38,16 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
     for statement in imports:
         if _imports_framework(statement) or _imports_trainer(statement):
             return Evidence.INFERRED
+    if found is None and _extends_trainer(evaluator):
+        return Evidence.INFERRED
     return found or _keyword_evidence(evaluator)
+
+
+def _extends_trainer(evaluator: Evaluator) -> bool:
+    """Whether a class runs what a trainer of another file put on its device: the model and the batches."""
+    classes = evaluator.tree.nodes(cst.ClassDef)
+    names = (name for each in classes if each.bases for name in evaluator.definitions.ancestry(each))
+    return any(name.endswith("Trainer") for name in names)
 
 
 def _imports_framework(statement: cst.Import | cst.ImportFrom) -> bool:

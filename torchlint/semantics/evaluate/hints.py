@@ -46,6 +46,16 @@ _OF_MODULES = frozenset(
 _ENGINES = frozenset(("ignite.engine.Engine", "ignite.engine.engine.Engine"))
 # Parameters of `forward` and of the step methods of frameworks.
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
+# Functions that are given one batch, and what they call it: `fit_batch(self, batch)`, `evaluate_step(batch)`.
+_STEP = re.compile(
+    r"^_?((do|run)_)?(fit|train|training|eval|evaluate|evaluation|val|valid|validate|validation|test|predict|infer)"
+    r"_((one|single)_)?(mini_?)?(batch|step|iteration)$"
+)
+_BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$")
+
+
+_MOVED_BATCH = Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH)
+"""A batch that the file moves to the device itself."""
 
 
 def variable(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
@@ -134,13 +144,25 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
     if owner is None:
         second = any(one is param for one in function.params.params[1:2])
         is_batch = second and evaluator.is_engine_step(function)
-        return Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH) if is_batch else UNKNOWN
+        return _MOVED_BATCH if is_batch else _step_batch(function, param, function, evaluator)
     name = function.name.value
     if name in _STEP_METHODS and param.name.value in ("batch", "inputs", "data"):
         return Value(Kind.BATCH, Evidence.INFERRED, device=Device.ACCELERATOR, origin=Origin.BATCH)
     if name == "forward" and evaluator.definitions.class_kind(owner) is Kind.MODULE and param.default is None:
         return tensor(Evidence.NAMED, origin=Origin.BATCH)
-    return UNKNOWN
+    return _step_batch(function, param, owner, evaluator)
+
+
+def _step_batch(
+    function: cst.FunctionDef, param: cst.Param, around: cst.FunctionDef | cst.ClassDef, evaluator: Evaluator
+) -> Value:
+    """Return the batch that a step is given by name, if the code around it moves what is called so to a device."""
+    name = param.name.value
+    if not _STEP.match(function.name.value) or not _BATCH.match(name) or param.default is not None:
+        return UNKNOWN
+    moves = (method_call(call, "to", "cuda") for call in evaluator.tree.below(around.body, cst.Call))
+    receivers = (_bottom_name(move.value) for move in moves if move is not None)
+    return _MOVED_BATCH.weakened(Evidence.NAMED) if name in receivers else UNKNOWN
 
 
 def engine_steps(evaluator: Evaluator) -> tuple[cst.FunctionDef, ...]:
@@ -173,8 +195,7 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
                 continue
             base = move.value.value if isinstance(move.value, cst.Subscript) else move.value
             if isinstance(base, cst.Name) and base.value in names and _is_device_move(node, evaluator):
-                batch = Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH)
-                return batch if _runs_model(loop, evaluator) else UNKNOWN
+                return _MOVED_BATCH if _runs_model(loop, evaluator) else UNKNOWN
     return UNKNOWN
 
 
@@ -198,8 +219,8 @@ def _runs_model(loop: cst.For, evaluator: Evaluator) -> bool:
 
 
 def _bottom_name(expression: cst.BaseExpression) -> str:
-    """Return ``x`` of ``x.view``."""
-    while isinstance(expression, cst.Attribute):
+    """Return ``x`` of ``x.view`` and of ``x["image"].shape``."""
+    while isinstance(expression, (cst.Attribute, cst.Subscript)):
         expression = expression.value
     return expression.value if isinstance(expression, cst.Name) else ""
 
