@@ -35,6 +35,10 @@ def test_certificates_are_of_rules_with_safe_fixes_and_of_enough_programs() -> N
     assert all(each.programs >= 1000 for each in found.values())
 
 
+def test_every_rule_with_a_safe_fix_has_a_search() -> None:
+    assert [rule.code for rule in SAFE if not (ROOT / search_path(rule)).exists()] == []
+
+
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     (tmp_path / "tests/refute").mkdir(parents=True)
     assert read(tmp_path) == {}

@@ -159,7 +159,7 @@ class Observer:
             str(tensor.device),
             tensor.stride() if strided else (),
             (tensor.is_leaf, tensor.requires_grad, tensor.is_inference()),
-            _bits(dense) if self._values else None,
+            _bits(dense) if self._values and not tensor.is_meta else None,
         )
         if strided and self._values and tensor.device.type == "cpu":
             start = tensor.untyped_storage().data_ptr()

@@ -30,6 +30,16 @@ def search_of(rule: Rule) -> Search:
     return found
 
 
+def searchable() -> list[Rule]:
+    """Return the rules that have a search."""
+    return [rule for rule in rules() if has_safe_fix(rule) and (ROOT / search_path(rule)).exists()]
+
+
+def unsearchable() -> dict[str, str]:
+    """Return the rules whose search cannot be run here, by code, each with the package that is missing."""
+    return {rule.code: package for rule in searchable() if (package := missing(search_of(rule)))}
+
+
 def searched(code: str, *, wanted: int, start: int) -> Tally:
     """Return what the search of one rule sees."""
     torch.set_num_threads(1)
@@ -55,7 +65,7 @@ def said(tally: Tally) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code: 0, 1 after a refutation, 2 if too little was compared."""
-    safe = [rule for rule in rules() if has_safe_fix(rule) and (ROOT / search_path(rule)).exists()]
+    safe = searchable()
     parser = argparse.ArgumentParser(prog="python -m tests.refute.run", description=__doc__)
     parser.add_argument("--programs", type=int, default=1_000, metavar="N", help="programs with a safe fix, per rule")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another seed gives other programs")
@@ -63,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=None, metavar="N")
     parser.add_argument("--write", action="store_true", help="note what was found in tests/refute/certificates.json")
     given = parser.parse_args(arguments)
-    lacking = {rule.code: package for rule in safe if (package := missing(search_of(rule)))}
+    lacking = unsearchable()
     asked = given.rule or [rule.code for rule in safe]
     codes = [code for code in asked if code not in lacking]
     for code in asked:

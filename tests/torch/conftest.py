@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from tests.refute.run import unsearchable
+
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Add what was not run to the end of the output."""
@@ -14,3 +16,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line("not run: anything on a GPU (there is none); CPU, meta and fake tensors stood in")
     if not torch.backends.cuda.is_built():
         terminalreporter.write_line("not run: programs that record a graph, on fake CUDA tensors (built without CUDA)")
+    for code, package in unsearchable().items():
+        terminalreporter.write_line(f"not run: the search of {code}, which needs {package}: it is not installed")

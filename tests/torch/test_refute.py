@@ -14,7 +14,7 @@ import pytest
 from tests.refute.choices import Choices
 from tests.refute.machine import run
 from tests.refute.observe import Kind, differences
-from tests.refute.run import OK, ROOT, main, note, search_of
+from tests.refute.run import INCOMPLETE, OK, ROOT, main, note, search_of
 from tests.refute.search import Program, RefutedError, Search, Tally, judge, missing, run_search
 from tests.torch.stand_in import FAKE_CUDA, META, VALUES
 from torchlint.dev.certificates import has_safe_fix, read, search_path
@@ -136,6 +136,12 @@ def test_cuda_is_played() -> None:
 def test_the_program_says_what_it_saw(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--rule", "TL606", "--programs", "3", "--seed", "5", "--jobs", "1"]) == OK
     assert re.match(r"TL606: \d+ programs, \d+% of them with a safe fix, \d+ of those run", capsys.readouterr().out)
+
+
+def test_a_search_that_cannot_run_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("tests.refute.run.missing", lambda search: "torchvision")
+    assert main(["--rule", "TL606", "--programs", "3", "--jobs", "1"]) == INCOMPLETE
+    assert capsys.readouterr().out == "TL606: NOT RUN: its programs need torchvision, which is not installed\n"
 
 
 def test_only_what_was_not_refuted_gets_a_certificate(tmp_path: Path) -> None:

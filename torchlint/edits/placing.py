@@ -24,6 +24,8 @@ from torchlint.syntax.calls import identifier
 # Factories whose values are the same whether they are made with a dtype or cast to it.
 _CAST_FREE = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye", "torch.rand", "torch.randn"))
 _ONES_AND_ZEROS = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye"))
+# What assigning to anything but a name can run.
+_SETTERS = frozenset(("__setattr__", "__setitem__", "__set__"))
 # Constructors of integers, of which every conversion keeps the low bits.
 _WHOLE = ("Long", "Int", "Short", "Char", "Byte", "Bool")
 
@@ -149,6 +151,23 @@ def _is_rebound(found: Creation, model: Model) -> bool:
     }
     nodes = (node for statement in found.between for node in model.descendants(statement))
     return any(isinstance(node, cst.Name) and node.value in used and _is_bound(node, model) for node in nodes)
+
+
+def is_seen_halfway(found: Creation, model: Model) -> bool:
+    """Return whether something can see the tensor before a statement of its own moves it.
+
+    That is what catches the error of the move, and what an assignment to an attribute or an item runs.
+    """
+    statement = found.statement
+    if statement is None:
+        return False
+    tries = (node for node in model.ancestors(statement) if isinstance(node, (cst.Try, cst.TryStar)))
+    if any(node.handlers for node in tries) or model.survives_error(statement):
+        return True
+    if isinstance(statement.targets[0].target, cst.Name):
+        return False
+    functions = model.nodes(cst.FunctionDef)
+    return model.speaks_of("setter") or any(function.name.value in _SETTERS for function in functions)
 
 
 def _is_bound(name: cst.Name, model: Model) -> bool:

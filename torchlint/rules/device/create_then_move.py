@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits.placing import Placement, place
+from torchlint.edits.placing import Placement, is_seen_halfway, place
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
@@ -175,6 +175,8 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "The device is worked out earlier than before."
     if given.get("fill_value") is not None and model.value(given.named["fill_value"]).is_tensor:
         yield "The fill value is a tensor."
+    if is_seen_halfway(found, model):
+        yield "Something can see the tensor on the CPU: what catches the error of the move, or what an assignment runs."
 
 
 def _counts(call: cst.Call, model: Model) -> bool:

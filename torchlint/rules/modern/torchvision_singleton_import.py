@@ -8,7 +8,9 @@ Nothing at run time. The line says the name twice, and `from torchvision import 
 
 ## What to write instead
 
-`from torchvision import models`. The fix is safe: both bind the same module to the same name.
+`from torchvision import models`. The fix is safe: both bind the same module to the same name. It is unsafe where a
+module that is missing is waited for, since the two raise different errors then, and in a file that changes
+`sys.modules`.
 
 ## When to ignore it
 
@@ -25,6 +27,7 @@ from torchlint.edits.operations import ReplaceStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.version_guards import depends_on_version
 
 PACKAGE = "torchvision"
 MODULES = ("datasets", "io", "models", "ops", "transforms", "utils")
@@ -49,7 +52,7 @@ rule = Rule(
         "other-name": "The module gets another name.",
         "other-package": "It is another package, or no module that stands right in torchvision.",
     },
-    fixes=(Safety.SAFE,),
+    fixes=(Safety.SAFE, Safety.UNSAFE),
     in_tests=True,
 )
 
@@ -66,7 +69,7 @@ def singleton(statement: cst.Import, model: Model) -> Iterator[Finding]:
             alias,
             f"`import {PACKAGE}.{module} as {alias.evaluated_alias}` says one name twice. "
             f"Write `from {PACKAGE} import {module}`.",
-            _fix(statement),
+            _fix(statement, model),
         )
 
 
@@ -76,10 +79,27 @@ def _module(alias: cst.ImportAlias) -> str:
     return module if package == PACKAGE and module in MODULES and alias.asname is not None else ""
 
 
-def _fix(statement: cst.Import) -> Fix:
+def _fix(statement: cst.Import, model: Model) -> Fix:
     moved = [alias for alias in statement.names if _module(alias) == alias.evaluated_alias]
     others = [alias for alias in statement.names if all(alias is not other for other in moved)]
     shown = (f"{a.evaluated_name} as {a.evaluated_alias}" if a.asname else a.evaluated_name for a in others)
     first = (f"import {', '.join(shown)}",) if others else ()
     lines = (*first, f"from {PACKAGE} import {', '.join(_module(alias) for alias in moved)}")
-    return Fix(f"Import from `{PACKAGE}`", (ReplaceStatement(statement, lines),), Safety.SAFE)
+    why = ""
+    if depends_on_version(statement, model):
+        why = "Where the module is missing, another error is raised."
+    elif _changes_modules(model):
+        why = "The file looks at `sys.modules`, from which only the old form takes the module."
+    return Fix(
+        f"Import from `{PACKAGE}`",
+        (ReplaceStatement(statement, lines),),
+        Safety.UNSAFE if why else Safety.SAFE,
+        why,
+    )
+
+
+def _changes_modules(model: Model) -> bool:
+    if not (model.speaks_of("modules") or model.names_any_of("modules")):
+        return False
+    nodes: list[cst.Attribute | cst.Name] = [*model.nodes(cst.Attribute), *model.nodes(cst.Name)]
+    return any(model.qualified_name(node) == "sys.modules" for node in nodes)
