@@ -176,7 +176,8 @@ def pyflakes(text: str) -> Counter[str]:
     """Return what pyflakes says of a text that parses, without places.
 
     Left out is what it says of imports in an `if` or a `try`, which stay whatever uses them, since another branch may
-    bind the same names, and of names that stand in a string, since that may be looked up.
+    bind the same names, of star imports, of which nobody knows what they bind, and of names that stand in a string,
+    since that may be looked up.
     """
     tree = parsed(text)
     if tree is None:
@@ -185,7 +186,11 @@ def pyflakes(text: str) -> Counter[str]:
     found = checker.Checker(tree, "<file>").messages
 
     def stays(message: UnusedImport) -> bool:
-        return message.lineno in rows or not strings.isdisjoint(re.findall(r"\w+", str(message.message_args)))
+        return (
+            message.lineno in rows
+            or "*" in message.message_args[0]
+            or not strings.isdisjoint(re.findall(r"\w+", str(message.message_args)))
+        )
 
     strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     kept = [each for each in found if not (isinstance(each, UnusedImport) and stays(each))]

@@ -216,6 +216,7 @@ def difference(old: str, new: str) -> str:
 
     Lines that recur can be matched in more than one way: if no line was indented anew, their indentation tells which.
     """
+    old, new = (text if text.endswith(("\n", "\r")) else f"{text}\n" for text in (old, new))
     before, after = parsed(old), parsed(new)
     if before is None or after is None:
         return "does not parse"

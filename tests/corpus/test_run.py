@@ -147,6 +147,7 @@ def test_imports_that_another_branch_could_replace_may_be_left_without_use() -> 
     assert pyflakes("def f():\n    import a\n    g()\n") == {"'a' imported but unused": 1, "undefined name 'g'": 1}
     assert pyflakes("try:\n    import a\nexcept ImportError:\n    a = None\n") == {}
     assert pyflakes("if flag:\n    import a\n") == {"undefined name 'flag'": 1}
+    assert "imported but unused" not in str(pyflakes("from a import *\n"))
 
 
 def test_what_was_wrong_already_is_nothing_new() -> None:

@@ -24,6 +24,7 @@ SAME = {
     "first decorator": ("def f():\n    x\n\n\ndef g():\n    y\n", "def f():\n    x\n\n\n@a()\ndef g():\n    y\n"),
     "decorator inside a class": ("class A:\n    def f(): x\n", "class A:\n    @a\n    def f(): x\n"),
     "lines that recur": ("def f():\n    a()\n    b()\n    a()\na()\n", "def f():\n    a(1)\n    b(1)\n    a(1)\na()\n"),
+    "last lines, without a newline": ("import a\nb()\nc()", "import a"),
     "decorator": ("@a\n@b\ndef f():\n    x\n", "@a\ndef f():\n    x\n"),
 }
 DIFFERENT = {
