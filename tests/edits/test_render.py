@@ -183,6 +183,15 @@ def test_a_replacement_changes_only_what_differs() -> None:
     assert (edit.range.start, edit.range.end, edit.content) == (10, 11, "4")
 
 
+@pytest.mark.parametrize("field", ["f(a)=", "f(a)=!r", "[g(f(a))]=:>3"])
+def test_code_that_an_f_string_shows_is_left_alone(field: str) -> None:
+    code = Code(f"x = f'{{{field}}}'\n")
+    call = code.call("f")
+    for edit in (op.Replace(call, "b"), op.Unwrap(call, call.args[0].value), op.AddKeyword(call, "k", "1")):
+        with pytest.raises(RenderError):
+            code.edited(edit)
+
+
 def test_what_is_no_expression_is_refused() -> None:
     code = Code("x = f(a)\n")
     with pytest.raises(RenderError):

@@ -134,6 +134,7 @@ def _expression(code: str) -> cst.BaseExpression:
 
 
 def _unwrap(locator: Locator, edit: op.Unwrap) -> list[TextEdit]:
+    _refuse_in_string(locator, edit.outer, ())
     text = locator.text
     outer, inner = locator.syntactic(edit.outer), locator.full(edit.inner)
     if not (outer.start <= inner.start and inner.end <= outer.end):
@@ -209,8 +210,10 @@ def _spaces(text: str, place: Range, first: str, last: str) -> tuple[str, str]:
 
 
 def _refuse_in_string(locator: Locator, node: cst.CSTNode, codes: Sequence[str]) -> None:
-    """Raise RenderError if code goes into an f-string of which it would end a quote, or needs a line of its own."""
+    """Raise RenderError if code goes into an f-string that shows it, ends at a mark in it, or has no room for it."""
     for ancestor in locator.enclosing(node):
+        if isinstance(ancestor, cst.FormattedStringExpression) and ancestor.equal is not None:
+            raise RenderError("the f-string around it shows the code")  # f"{x=}"
         if isinstance(ancestor, cst.FormattedString):
             marks = {"\\", "\n", "\r", "#", ancestor.quote[0]}
             if any(mark in code for mark in marks for code in codes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from math import isfinite
 
 import libcst as cst
 
@@ -12,7 +13,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import DTYPE_CASTS, FACTORIES
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import Arguments, bind, literal, method_call
+from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
 
 _FLOAT = "the default dtype"
 _INTEGER, _BOOL = "torch.int64", "torch.bool"
@@ -33,6 +34,9 @@ _COMPUTED = frozenset(f"torch.{name}" for name in "eye arange rand randn linspac
 _WHOLE_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo)
 _NARROW = ("torch.float16", "torch.bfloat16")
 _FLOATING = ("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16")
+_LARGEST_EXACT = 2**24
+"""Up to here 32-bit floats hold every whole number."""
+
 _LARGEST = {"torch.uint8": 255, "torch.int8": 127, "torch.int16": 32767, "torch.int32": 2**31 - 1}
 
 
@@ -83,10 +87,10 @@ class Casts:
             return None
         expression, dtype, evidence = target
         given = bind(factory.args, _POSITIONS.get(name, ()))
-        made = self._made(name, factory, given)
+        made = self._made(name, given)
         if made is None or made == dtype or (made == _FLOAT and dtype == "torch.float32"):
             return None
-        exact = self._is_exact(name, factory, given, dtype)
+        exact = self._is_exact(name, given, dtype)
         fixable = exact or _is_taken(name, made, dtype)
         return Cast(call, factory, name, dtype, expression, given, exact, fixable, evidence)
 
@@ -104,21 +108,24 @@ class Casts:
         if value.kind is not Kind.DTYPE and not is_attribute:
             return None
         name = _SAME.get(value.name or "", value.name)
-        # An attribute of an object may be set by code that is not here.
-        is_open = isinstance(expression, cst.Attribute) and self._evaluator.names.qualified(expression) is None
-        certain = value.kind is Kind.DTYPE and not is_open
+        # Attributes, entries and variables of modules may be set by code that is not here, to a device too.
+        named = self._evaluator.names.qualified(expression) or ""
+        is_itself = isinstance(expression, cst.Attribute) or named == f"torch.{identifier(expression)}"
+        certain = value.kind is Kind.DTYPE and named.startswith("torch.") and is_itself
         return expression, name, value.evidence if certain else Evidence.INFERRED
 
-    def _made(self, name: str, factory: cst.Call, given: Arguments) -> str | None:
+    def _made(self, name: str, given: Arguments) -> str | None:
         """The dtype that a factory makes if none is given, None where that is not certain."""
         if name in _OF_FLOATS:
             return _FLOAT
         if name in _OF_INTEGERS:
             return _INTEGER
+        if given.open_positions:
+            return None
         if name == "torch.full":
             return self._type_of(given.get("fill_value"))
         if name == "torch.arange":
-            bounds = [argument.value for argument in factory.args if argument.keyword is None]
+            bounds = _bounds(given)
             if any(self._type_of(bound) == _FLOAT for bound in bounds):
                 return _FLOAT
             return _INTEGER if bounds and all(self._counts(bound) for bound in bounds) else None
@@ -152,16 +159,21 @@ class Casts:
         is_integer = data is not None and self._constructors.is_integer(data)
         return _INTEGER if is_integer else None
 
-    def _is_exact(self, name: str, factory: cst.Call, given: Arguments, dtype: str | None) -> bool:
+    def _is_exact(self, name: str, given: Arguments, dtype: str | None) -> bool:
         if name in _COMPUTED and (dtype is None or dtype in _NARROW):
             return False
+        if name == "torch.empty":  # in deterministic mode it is filled with the number that says most, of each dtype
+            return dtype in _FLOATING or any(literal(size) == 0 for size in given.extra)
         if name in _OF_BITS:
             return True
         if dtype is None or name not in ("torch.full", "torch.arange", "torch.tensor", "torch.as_tensor"):
             return False
         if name == "torch.arange":
-            bounds = [literal(argument.value) for argument in factory.args if argument.keyword is None]
-            return dtype != _BOOL and all(isinstance(bound, int) and _holds(bound, dtype) for bound in bounds)
+            bounds = [literal(bound) for bound in _bounds(given)]
+            whole = [bound for bound in bounds if isinstance(bound, int) and _holds(bound, dtype)]
+            # A kernel for floats counts from the start in floats: the distance has to be one of them too.
+            is_near = dtype not in _FLOATING or sum(map(abs, whole)) <= _LARGEST_EXACT
+            return dtype != _BOOL and len(whole) == len(bounds) and is_near
         data = given.get("fill_value" if name == "torch.full" else "data")
         return data is not None and _all_hold(data, dtype)
 
@@ -173,10 +185,17 @@ _POSITIONS = {
 }
 
 
+def _bounds(given: Arguments) -> list[cst.BaseExpression]:
+    """Return the bounds of a range and its step, by position or by name."""
+    return [*given.extra, *(given.named[name] for name in ("start", "end", "step") if name in given.named)]
+
+
 def _is_taken(name: str, made: str, dtype: str | None) -> bool:
     """Return whether a factory works with a dtype, other than one that it certainly makes exactly."""
     if name in _COMPUTED and dtype in _NARROW:
         return False
+    if name == "torch.empty":
+        return True
     if dtype is None or dtype in _FLOATING:
         return name != "torch.arange" or made == _INTEGER
     if name in _OF_INTEGERS:
@@ -194,7 +213,7 @@ def _all_hold(data: cst.BaseExpression, dtype: str) -> bool:
     if numbers is None:
         return False
     floats = any(isinstance(number, float) for number in numbers)
-    return all(_holds(float(number) if floats else number, dtype) for number in numbers)
+    return all(_holds(number, dtype) and (not floats or _holds(float(number), dtype)) for number in numbers)
 
 
 def _numbers(data: cst.BaseExpression) -> list[int | float] | None:
@@ -209,12 +228,12 @@ def _numbers(data: cst.BaseExpression) -> list[int | float] | None:
 
 def _holds(value: float, dtype: str) -> bool:
     """Return whether a number is exactly one of a dtype, and one of the narrow floats if it is a float."""
-    if not isinstance(value, int) and not (_is_half(value) and _is_bfloat(value)):
+    if not isinstance(value, int) and not (isfinite(value) and _is_half(value) and _is_bfloat(value)):
         return False
     if dtype == "torch.bool":
         return value in (0, 1)
     if dtype in ("torch.float32", "torch.float64"):
-        return abs(value) <= 2**24
+        return abs(value) <= _LARGEST_EXACT
     if dtype == "torch.float16":
         return abs(value) <= 2**11 and _is_half(value)
     if dtype == "torch.bfloat16":

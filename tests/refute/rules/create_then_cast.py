@@ -15,12 +15,14 @@ _NUMBERS = (
     "n", "n / 2", "1e30", "0.25", "-2.0", "1.5", "-1.5", "1024.0", "32767", "32768", "5.960464477539063e-08", "2.5",
 )  # fmt: skip
 _BOUNDS = ("4", "1", "0, 1", "0, 6, 2", "1, 5", "n", "2, n + 3", "10, 0, -3", "300", "0, 3000, 500", "5.5",
-           "0, 1, 0.25", "end=5", "1, 2.5", "-3, 3", "0, 300, 100", "256, 260")  # fmt: skip
+           "0, 1, 0.25", "end=5", "1, 2.5", "-3, 3", "0, 300, 100", "256, 260",
+           "0, 2, step=0.5", "0, end=2.5", "start=0, end=6, step=2", "1, step=2, end=n", "*shape")  # fmt: skip
 _METHODS = (".half()", ".double()", ".float()", ".bfloat16()", ".long()", ".int()", ".short()", ".char()", ".byte()",
             ".bool()")  # fmt: skip
 _DTYPES = ("torch.float16", "torch.bfloat16", "torch.float64", "torch.long", "torch.int32", "torch.int16", "torch.int8",
            "torch.uint8", "torch.bool", "torch.complex64", "kind", "other.dtype", "options.dtype", "torch.half",
-           "torch.float32", "nothing", "other", "'cpu'", "torch.uint16", "torch.float8_e4m3fn")  # fmt: skip
+           "torch.float32", "nothing", "other", "'cpu'", "torch.uint16", "torch.float8_e4m3fn",
+           "kinds[0]", "torch.half if n > 2 else 'cpu'")  # fmt: skip
 _AFTER = (
     "y = x + 1",
     "x += 1",
@@ -55,6 +57,7 @@ _SETUP: tuple[Lines, ...] = (
     ["data = [1, 2]"],
     ["kind = torch.float16"],
     ["nothing = None"],
+    ["kinds = [torch.float16]", "kinds[0] = 'cpu'"],
     ["class options:", "    dtype = torch.bfloat16"],
     ["other = torch.ones(2, 3, dtype=torch.float64)"],
 )
@@ -113,6 +116,8 @@ def _site(choices: Choices, torch: str) -> Lines:
         return [
             f"x = {made}{choices.of('.view(-1)', '.unsqueeze(0)', '.clone()', '[None]', '.contiguous()', '.float()')}"
         ]
+    if kind == 4 and choices.chance(4):
+        return [f"x = [f'{{{made}{choices.of('=', '', '!r', '=!s')}}}', {made}][1]", f"print(f'{{{made}=}}')"]
     if kind == 4:
         return ["def make(n=2):", f"    return {made}", f"x = {choices.of('make()', 'make(0)', 'make(n=1)')}"]
     return [f"x = {made}"]

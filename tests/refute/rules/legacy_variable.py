@@ -38,15 +38,22 @@ _MADE = (
     "leaf * 2",
     "other[0]",
     "torch.zeros_like(marked)",
+    "torch.Tensor(leaf * 2)",
+    "torch.FloatTensor(other)",
+    "torch.normal(leaf, 1.0)",
+    "torch.normal(0.0, leaf)",
+    "torch.normal(0.0, 1.0, (n,))",
 )
 _THEN = (
     *("", "", "", "", "", ".float()", ".double()", ".long()", ".half()", ".to(torch.float64)", ".clone()", ".cpu()"),
     *(".contiguous()", ".detach()", ".data", ".view(-1)", ".t()", "[0]", ".requires_grad_()", ".cuda()", ".numpy()"),
     *(".type(torch.float64)", ".expand(2, 2, 3)", ".unsqueeze(0)", ".detach().clone()", ".data.clone()", ".to('cpu')"),
+    *(".to(marked)", ".type_as(marked)", ".to(other)"),
 )
 _OPTIONS = (
     *("", "", "", "", ", requires_grad=True", ", requires_grad=True", ", requires_grad=False", ", True", ", False"),
     *(", requires_grad=flag", ", volatile=False", ", requires_grad=True, volatile=False", ", requires_grad=n > 2"),
+    *(", requires_grad=0", ", requires_grad=1", ", requires_grad=number", ", number"),
 )
 _NAMES = ("Variable", "Variable", "V", "torch.autograd.Variable", "autograd.Variable")
 _AFTER = (
@@ -82,6 +89,7 @@ _AFTER = (
 _SETUP = (
     ["n = 3"],
     ["flag = True"],
+    ["number = 1"],
     ["array = np.arange(3.0)"],
     ["array32 = np.arange(3, dtype=np.float32)"],
     ["other = torch.ones(2, 3)"],

@@ -11,10 +11,11 @@ once.
 Every factory takes `dtype=`: `torch.zeros(n, dtype=torch.long)`, `torch.arange(n, dtype=torch.float32)`,
 `torch.ones(n, dtype=x.dtype)`.
 
-The fix is safe for `zeros`, `ones`, `empty` and `eye`, and for `full`, `tensor`, `as_tensor` and `arange` of numbers
-that are written out and that both dtypes hold exactly. It is unsafe for everything else: random factories draw other
-numbers in another dtype, and numbers are rounded once instead of twice. Where a factory may refuse the dtype there is
-no fix: older releases make no `arange` or `eye` of 16-bit floats on the CPU.
+The fix is safe for `zeros`, `ones` and `eye`, for `empty` of floats, and for `full`, `tensor`, `as_tensor` and `arange`
+of numbers that are written out and that both dtypes hold exactly, where the dtype is one of torch's by name. It is
+unsafe for everything else: random factories draw other numbers in another dtype, numbers are rounded once instead of
+twice, and a variable may hold a device. Where a factory may refuse the dtype there is no fix: older releases make no
+`arange` or `eye` of 16-bit floats on the CPU.
 
 ## When to ignore it
 
@@ -117,6 +118,8 @@ def _fix(found: Cast, dtype: str | None, model: Model) -> Fix | None:
     why = ""
     if found.name in RANDOM_FACTORIES:
         why = "The generator draws other numbers for another dtype."
+    elif not found.exact and found.name == "torch.empty":
+        why = "Memory without values holds others, also those that the deterministic mode of torch fills in."
     elif not found.exact and found.name == "torch.eye":
         why = "Older releases of torch cannot make every dtype of it on the CPU."
     elif not found.exact:

@@ -36,18 +36,16 @@ from torchlint.edits.operations import Edit, RemoveStatement, Replace, Unwrap
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.made import COPYING, is_made, may_hold_a_graph, steps_of
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPE_CASTS, LEGACY_CONSTRUCTORS, SIZED_FACTORIES
 from torchlint.semantics.values import Graph, Kind
 from torchlint.semantics.version_guards import depends_on_version
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.canonical import is_same
 
 NAME = "torch.autograd.Variable"
-MAKERS = SIZED_FACTORIES | CUDA_CONSTRUCTORS | LEGACY_CONSTRUCTORS | {"torch.tensor", "torch.from_numpy"}
-COPYING = frozenset(("detach", "clone", "data"))
-METHODS = COPYING | frozenset(DTYPE_CASTS) | {"cuda", "cpu", "to", "type", "contiguous"}  # views resist detach_()
 ONE_TENSOR = "Both names are one tensor then: what is set on one of them shows on the other."
+NUMBER = "`requires_grad_` takes True and False only, and refuses other numbers."
 SUBCLASS = "A subclass of `torch.Tensor` stays one, where `Variable` makes a plain tensor."
 
 rule = Rule(
@@ -114,37 +112,29 @@ def _wrapped(call: cst.Call, model: Model) -> Wrapped | None:
     is_plain = switch is None or model.is_plain(switch)
     if tensor is None or given.open or given.extra or model.is_partial(call) or not is_plain:
         return None
-    value, flag = model.value(tensor), literal(switch)
-    grad = "" if switch is None or flag is False else f".requires_grad_({'' if flag else model.code(switch)})"
-    steps, start = _chain(tensor)
+    grad = _switched(switch, model)
+    if grad is None:
+        return None
+    value = model.value(tensor)
+    steps, start = steps_of(tensor)
     is_switched = not model.evaluator.usage.attributes(start).isdisjoint(("requires_grad", "requires_grad_"))
     known = value.kind in (Kind.TENSOR, Kind.BATCH) and value.graph is Graph.DETACHED and not is_switched
-    is_made = _is_made(start, model)
+    known = known and not may_hold_a_graph(start, model)
     cut = Evidence.INFERRED if steps & {"detach", "data"} else None
     evidence = value.evidence if known and value.evidence >= Evidence.INFERRED else cut
-    evidence = min(evidence, Evidence.INFERRED) if evidence is not None and not is_made else evidence
-    return Wrapped(call, tensor, grad, is_made or bool(steps & COPYING), evidence)
+    made = is_made(start, model)
+    evidence = min(evidence, Evidence.INFERRED) if evidence is not None and not is_made(tensor, model) else evidence
+    return Wrapped(call, tensor, grad, made or bool(steps & COPYING), evidence)
 
 
-def _chain(tensor: cst.BaseExpression) -> tuple[frozenset[str], cst.BaseExpression]:
-    """Return what makes a tensor of the same class of another one, and the expression that it starts from."""
-    steps: set[str] = set()
-    while True:
-        inner = tensor.func if isinstance(tensor, cst.Call) else tensor
-        is_step = isinstance(inner, cst.Attribute) and inner.attr.value in (
-            METHODS if inner is not tensor else ("data",)
-        )
-        if not is_step or not isinstance(inner, cst.Attribute):
-            return frozenset(steps), tensor
-        steps.add(inner.attr.value)
-        tensor = inner.value
-
-
-def _is_made(tensor: cst.BaseExpression, model: Model) -> bool:
-    """Whether a call makes a plain tensor that nothing else holds."""
-    if not isinstance(tensor, cst.Call) or model.callee(tensor) not in MAKERS:
-        return False
-    return "out" not in model.arguments(tensor).named and not model.arguments(tensor).open
+def _switched(switch: cst.BaseExpression | None, model: Model) -> str | None:
+    """Return the method call that switches gradients on, empty where they stay off, None where torch refuses."""
+    flag = literal(switch)
+    if switch is None or (isinstance(flag, int) and not flag):
+        return ""
+    if isinstance(flag, int):
+        return ".requires_grad_()"
+    return None if flag is not None or is_none(switch) else f".requires_grad_({model.code(switch)})"
 
 
 def _message(call: cst.Call, found: Wrapped | None, volatile: bool, model: Model) -> str:
@@ -178,8 +168,11 @@ def _fix(found: Wrapped | None, model: Model) -> Fix | None:
     else:
         edits = (Replace(found.call, _operand(found.tensor, model) + ("" if keeps else ".detach()") + found.grad),)
     message = f"Write `{'' if keeps else '.detach()'}{found.grad}`" if found.grad or not keeps else "Use the tensor"
-    if found.new and found.detached is Evidence.PROVEN:
+    is_certain = found.new and found.detached is Evidence.PROVEN
+    if is_certain and found.grad in ("", ".requires_grad_()"):
         return Fix(message, edits, Safety.SAFE)
+    if is_certain:
+        return Fix(message, edits, Safety.UNSAFE, NUMBER, Evidence.INFERRED)
     return Fix(message, edits, Safety.UNSAFE, ONE_TENSOR if keeps and not found.new else SUBCLASS, Evidence.INFERRED)
 
 
