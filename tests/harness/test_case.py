@@ -30,6 +30,12 @@ def test_programs_have_setup_and_step(case) -> None:  # type: ignore[no-untyped-
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.code)
+def test_programs_say_that_they_take_numpy(case) -> None:  # type: ignore[no-untyped-def]
+    texts = filter(None, (case.source, case.by_hand))
+    assert any("import numpy" in text for text in texts) == ("numpy" in case.needs)
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.code)
 def test_the_rule_finds_its_own_case_and_is_content_with_the_fixed_one(case) -> None:  # type: ignore[no-untyped-def]
     assert found(case.source, case.code)
     fixed = fixed_program(case, torchlint_fixer)
@@ -68,6 +74,13 @@ def test_a_program_without_declaration_is_refused() -> None:
 def test_a_declaration_is_read() -> None:
     case = parse_case("some_rule", PROGRAM.replace("{}", "{'code': 'TL999', 'equal': 'bitwise'}"), None)
     assert (case.code, case.name, case.title, case.criterion) == ("TL999", "some-rule", "A program.", Criterion.BITWISE)
+
+
+def test_a_program_may_need_several_things() -> None:
+    case = parse_case(
+        "some_rule", PROGRAM.replace("{}", "{'code': 'TL9', 'equal': 'bitwise', 'needs': 'cuda numpy'}"), None
+    )
+    assert case.needs == ("cuda", "numpy")
 
 
 def test_select_takes_codes_beginnings_and_names() -> None:

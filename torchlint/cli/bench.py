@@ -136,7 +136,7 @@ def _spare_threads() -> int:
 
 def _list(chosen: list[Case]) -> None:
     for case in chosen:
-        needs = f" (needs {case.needs.replace('-', ' ')})" if case.needs else ""
+        needs = f" (needs {' and '.join(case.needs).replace('-', ' ')})" if case.needs else ""
         click.echo(f"{case.code}  {case.name}{needs}\n       {case.title}")
 
 

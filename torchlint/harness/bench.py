@@ -13,7 +13,7 @@ from pathlib import Path
 from torchlint.harness.case import Case, Quantity
 from torchlint.harness.devices import Environment
 from torchlint.harness.equality import Equality, Outputs, allow_for_noise, compare
-from torchlint.harness.errors import ProgramError
+from torchlint.harness.errors import FixedProgramError, ProgramError
 from torchlint.harness.intervals import Interval, ratio_interval
 from torchlint.harness.measure import Cost, Place, Plan, Timing, measure
 from torchlint.harness.processes import Launcher, missing, survey
@@ -70,7 +70,7 @@ class Bench:
 
     def place(self, folder: Path, case: Case) -> Place:
         """Return this bench's way to run the programs of a case, in a folder."""
-        free = self.environment.kind != "cpu" or case.needs == "two-cores"
+        free = self.environment.kind != "cpu" or "two-cores" in case.needs
         return Place(self.device, self.launcher, self.plan, folder, 0 if free else self.launcher.threads)
 
     def run(self, case: Case, fixed: FixedProgram | None, tick: Callable[[], None] = lambda: None) -> CaseResult:
@@ -85,12 +85,17 @@ class Bench:
         return dataclasses.replace(result, seconds=time.perf_counter() - began)
 
     def _compare(self, case: Case, fixed: FixedProgram, scratch: Path, tick: Callable[[], None]) -> CaseResult:
-        reason = missing(scratch, self.launcher, [case.needs], self.device)[case.needs]
+        reasons = missing(scratch, self.launcher, case.needs, self.device) if case.needs else {}
+        reason = next(filter(None, reasons.values()), "")
         try:
             equality = self.equality(case, fixed.text, scratch)
         except ProgramError as error:
             why = reason or f"the original program fails: {error}"
             return _unmeasured(case, fixed.text, fixed.origin, why, None)
+        except FixedProgramError as error:
+            if reason:
+                return _unmeasured(case, fixed.text, fixed.origin, reason, None)
+            equality = Equality(case.criterion, False, str(error))
         if not equality.holds:
             return _unmeasured(case, fixed.text, fixed.origin, equality.detail, equality, Verdict.DIFFERENT)
         if reason:
@@ -103,12 +108,17 @@ class Bench:
         return _judged(case, fixed, equality, timing)
 
     def equality(self, case: Case, fixed: str, scratch: Path) -> Equality:
-        """Return whether both programs compute the same; a fixed program that fails does not."""
+        """Return whether both programs compute the same.
+
+        Raises:
+            ProgramError: the original program fails.
+            FixedProgramError: the fixed one does.
+        """
         original = self._outputs(case, case.source, scratch / "first")
         try:
             outputs = self._outputs(case, fixed, scratch / "second")
         except ProgramError as error:
-            return Equality(case.criterion, False, f"the fixed program fails: {error}")
+            raise FixedProgramError(f"the fixed program fails: {error}") from error
         found = compare(original, outputs, case.criterion, case.tolerance)
         if found.holds:
             return found

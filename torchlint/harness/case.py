@@ -12,9 +12,8 @@ from typing import Any
 CONTROL = "self_check"
 """The program that is compared with itself, to show what the method says when there is nothing to see."""
 
-NEEDS = (
-    *("", "accelerator", "cuda", "pinned-memory", "cudnn", "two-cuda-devices", "two-cores", "numpy"),
-    "google-drive",
+NEEDS = frozenset(
+    ("accelerator", "cuda", "pinned-memory", "cudnn", "two-cuda-devices", "two-cores", "numpy", "google-drive")
 )
 
 
@@ -54,8 +53,8 @@ class Case:
     """The largest difference, relative to the largest value of the same output."""
 
     quantity: Quantity
-    needs: str
-    """What the device must have for the effect to be seen; one of NEEDS."""
+    needs: tuple[str, ...]
+    """What the device must have for the effect to be seen; some of NEEDS."""
 
     compared_steps: int
     """Over how many steps the outputs are compared."""
@@ -110,14 +109,15 @@ def parse_case(stem: str, source: str, by_hand: str | None) -> Case:
             why=declared.pop("why", ""),
             tolerance=declared.pop("tolerance", 0.0),
             quantity=Quantity(declared.pop("quantity", "time")),
-            needs=declared.pop("needs", ""),
+            needs=tuple(declared.pop("needs", "").split()),
             compared_steps=declared.pop("compared_steps", 3),
             profiles=declared.pop("profiles", False),
         )
     except (KeyError, ValueError) as error:
         raise CaseError(f"{stem}: {error}") from error
     problems = [f"unknown entry {key!r}" for key in declared]
-    problems += ["no docstring"] * (not case.title) + [f"unknown need {case.needs!r}"] * (case.needs not in NEEDS)
+    problems += ["no docstring"] * (not case.title)
+    problems += [f"unknown need {need!r}" for need in case.needs if need not in NEEDS]
     problems += ["must say why"] * (case.criterion is not Criterion.BITWISE and not case.why)
     problems += ["needs a tolerance"] * ((case.criterion is Criterion.TOLERANCE) != (case.tolerance > 0))
     if problems:

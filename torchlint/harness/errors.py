@@ -13,3 +13,7 @@ class ProgramError(HarnessError):
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(message)
         self.details = details
+
+
+class FixedProgramError(HarnessError):
+    """The fixed program fails; the message says why."""

@@ -65,6 +65,15 @@ def test_a_fix_that_computes_something_else_is_different(bench: Bench, original:
     assert result.interval is None
 
 
+def test_a_fix_that_cannot_run_on_this_device_is_not_called_different(bench: Bench) -> None:
+    case = case_of("TL218")
+    fixed = fixed_program(case, torchlint_fixer)
+    assert fixed is not None
+    result = bench.run(case, fixed)
+    assert result.verdict is Verdict.NOT_MEASURABLE
+    assert "pinned memory" in result.reason
+
+
 def test_a_fix_that_is_wrong_within_a_tolerance_only_passes_there(bench: Bench) -> None:
     case = case_of("TL301")
     text = torchlint_fixer(case.source, case.code).replace("lr=1e-2", "lr=1.01e-2")

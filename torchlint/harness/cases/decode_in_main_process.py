@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-CASE = {"code": "TL109", "equal": "bitwise", "needs": "numpy"}
+CASE = {"code": "TL109", "equal": "bitwise", "needs": "two-cores numpy"}
 
 FILES, BATCH, SIDE = 16, 4, 512
 

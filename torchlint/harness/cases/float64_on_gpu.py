@@ -11,7 +11,7 @@ CASE = {
     "equal": "tolerance",
     "tolerance": 1e-4,
     "why": "32-bit floats are rounded sooner",
-    "needs": "accelerator",
+    "needs": "accelerator numpy",
 }
 
 STEPS, BATCH, WIDTH = 8, 1024, 2048

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import torch
 
-CASE = {"code": "TL218", "equal": "bitwise", "needs": "accelerator"}
+CASE = {"code": "TL218", "equal": "bitwise", "needs": "pinned-memory"}
 
 STEPS, ROWS, WIDTH = 16, 4096, 1024
 

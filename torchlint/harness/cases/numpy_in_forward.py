@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-CASE = {"code": "TL415", "equal": "bitwise", "needs": "accelerator"}
+CASE = {"code": "TL415", "equal": "bitwise", "needs": "accelerator numpy"}
 
 ROWS, WIDTH, LAYERS = 256, 256, 8
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-CASE = {"code": "TL415", "equal": "bitwise", "needs": "accelerator"}
+CASE = {"code": "TL415", "equal": "bitwise", "needs": "accelerator numpy"}
 
 ROWS, WIDTH, LAYERS = 256, 256, 8
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
-CASE = {"code": "TL220", "equal": "bitwise", "needs": "accelerator"}
+CASE = {"code": "TL220", "equal": "bitwise", "needs": "pinned-memory"}
 
 STEPS, BATCH, WIDTH = 32, 256, 1024
 
