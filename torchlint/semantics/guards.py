@@ -33,6 +33,8 @@ _OCCASIONAL = re.compile(
     r"check_\w*|test_mode|detect_\w*|tb_log|log_\w+)$",
     re.IGNORECASE,
 )
+# Options that say whether there is a GPU: what runs only with one runs on every step there.
+_CHOOSES_DEVICE = re.compile(r"^((use|with|has|have|is|on|enable)_?)?(cuda|gpu)$", re.IGNORECASE)
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now"))
 # Tests of numbers for being broken: a branch on them is an exception, or takes part in every step otherwise.
 _BROKEN = frozenset(("isnan", "isinf"))
@@ -303,9 +305,12 @@ class Guards:
     def _variable(self, test: cst.Name | cst.Attribute, taken: bool) -> Guard | None:
         if isinstance(test, cst.Name):
             values = [b.value for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
-            if values and all(v is not None and self.classify(v, taken) for v in values):
-                return Guard.PERIODIC
-        if not taken or (isinstance(test, cst.Name) and self._default(test) is True):
+            found = {self.classify(v, taken) if v is not None else None for v in values}
+            if found and None not in found:
+                return Guard.FLAG if found == {Guard.FLAG} else Guard.PERIODIC
+        if not taken or _CHOOSES_DEVICE.search(identifier(test)):
+            return None
+        if isinstance(test, cst.Name) and self._default(test) is True:
             return None
         if _OCCASIONAL.search(identifier(test)) or identifier(test) in self._command_line_flags():
             return Guard.FLAG
