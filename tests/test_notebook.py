@@ -160,6 +160,47 @@ def test_edits_in_other_cells_say_so(project: Path, invoke: Invoke) -> None:
     assert ["".join(each["source"]) for each in fixed["cells"]] == ["", ""]
 
 
+@pytest.mark.parametrize("line", ["%time np.ones(3)", "n = !echo {np.pi}", "%%R -i np\nnp", "%%timeit y = np\ny"])
+def test_what_only_ipython_understands_uses_names(project: Path, invoke: Invoke, line: str) -> None:
+    made = "torch.from_numpy(np.zeros(2))"
+    document = notebook(cell("import numpy as np\nimport torch"), cell(f"a = {made}"), cell(line), cell("b = 1"))
+    (project / "a.ipynb").write_bytes(dumped(document, {}))
+    assert invoke("fix", "--apply", "--select", "TL209", ".").code == 0
+    document["cells"][1] = cell("a = torch.zeros(2, dtype=torch.float64)")
+    assert (project / "a.ipynb").read_bytes() == dumped(document, {})
+
+
+@pytest.mark.parametrize(
+    "line", ["!echo {x.device}", "%timeit x.sum()", "x?", "%%R -i x\nx"], ids=lambda line: line[:3]
+)
+def test_what_only_ipython_understands_sees_a_tensor_before_it_is_moved(
+    project: Path, invoke: Invoke, line: str
+) -> None:
+    cells = cell("import torch\nx = torch.zeros(2)"), cell(line), cell("x = x.cuda()")
+    (project / "a.ipynb").write_bytes(dumped(notebook(*cells), {}))
+    assert invoke("check", "--select", "TL201", ".").code == 0
+    (project / "a.ipynb").write_bytes(dumped(notebook(cells[0], cells[2]), {}))
+    assert invoke("check", "--select", "TL201", ".").code == 1
+
+
+@pytest.mark.parametrize("line", ["!python train.py", "%run train.py", "x = !env", "%env", "%%bash\npython train.py"])
+def test_programs_that_a_notebook_starts_read_its_environment(project: Path, invoke: Invoke, line: str) -> None:
+    setting = "import os\nimport torch\nos.environ['CUDA_LAUNCH_BLOCKING'] = '1'\ntorch.ones(1).cuda()"
+    for cells, fixed in (((cell(setting), cell("%time print(1)")), True), ((cell(setting), cell(line)), False)):
+        (project / "a.ipynb").write_bytes(dumped(notebook(*cells), {}))
+        invoke("fix", "--apply", "--select", "TL606", ".")
+        assert ("LAUNCH" in (project / "a.ipynb").read_text()) is not fixed
+
+
+def test_a_name_that_only_ipython_sees_keeps_its_name(project: Path, invoke: Invoke) -> None:
+    cells = cell("import torch\nfrom torch import ger"), cell("%time ger(a, a)"), cell("b = ger(a, a)")
+    (project / "a.ipynb").write_bytes(dumped(notebook(*cells), {}))
+    assert invoke("fix", "--apply", "--select", "TL802", "--exit-zero", ".").code == 0
+    text = (project / "a.ipynb").read_text()
+    assert "from torch import outer as ger" in text
+    assert "b = ger(a, a)" in text
+
+
 def test_the_diff_is_one_of_the_file(project: Path, invoke: Invoke) -> None:
     (project / "train.ipynb").write_bytes(dumped(usual(), STYLES["as Jupyter writes"]))
     outcome = invoke("fix", ".")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 import warnings
+from collections.abc import Collection, Iterator
 
 _PYTHON_CELLS = frozenset("time timeit capture prun python python3 pypy debug memit mprun lprun".split())
 """Cell magics whose cell is Python of the same program."""
 
 _MAGIC = re.compile(r"\s*(?:[%!?]|[\w.,\s]+=\s*(?:!|%\w))|[^#'\"]*\?\??\s*$")
+_PROGRAM = re.compile(r"!|%\s*(?:alias|env|run|set_env|sx|system)\b")
+"""What a line holds that runs a program, or shows the environment."""
+
+_WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _PART = re.compile(
     r"""
       '''[^\\']*(?:(?:\\[\s\S]|'(?!''))[^\\']*)*(?:'''|\\?\Z)
@@ -26,8 +32,30 @@ def is_python_cell(text: str) -> bool:
     return not first.startswith("%%") or first[2:].partition(" ")[0].strip() in _PYTHON_CELLS
 
 
+def stand_in(line: str, names: Collection[str], goes_on: bool, python: bool) -> str:
+    """Return Python for a line that is none: a call that nothing is known about, assigned where the line assigns.
+
+    It is given those of the names that the line speaks of, and says whether the line can start a program. What goes on
+    from the line before does nothing else.
+    """
+    assigned = re.match(r"\s*([\w.,\s]+?)\s*=\s*[!%]", line) if python and not goes_on else None
+    target, rest = (f"{assigned[1]} = ", line[assigned.end(1) :]) if assigned is not None else ("", line)
+    given = ", ".join(dict.fromkeys(word for word in words(rest) if word in names))
+    if goes_on and not given:
+        return "pass"
+    function = "get_ipython" if python and not _PROGRAM.search(line) else "get_ipython().system"
+    return f"{target}{function}({given})"
+
+
+def words(text: str) -> Iterator[str]:
+    """Yield what may be a name in a text: its words, but for keywords and what stands behind a dot."""
+    yield from (word for word in _WORD.findall(text) if not keyword.iskeyword(word))
+
+
 def hidden(text: str) -> list[tuple[int, int]]:
     """Return the indices of the lines of a cell that are no Python, each with that of the line it begins on."""
+    if not is_python_cell(text):
+        return [(index, 0) for index in range(text.count("\n") + 1)]
     if is_python(text):
         return []
     lines = text.split("\n")

@@ -6,14 +6,14 @@ import difflib
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from json.decoder import JSONDecoder
 from typing import Any
 
 from torchlint.diagnostic import Cell
-from torchlint.magics import hidden, is_python_cell
+from torchlint.magics import hidden, is_python_cell, stand_in, words
 from torchlint.source import Source, SourceError, digest, line_starts, read_bytes
 
 LARGEST_NOTEBOOK = 50_000_000
@@ -60,10 +60,9 @@ class NotebookSource(Source):
         cells = dict(self._split(text))
         parts: list[str] = []
         at = 0
-        spans = [span for span in self.spans if is_python_cell(span.text)]
-        if list(cells) != [span.number for span in spans]:
+        if list(cells) != [span.number for span in self.spans]:
             raise SourceError("a fix reaches over the end of a cell")
-        for span in spans:
+        for span in self.spans:
             if cells[span.number] != span.text:
                 parts += [self.raw[at : span.start], _dumped(cells[span.number], self.raw[span.start : span.end])]
                 at = span.end
@@ -105,12 +104,12 @@ class NotebookSource(Source):
 
     def _original(self, line: str) -> str:
         """Return the line that a stand-in stands for, other lines as they are."""
-        _, found, stand_in = line.partition(f"  # {self.mark}-")
+        _, found, name = line.partition(f"  # {self.mark}-")
         if not found:
             return line
-        if stand_in not in self.originals:
+        first, original = self.originals.get(name, ("", ""))
+        if line.lstrip() != first.lstrip():
             raise SourceError("a fix reaches into a line that is no Python")
-        first, original = self.originals[stand_in]
         return original if line == first else _indent(line) + original.lstrip()
 
 
@@ -143,31 +142,36 @@ def notebook_from_bytes(data: bytes, path: str) -> NotebookSource:
     _refuse_unless_python(document)
     raw, mark = decoded.removeprefix("\ufeff"), digest(data)[:12]
     spans = tuple(_spans(raw))
+    cells = [(span, hidden(span.text)) for span in spans]
+    names = frozenset(word for span, rows in cells for word in _visible_words(span.text, rows))
     parts: list[str] = []
     originals: dict[str, tuple[str, str]] = {}
-    for span in spans:
-        if is_python_cell(span.text):
-            lines = span.text.split("\n")
-            for index, first in hidden(span.text):
-                name = str(len(originals))
-                stand_in = _stand_in(lines[index], index == first, _indent(lines[first])) + f"  # {mark}-{name}"
-                originals[name] = stand_in, lines[index]
-                lines[index] = stand_in
-            # IPython takes the indentation of a cell's first line from all its lines; here it is that of a block.
-            parts += [f"{'if True:  ' if _INDENTED.match(span.text) else ''}# cell {span.number} of {mark}", *lines]
+    for span, rows in cells:
+        python = is_python_cell(span.text)
+        lines = span.text.split("\n")
+        shown = list(lines)
+        for index, first in rows:
+            name = str(len(originals))
+            indent = _indent(lines[first]) if python else ""
+            shown[index] = f"{indent}{stand_in(lines[index], names, index != first, python)}  # {mark}-{name}"
+            originals[name] = shown[index], lines[index]
+        # IPython takes the indentation of a cell's first line from all its lines; here it is that of a block.
+        block = "if True:  " if python and _INDENTED.match(span.text) else ""
+        parts += [f"{block}# cell {span.number} of {mark}", *shown]
     text = "".join(part + "\n" for part in parts)
     return NotebookSource(path, text, "utf-8", decoded != raw, digest(data), raw, mark, originals, spans)
 
 
+def _visible_words(text: str, rows: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Yield the words of the lines that are not hidden."""
+    gone = {index for index, _ in rows}
+    for index, line in enumerate(text.split("\n")):
+        if index not in gone:
+            yield from words(line)
+
+
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-def _stand_in(line: str, is_first: bool, indent: str) -> str:
-    """Return Python for a line that is none: a call that nothing is known about, assigned where the line assigns."""
-    assigned = re.match(r"\s*([\w.,\s]+?)\s*=\s*[!%]", line)
-    target = f"{assigned[1]} = " if assigned else ""
-    return f"{indent}{target}get_ipython()" if is_first else f"{indent}pass"
 
 
 def _refuse_unless_python(document: Any) -> None:

@@ -135,7 +135,8 @@ def _line(module: str, aliases: list[cst.ImportAlias]) -> str:
 def _renamed_uses(alias: cst.ImportAlias, new: str, model: Model) -> list[Edit] | None:
     """Return the edits that rename what an import binds.
 
-    None where the new name is taken, where others bind the old one too, and where a string speaks of it.
+    None where the new name is taken, where others bind the old one too, and where a string or a line that only IPython
+    understands speaks of it.
     """
     old = alias.evaluated_name
     names = model.nodes(cst.Name)
@@ -148,4 +149,12 @@ def _renamed_uses(alias: cst.ImportAlias, new: str, model: Model) -> list[Edit] 
     bindings = [model.bindings(use) for use in uses]
     if any(len(found) != 1 or found[0].node is not alias for found in bindings):
         return None
+    if any(name.value == "get_ipython" for name in names) and any(_is_for_magic(use, model) for use in uses):
+        return None
     return [Replace(use, new) for use in uses]
+
+
+def _is_for_magic(name: cst.Name, model: Model) -> bool:
+    """Return whether a name is an argument of what stands in for a line that only IPython understands."""
+    call = next((node for node in model.ancestors(name) if isinstance(node, cst.Call)), None)
+    return call is not None and model.code(call.func).startswith("get_ipython")

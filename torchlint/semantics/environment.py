@@ -33,6 +33,8 @@ class Environment:
         spoken = (text for text in self._tree.nodes(cst.SimpleString) if literal(text) == variable)
         if any(not self._sets(self._evaluator.flow.statement(text), variable) for text in spoken):
             return True
+        if any(map(_is_magic, self._tree.nodes(cst.Attribute))):
+            return True
         nodes: list[cst.Name | cst.Attribute] = [*self._tree.nodes(cst.Name), *self._tree.nodes(cst.Attribute)]
         named = ((node, self._evaluator.names.qualified(node)) for node in nodes)
         return any(name is not None and self._reads_any(node, name) for node, name in named)
@@ -62,3 +64,10 @@ class Environment:
             return False
         by_key = parent.attr.value in _BY_KEY and bool(call.args)
         return parent.attr.value == "update" or (by_key and literal(call.args[0].value) is not None)
+
+
+def _is_magic(method: cst.Attribute) -> bool:
+    """Return whether it is the method by which IPython starts other programs."""
+    shell = method.value
+    named = isinstance(shell, cst.Call) and isinstance(shell.func, cst.Name) and shell.func.value == "get_ipython"
+    return named and method.attr.value in ("system", "getoutput", "run_line_magic", "run_cell_magic")
