@@ -79,11 +79,11 @@ class Fed:
 
 def fed(call: cst.Call, model: Model) -> Fed | None:
     """Return what a call of a loss is given, None for any other call."""
+    if len(call.args) < 2:
+        return None
     name = model.qualified_name(call.func)
     is_function = name is not None and name in _LOSSES
     if not is_function:
-        if len(call.args) < 2:
-            return None
         value = model.value(call.func)
         name = value.name if value.kind is Kind.MODULE and value.evidence > Evidence.NAMED else None
     loss = _LOSSES.get(name or "")

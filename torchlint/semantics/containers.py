@@ -32,6 +32,7 @@ _CARING = re.compile(
 )
 _HANDING_ON = (cst.Return, cst.Assign, cst.Element, cst.Yield, cst.BinaryOperation, cst.StarredElement)
 _DEPTH = 3
+_ADDERS = frozenset(("append", "insert", "extend", "setdefault"))
 _ADDS = {"append": 0, "insert": 1, "setdefault": 1}
 
 
@@ -86,17 +87,17 @@ def _displayed(node: cst.CSTNode | None) -> list[cst.BaseExpression] | None:
 
 def _added(place: cst.BaseExpression, around: cst.ClassDef, model: Model) -> Iterator[cst.BaseExpression]:
     """Yield what is put into a place by its methods, by subscripts and by ``+=``."""
-    for call in model.nodes(cst.Call):
-        method = method_call(call, "append", "insert", "extend", "setdefault")
+    for call in model.called.named(_ADDERS):
+        method = method_call(call, *_ADDERS)
         if method is not None and is_same(method.value, place) and model.within(call, around) and call.args:
             given = call.args[min(_ADDS.get(method.attr.value, 0), len(call.args) - 1)].value
             yield from [given] if method.attr.value in _ADDS else _displayed(given) or []
-    for augmented in model.nodes(cst.AugAssign):
-        if is_same(augmented.target, place) and model.within(augmented, around):
+    for augmented in model.tree.below(around, cst.AugAssign):
+        if is_same(augmented.target, place):
             yield from _displayed(augmented.value) or []
-    for assign in model.nodes(cst.Assign):
+    for assign in model.tree.below(around, cst.Assign):
         stored = assign.targets[0].target
-        if isinstance(stored, cst.Subscript) and is_same(stored.value, place) and model.within(assign, around):
+        if isinstance(stored, cst.Subscript) and is_same(stored.value, place):
             yield assign.value
 
 

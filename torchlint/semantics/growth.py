@@ -33,6 +33,9 @@ _JOINS = _CATENATES | {
     "numpy.column_stack",
 }
 _APPEND = "numpy.append"
+GROWING = _JOINS | {_APPEND}
+"""The functions that give a tensor or array with more elements."""
+
 _SPIES = frozenset(("locals", "vars", "eval", "exec"))
 
 
@@ -84,7 +87,7 @@ class Growths:
             return None
         name = self._evaluator.names.qualified(call.func)
         loop = self._loop(call, target)
-        if loop is None or (name not in _JOINS and name != _APPEND):
+        if loop is None or name not in GROWING:
             return None
         if isinstance(loop, cst.While) and isinstance(target, cst.Name) and _mirrors(call, target.value):
             return None  # it doubles, which copies each element once on average

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +20,13 @@ _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
 _COPIES = ("cpu", "numpy", "tolist")
 _SHOWING = frozenset(("builtins.print", "builtins.str", "builtins.repr"))
+_READERS = ("item", "get_scale", "state_dict", "add_scalar", "step")
+READERS = frozenset((*_READERS, *_CONVERSIONS, *dir(math), "cbrt", "exp2", "sumprod", "fma"))
+"""The names of what reads a scalar, among them all functions of ``math``; the last came after Python 3.10."""
+
+COPIERS = frozenset((*_COPIES, *_SHOWING, "to", "format"))
+"""The names of what copies a tensor to the host."""
+
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _MAX_DEPTH = 4
 _SCHEDULER = re.compile(r"sched|plateau|warm|anneal|stop|(^|_)lrs?(_|$)", re.IGNORECASE)
@@ -45,7 +53,7 @@ class HostReads:
 
     def may_read(self, call: cst.Call) -> bool:
         """Return whether a call reads a scalar if it is given a tensor."""
-        if method_call(call, "item", "get_scale", "state_dict", "add_scalar", "step") is not None:
+        if method_call(call, *_READERS) is not None:
             return True
         name = self._qualified(call) if call.args else ""
         return name in _CONVERSIONS or name.startswith("math.")

@@ -110,7 +110,12 @@ class Scopes:
                 found = self.module
                 break
             if parent.__class__ in _SCOPE_STEPS:
-                found = self._scope_across(current)
+                key = id(current)
+                crossed = self._around.get(key)
+                if crossed is None:
+                    crossed = self._scope_across(current)
+                    passed.append(key)
+                found = crossed
                 break
             key = id(parent)
             known = self._around.get(key)
@@ -130,7 +135,7 @@ class Scopes:
         for ancestor in self._tree.ancestors(node):
             if ancestor.__class__ not in _SCOPE_STEPS:
                 pass
-            elif isinstance(ancestor, cst.Param):
+            elif ancestor.__class__ is cst.Param:
                 detached = child is not ancestor.name
             elif isinstance(ancestor, FUNCTIONS):
                 if child is ancestor.body or (child is ancestor.params and not detached):
@@ -186,8 +191,13 @@ class Scopes:
 
     def aliases(self) -> frozenset[str]:
         """Return the names that may stand for something that has another name, or for no function of their own."""
-        bound = (binding for scope in self._by_node.values() for found in scope.bindings.values() for binding in found)
-        return frozenset(binding.name for binding in bound if not _is_plain(binding))
+        return frozenset(binding.name for binding in self.all_bindings() if not _is_plain(binding))
+
+    def all_bindings(self) -> Iterator[Binding]:
+        """Yield what every name of the file is bound to."""
+        for scope in self._by_node.values():
+            for found in scope.bindings.values():
+                yield from found
 
     def imports(self, package: str) -> bool:
         """Return whether an import of the file names a package, or anything in it."""

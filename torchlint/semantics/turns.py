@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import libcst as cst
 
@@ -29,23 +30,31 @@ class Turns:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
+        self._with_batch: dict[int, bool] = {}
+        self._over_evaluation_data: dict[int, bool] = {}
+
+    @cached_property
+    def _speaks_of_eval(self) -> bool:
+        return any(attribute.attr.value == "eval" for attribute in self._tree.nodes(cst.Attribute))
 
     def evaluates(self, call: cst.Call, frame: cst.CSTNode) -> bool:
         """Return whether a call of a model stands in a loop over batches that evaluates it."""
-        loop = self._batch_loop(call)
-        if loop is None or isinstance(last_statement(loop.body), cst.Break):
+        loop = self._loop(call)
+        if loop is None or not (self._is_over_evaluation_data(loop) or self._follows_eval(loop, call.func)):
             return False
-        if self._trains(loop) or self._is_backpropagated(loop, frame):
+        if isinstance(last_statement(loop.body), cst.Break) or not self._holds_batch(loop):
             return False
-        return self._is_over_evaluation_data(loop) or self._follows_eval(loop, call.func)
+        return not self._trains(loop) and not self._is_backpropagated(loop, frame)
 
-    def _batch_loop(self, call: cst.Call) -> cst.For | None:
-        for ancestor in self._tree.ancestors(call):
-            if isinstance(ancestor, FUNCTIONS):
-                return None
-            if isinstance(ancestor, cst.For):
-                return ancestor if holds_batch(self._evaluator, ancestor) else None
-        return None
+    def _loop(self, call: cst.Call) -> cst.For | None:
+        """The innermost loop around a call in its function."""
+        found = self._tree.enclosing(call, cst.For, *FUNCTIONS)
+        return found if isinstance(found, cst.For) else None
+
+    def _holds_batch(self, loop: cst.For) -> bool:
+        if id(loop) not in self._with_batch:
+            self._with_batch[id(loop)] = holds_batch(self._evaluator, loop)
+        return self._with_batch[id(loop)]
 
     def _trains(self, loop: cst.For) -> bool:
         """Whether a loop computes gradients or takes steps, itself or in a function of the file."""
@@ -85,12 +94,17 @@ class Turns:
         return [node for node in (expression, *self._tree.descendants(expression)) if isinstance(node, cst.Name)]
 
     def _is_over_evaluation_data(self, loop: cst.For) -> bool:
-        nodes = (loop.iter, *self._tree.descendants(loop.iter))
-        names = (n.value if isinstance(n, cst.Name) else n.attr.value for n in nodes if isinstance(n, _NAMES))
-        return any(_EVALUATION_LOADER.search(name) for name in names)
+        if id(loop) not in self._over_evaluation_data:
+            nodes = self._tree.descendants(loop.iter)
+            names = (n.value if isinstance(n, cst.Name) else n.attr.value for n in nodes if isinstance(n, _NAMES))
+            found = any(_EVALUATION_LOADER.search(name) for name in names)
+            self._over_evaluation_data[id(loop)] = found
+        return self._over_evaluation_data[id(loop)]
 
     def _follows_eval(self, loop: cst.For, model: cst.BaseExpression) -> bool:
         """Whether the statements before a loop set the model to evaluate, and not to train again."""
+        if not self._speaks_of_eval:
+            return False
         child: cst.CSTNode = loop
         for ancestor in self._tree.ancestors(loop):
             if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -17,7 +19,9 @@ _FUNCTIONS = {
     "torch.nn.functional.one_hot": "one_hot",
 }
 _METHODS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave")
-_NAMES = frozenset(_FUNCTIONS.values())
+UNBOUNDED = frozenset(_FUNCTIONS.values())
+"""The names of these functions and methods."""
+
 _MASKS: frozenset[type] = frozenset(
     (cst.Attribute, cst.Call, cst.Comparison, cst.UnaryOperation, cst.BinaryOperation, cst.Subscript)
 )
@@ -34,9 +38,14 @@ class Unbounded:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
 
+    @cached_property
+    def _boolean_names(self) -> frozenset[str]:
+        bound = self._evaluator.scopes.all_bindings()
+        return frozenset(b.name for b in bound if b.value is not None and _looks_boolean(b.value))
+
     def called(self, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
         """Return the name of such an operation and the tensor whose values count, None for anything else."""
-        if identifier(call.func) not in _NAMES and not isinstance(call.func, cst.Name):
+        if identifier(call.func) not in UNBOUNDED and not isinstance(call.func, cst.Name):
             return None
         name = self._evaluator.names.qualified(call.func)
         if name is not None:
@@ -78,6 +87,8 @@ class Unbounded:
     def _may_be_mask(self, index: cst.BaseExpression) -> bool:
         """Whether an index looks like booleans, here or where its variable got its value: asked before all else."""
         if isinstance(index, cst.Name):
+            if index.value not in self._boolean_names:
+                return False
             bindings = self._evaluator.flow.definitions(index)
             return any(b.value is not None and _looks_boolean(b.value) for b in bindings)
         return _looks_boolean(index)

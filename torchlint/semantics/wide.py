@@ -15,6 +15,9 @@ from torchlint.syntax.calls import bind, method_call
 _WIDE = ("torch.float64", "torch.double")
 _TAKERS = ("torch.from_numpy", "torch.as_tensor", "torch.tensor")
 _SUMS = frozenset("sum mean cumsum cumprod prod norm var std item cpu tolist numpy logsumexp".split())
+WIDENING = FACTORIES | LIKE_FACTORIES | {"double", "to", "type", "cuda"}
+"""The functions and methods by which 64-bit floats come to be on a device."""
+
 _ACCELERATORS = (Device.ACCELERATOR, Device.EITHER)
 
 

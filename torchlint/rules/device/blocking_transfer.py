@@ -92,7 +92,7 @@ def train(model, dataset, optimizer):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("to", "cuda", "cpu"))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a blocking move of a batch in a loop over batches."""
     move = model.move(call)

@@ -25,7 +25,6 @@ Holds for all supported versions of torch; read in the documentation of `torch.c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -33,10 +32,8 @@ from torchlint.edits.operations import InsertAfter, InsertBefore, ReplaceStateme
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.growth import GROWING, Growth
 from torchlint.semantics.model import Model
-
-if TYPE_CHECKING:
-    from torchlint.semantics.growth import Growth
 
 rule = Rule(
     code="TL211",
@@ -89,7 +86,7 @@ def features(model, loader):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=GROWING)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a concatenation that feeds itself."""
     growth = model.growths.find(call)

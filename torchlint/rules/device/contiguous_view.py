@@ -83,7 +83,7 @@ class Heads(nn.Module):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("view",))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a view of a contiguous copy."""
     view = method_call(call, "view")

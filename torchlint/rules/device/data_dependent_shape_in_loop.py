@@ -31,6 +31,7 @@ from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.unbounded import UNBOUNDED
 
 _KEEP = "Keep the shape with a mask (`torch.where`, a product), or compute the indices once."
 _ADVICE = {
@@ -84,7 +85,7 @@ def train(model, loader, optimizer):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=UNBOUNDED)
 def check_call(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a function whose result has as many elements as the values say."""
     found = model.unbounded.called(call)

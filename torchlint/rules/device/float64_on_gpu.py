@@ -32,6 +32,7 @@ from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.wide import WIDENING
 
 rule = Rule(
     code="TL215",
@@ -69,7 +70,7 @@ def train(model, loader, optimizer):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=WIDENING)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a tensor of 64-bit floats on an accelerator."""
     why = model.wide.why(call)

@@ -27,6 +27,7 @@ from torchlint.edits.operations import Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.heat import Role
+from torchlint.semantics.host_reads import COPIERS
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Device
 
@@ -75,7 +76,7 @@ def train(model, loader, optimizer, history):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=COPIERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a copy to the host in a training step; of a chain of them the last."""
     often = _often(call, model) if model.host_reads.may_copy(call) else None

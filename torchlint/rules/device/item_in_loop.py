@@ -38,12 +38,12 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Heat, Role
+from torchlint.semantics.host_reads import READERS, ScalarRead
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Origin
 
 if TYPE_CHECKING:
     from torchlint.semantics.accumulation import Accumulation
-    from torchlint.semantics.host_reads import ScalarRead
 
 rule = Rule(
     code="TL202",
@@ -97,7 +97,7 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=READERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a scalar read in a hot place."""
     heat = model.heat(call) if model.host_reads.may_read(call) else None

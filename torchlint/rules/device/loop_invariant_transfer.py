@@ -90,7 +90,7 @@ def train(model, loader, optimizer):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("to", "cuda"))
 def check_move(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a move of a tensor that is the same in each step."""
     method = method_call(call, "to", "cuda")
@@ -161,7 +161,7 @@ def _fix(move: Move, heat: Heat, model: Model) -> Fix | None:
     )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=DATA_FACTORIES)
 def check_constant(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report constants that each step writes into host memory and copies."""
     if model.callee(call) not in DATA_FACTORIES:

@@ -105,7 +105,7 @@ if __name__ == "__main__":
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=(NO_GRAD,))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report ``no_grad()`` around a model in a program that only infers."""
     if model.qualified_name(call.func) != NO_GRAD or call.args or model.target.lacks(SINCE):

@@ -66,7 +66,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("forward",))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a call of `forward` on a module."""
     function = method_call(call, "forward")

@@ -85,7 +85,7 @@ class Attention(nn.Module):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=CATENATES)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a concatenation of earlier keys with new ones."""
     if model.qualified_name(call.func) not in CATENATES:

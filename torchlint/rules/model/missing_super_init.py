@@ -132,9 +132,8 @@ def _keeps_layers(init: cst.FunctionDef, model: Model) -> bool:
 
 def _names_init(class_def: cst.ClassDef, model: Model) -> bool:
     """Whether the class speaks of the `__init__` of anything."""
-    return any(
-        isinstance(part, cst.Attribute) and part.attr.value == INIT for part in model.descendants(class_def.body)
-    )
+    named = (attribute for attribute in model.nodes(cst.Attribute) if attribute.attr.value == INIT)
+    return any(model.within(attribute, class_def.body) for attribute in named)
 
 
 def _copies(init: cst.FunctionDef, model: Model) -> bool:
