@@ -108,7 +108,7 @@ class LocalGraph:
             return True
         if value.is_tensor and value.graph is Graph.DETACHED:
             return True
-        body = getattr(root, "body", root)
+        body = root if isinstance(root, cst.Module) else getattr(root, "body", root)
         if not self._tree.within(binding.node, body):
             return False  # its graph may be that of another pass
         if self._tree.order(binding.node) > self._tree.order(name) or binding.value is None:

@@ -99,7 +99,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         or decides_precision(model)
     ):
         return
-    if not _has_attention(model) or not trains_on_cuda(model) or not model.training_code.updates():
+    if not _has_attention(model) or not trains_on_cuda(model) or not _updates(model):
         return
     newest = model.target.known and model.target.version >= NEW_SETTINGS
     setting = 'backends.cuda.matmul.fp32_precision = "tf32"' if newest else 'set_float32_matmul_precision("high")'
@@ -108,6 +108,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         "The model is trained in full float32 precision, for which the tensor cores of the GPU are not used. Write "
         f"`torch.{setting}` at the start, or train under autocast to bfloat16, unless all bits matter.",
     )
+
+
+def _updates(model: Model) -> bool:
+    """Whether the file makes the steps of a training itself, with the gradients of a backward pass."""
+    return model.speaks_of("backward") and model.training_code.updates()
 
 
 def _has_attention(model: Model) -> bool:

@@ -79,7 +79,7 @@ def train(model, loader, optimizer, history):
 @rule.check(cst.Call, called=COPIERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a copy to the host in a training step; of a chain of them the last."""
-    often = _often(call, model) if model.host_reads.may_copy(call) else None
+    often = _often(call, model) if model.scopes.imports("torch") and model.host_reads.may_copy(call) else None
     copied = model.host_reads.copied(call) if often is not None else None
     if (
         copied is None
@@ -116,7 +116,7 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
 def check_text(node: cst.FormattedStringExpression | cst.BinaryOperation, model: Model) -> Iterator[Finding]:
     """Report a tensor whose value is written into a text in a training step."""
     writes = isinstance(node, cst.FormattedStringExpression) or isinstance(node.left, cst.BaseString)
-    often = _often(node, model) if writes else None
+    often = _often(node, model) if writes and model.scopes.imports("torch") else None
     formatted = model.host_reads.formatted(node) if often is not None else None
     if formatted is not None and _is_on_accelerator(formatted, model):
         yield Finding(

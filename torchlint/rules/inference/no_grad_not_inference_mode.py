@@ -45,6 +45,7 @@ from torchlint.syntax.calls import identifier
 
 NO_GRAD = "torch.no_grad"
 SINCE = (1, 9)
+READY = ("load", "load_state_dict", "eval", "from_pretrained")
 GRADIENTS = ("requires_grad_", "requires_grad", "grad", "backward", "zero_grad", "enable_grad", "optim")
 COMPILERS = (
     "torch.jit.",
@@ -65,7 +66,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ADVICE,
     summary="a program that only infers uses `no_grad` instead of `inference_mode`",
-    triggers=Triggers.all_of("no_grad", ("load", "load_state_dict", "eval", "from_pretrained")),
+    triggers=Triggers.all_of("no_grad", READY),
     examples=(
         Example(
             bad="""
@@ -111,7 +112,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if model.qualified_name(call.func) != NO_GRAD or call.args or model.target.lacks(SINCE):
         return
     block = _block(call, model)
-    if block is None or model.in_test(call) or not _is_program(model) or _trains(model):
+    if block is None or model.in_test(call) or not _is_program(model) or _trains(model) or not _is_ready(model):
         return
     if rule.silent("library", _is_of_module(block, model)):
         return
@@ -159,6 +160,11 @@ def _is_program(model: Model) -> bool:
         return True
     top = (call for call in model.nodes(cst.Call) if model.enclosing(call, *FUNCTIONS, cst.ClassDef) is None)
     return any(identifier(call.func) in ("load_state_dict", "from_pretrained", "parse_args") for call in top)
+
+
+def _is_ready(model: Model) -> bool:
+    """Whether something says that the model has been trained before."""
+    return model.speaks_of(*READY) or model.names_any_of(*READY)
 
 
 def _trains(model: Model) -> bool:
