@@ -13,9 +13,10 @@ The tensor itself; `t.detach()` where the graph is to be cut; `t.detach().requir
 `Variable(t, requires_grad=True)`; `with torch.no_grad():` around the computation for `volatile=True`.
 
 The fix drops the wrapper around tensors that carry no graph: factories, `.data`, `.detach()`, batches of a loader. It
-is safe where a factory makes the tensor in place. A name that goes on to be used would be one tensor with the new one,
-so that it is unsafe there. Everywhere else the fix writes `.detach()`, which computes what is computed now; it is
-unsafe, since a subclass of `torch.Tensor` stays what it is. There is none for `volatile=True`.
+is safe where a factory makes the tensor in place, of numbers and not of other tensors, and `requires_grad` is written
+out. A name that goes on to be used would be one tensor with the new one, so that it is unsafe there. Everywhere else
+the fix writes `.detach()`, which computes what is computed now; it is unsafe, since a subclass of `torch.Tensor` stays
+what it is. There is none for `volatile=True`.
 
 ## When to ignore it
 
@@ -53,7 +54,7 @@ rule = Rule(
     name="legacy-variable",
     family=Family.INFERENCE,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="`Variable(...)`, which only cuts the graph, or `volatile=True`, which does nothing",
     triggers=Triggers.all_of("Variable"),
     examples=(
