@@ -9,11 +9,11 @@ loader.
 
 ## What to write instead
 
-`x.to(device, non_blocking=True)`, with a loader that pins its memory. Kernels on the same stream wait for the copy,
-so nothing else has to change. The fix is unsafe: the host must not write to the batch before the copy is over, and
-where the device is chosen at run time, copies to MPS with `non_blocking=True` have returned garbage (pytorch#139550).
-Where the file speaks of MPS, or the batch is an object of its own (a dictionary of Hugging Face's, a graph), there is
-no fix.
+`x.to(device, non_blocking=True)`, with a loader that pins its memory; `x.type(torch.cuda.FloatTensor)` is such a copy
+too, and takes the flag as well. Kernels on the same stream wait for the copy, so nothing else has to change. The fix is
+unsafe: the host must not write to the batch before the copy is over, and where the device is chosen at run time, copies
+to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS, or the batch is an
+object of its own (a dictionary of Hugging Face's, a graph), there is no fix.
 
 ## When to ignore it
 
@@ -40,6 +40,8 @@ from torchlint.semantics.values import Device, Kind, Origin, Value
 
 if TYPE_CHECKING:
     from torchlint.semantics.moves import Move
+
+_MOVING = ("to", "cuda", "cpu", "type")
 
 rule = Rule(
     code="TL205",
@@ -92,11 +94,11 @@ def train(model, dataset, optimizer):
 )
 
 
-@rule.check(cst.Call, called=("to", "cuda", "cpu"))
+@rule.check(cst.Call, called=_MOVING)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a blocking move of a batch in a loop over batches."""
     move = model.move(call)
-    if move is None or move.method not in ("to", "cuda", "cpu"):
+    if move is None or move.method not in _MOVING:
         return
     moved = model.value(move.receiver)
     if moved.origin is not Origin.BATCH or moved.kind not in (Kind.TENSOR, Kind.BATCH):
