@@ -58,7 +58,7 @@ def graft(module: cst.Module, tree: ast.Module, text: str, wanted: Collection[in
     body = list(module.body)
     ends: dict[str, object] = {}
     for start, end in _runs(wanted):
-        part = _parsed(lines, places, start, end)
+        part = _parsed(lines, places, start, end, indent)
         own = _first_indent([node for place in places[start:end] for node in place.nodes], lines)
         parsed = part.body[bool(start) :][: end - start]
         if (own and own != indent) or [*map(type, parsed)] != [*map(type, body[start:end])]:
@@ -85,15 +85,43 @@ def _runs(wanted: Collection[int]) -> Iterator[tuple[int, int]]:
         yield run[0], run[-1] + 1
 
 
-def _parsed(lines: Sequence[str], places: Sequence[Span], start: int, end: int) -> cst.Module:
-    """Return the module of the statements from one index to before another, each between what stands for neighbours."""
+def _parsed(lines: Sequence[str], places: Sequence[Span], start: int, end: int, indent: str) -> cst.Module:
+    """Return the module of the statements from one index to before another, between what stands for their neighbours.
+
+    Raises:
+        NoDraftError: they do not parse by themselves.
+    """
     is_last = end == len(places)
-    first, last = places[start - 1].last if start else 0, len(lines) if is_last else places[end].first - 1
+    first, last = (
+        _end(places[start - 1], lines, indent) if start else 0,
+        len(lines) if is_last else places[end].first - 1,
+    )
     before, after = _NEIGHBOUR * bool(start), _NEIGHBOUR * (not is_last)
     parsed = parse(source_from_text("".join([before, *lines[first:last], after])))
     if isinstance(parsed, SyntaxFailure) or len(parsed.module.body) != end - start + bool(before) + bool(after):
         raise NoDraftError
     return parsed.module
+
+
+def _end(place: Span, lines: Sequence[str], indent: str) -> int:
+    """Return the last row that belongs to a statement, among them the comments that are indented as its block is.
+
+    Raises:
+        NoDraftError: whose a comment is takes more to tell.
+    """
+    end = place.last
+    is_own = _first_indent(place.nodes, lines) == indent != "" and lines[place.last - 1].startswith(indent)
+    for row in range(place.last, len(lines)):
+        line = lines[row]
+        if not line.isspace() and not line.lstrip().startswith("#"):
+            break
+        if line.startswith("#"):
+            is_own = False
+        elif not line.isspace():
+            if not is_own or not line.startswith(indent):
+                raise NoDraftError
+            end = row + 1
+    return end
 
 
 def _first_indent(nodes: Sequence[ast.AST], lines: Sequence[str]) -> str:
