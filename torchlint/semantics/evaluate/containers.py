@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import COMPREHENSIONS
-from torchlint.semantics.values import UNKNOWN, Kind, Origin, Value, join, of, sequence
+from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
     if owner.kind in (Kind.TENSOR, Kind.NDARRAY):
         if owner.origin is Origin.OUTPUT and _key(expression) == "loss":
             return replace(owner, origin=Origin.LOSS)
-        return owner
+        return NUMBER.weakened(owner.evidence) if _reads_loss(expression, owner) else owner
     if owner.kind is Kind.PENDING:
         return owner
     if owner.kind is Kind.BATCH:
@@ -64,6 +64,12 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
         return Value(Kind.MODULE, owner.evidence)
     key = _key(expression)
     return hints.named_device(key) if isinstance(key, str) else UNKNOWN
+
+
+def _reads_loss(expression: cst.Subscript, owner: Value) -> bool:
+    """Return whether this is ``loss.data[0]``, by which torch before 0.4 gave the number that a loss holds."""
+    of_data = isinstance(expression.value, cst.Attribute) and expression.value.attr.value == "data"
+    return owner.is_tensor and owner.origin is Origin.LOSS and of_data and _key(expression) == 0
 
 
 def _is_collated_as_list(key: str, evaluator: Evaluator) -> bool:
