@@ -16,16 +16,18 @@ import libcst as cst
 
 from torchlint.syntax.depth import find_too_deep
 from torchlint.syntax.draft.nodes import NoDraftError, make
+from torchlint.syntax.draft.spans import Span, spans
 from torchlint.syntax.draft.statements import Statements
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The draft of a text, and what it was made of."""
+    """The draft of a text, and where its statements stand."""
 
     text: str
-    tree: ast.Module
     module: cst.Module
+    spans: tuple[Span, ...]
+    """Of the statements of the module."""
 
     def grafted(self, wanted: Collection[int]) -> cst.Module:
         """Return the draft with the top-level statements of these indices as libcst parses them.
@@ -35,14 +37,11 @@ class Draft:
         """
         from torchlint.syntax.draft.graft import graft
 
-        return graft(self.module, self.tree, self.text, wanted)
+        return graft(self.module, self.spans, self.text, wanted)
 
     def share(self, wanted: Collection[int]) -> float:
         """Return which part of the text these statements are, 0 to 1, by rows."""
-        from torchlint.syntax.draft.graft import spans
-
-        places = spans(self.tree)
-        rows = sum(places[index].last - places[index].first + 1 for index in wanted)
+        rows = sum(self.spans[index].last - self.spans[index].first + 1 for index in wanted)
         return rows / (self.text.count("\n") + 1)
 
 
@@ -60,4 +59,5 @@ def draft(text: str) -> Draft:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise NoDraftError from None
-    return Draft(text, tree, make(cst.Module, body=Statements(text).block(tree.body)))
+    module = make(cst.Module, body=Statements(text).block(tree.body))
+    return Draft(text, module, spans(tree, text))
