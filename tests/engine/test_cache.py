@@ -127,24 +127,32 @@ def test_a_pipe_in_place_of_a_document_does_not_block(tree: Path) -> None:
 
 def _forgeries(entry: list[object]) -> list[object]:
     """Return entries that have the right checksum and the wrong shape or content."""
-    plan, name, stamp, result = entry
-    assert isinstance(result, list)
+    plan, name, stamp, text = entry
+    assert isinstance(text, str)
+    result = json.loads(text)
     finding = result[1][0]
 
+    def given(forged: object) -> list[object]:
+        return [plan, name, stamp, json.dumps(forged)]
+
     def changed(place: int, value: object) -> list[object]:
-        return [plan, name, stamp, [result[0], [[*finding[:place], value, *finding[place + 1 :]]], *result[2:]]]
+        return given([result[0], [[*finding[:place], value, *finding[place + 1 :]]], *result[2:]])
 
     return [
         None,
         [],
         [plan, name, stamp],
-        [plan, name, stamp, "failed"],
-        [plan, name, stamp, None],
-        [plan, name, stamp, {"__class__": "os.system"}],
-        [plan, name, stamp, result[:-1]],
-        [plan, name, stamp, ["checked", "x", *result[2:]]],
-        [plan, name, stamp, ["checked", [1], *result[2:]]],
-        [[plan], name, stamp, result],
+        [plan, name, stamp, result],
+        [plan, name, stamp, ""],
+        [plan, name, stamp, "[" * 100_000],
+        [plan, name, stamp, text[:-1]],
+        given("failed"),
+        given(None),
+        given({"__class__": "os.system"}),
+        given(result[:-1]),
+        given(["checked", "x", *result[2:]]),
+        given(["checked", [1], *result[2:]]),
+        [[plan], name, stamp, text],
         changed(0, "TL999"),
         changed(1, "other-name"),
         changed(2, "loud"),
@@ -207,7 +215,7 @@ def test_fixing_takes_no_edit_from_the_cache(tree: Path) -> None:
     """A forged edit that passes for one of torchlint's is shown by `check`, and not applied by `fix`."""
     run()
     path = document(tree)
-    forged = path.read_bytes().partition(b"\n")[2].decode().replace('],""]]', '],"import os"]]')
+    forged = path.read_bytes().partition(b"\n")[2].decode().replace('],\\"\\"]]', '],\\"import os\\"]]')
     assert forged.count("import os") == 6
     rewritten(path, json.loads(forged))
     done = subprocess.run(

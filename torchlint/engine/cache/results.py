@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +33,8 @@ class ResultCache:
     """The results of former runs, and those of this run for later ones.
 
     An entry is a list of the name of the plan, the digest of the file, its stamp (or nothing, where the file was so
-    young that it may have changed again within the granule of its time) and the result without its path.
+    young that it may have changed again within the granule of its time) and the result without its path, as a text: so a
+    result takes little memory until it is asked for.
     """
 
     def __init__(self, folder: CacheFolder, name: str, plans: Iterable[Plan], words: Sequence[RuleWords]) -> None:
@@ -47,7 +49,7 @@ class ResultCache:
         self._young = time.time_ns() - _GRANULE
         self._read_at = folder.stamp(_KIND, name)
         self._entries = self._read()
-        self._changes: dict[str, list[Any]] = {}
+        self._changes: dict[str, list[str]] = {}
 
     def _read(self) -> dict[str, Any]:
         entries = self._folder.read(_KIND, self._name)
@@ -69,8 +71,8 @@ class ResultCache:
             if stamp:
                 self._changes[key] = [entry[0], entry[1], stamp, entry[3]]
         try:
-            return decode(entry[3], task.path, self._known)
-        except ForeignResultError:
+            return decode(json.loads(entry[3]), task.path, self._known)
+        except (ValueError, RecursionError):  # also ForeignResultError
             self._changes.pop(key, None)
             return None
 
@@ -92,7 +94,8 @@ class ResultCache:
         except ForeignResultError:
             return
         if _words(again) == _words(result):
-            self._changes[key] = [self._plans[task.plan], result.digest, self._stamp(task), data]
+            text = json.dumps(data, separators=(",", ":"), check_circular=False)
+            self._changes[key] = [self._plans[task.plan], result.digest, self._stamp(task), text]
 
     def save(self) -> None:
         """Write what is new, together with what other runs wrote meanwhile; a failure means a slower next run."""
@@ -121,9 +124,9 @@ class ResultCache:
             return ""
         return "-".join(map(str, task.stamp))
 
-    def _entry(self, key: str) -> list[Any] | None:
+    def _entry(self, key: str) -> list[str] | None:
         entry = self._entries.get(key)
-        is_one = type(entry) is list and len(entry) == 4 and all(type(part) is str for part in entry[:3])
+        is_one = type(entry) is list and len(entry) == 4 and all(type(part) is str for part in entry)
         return entry if is_one else None
 
 
