@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 Parent: TypeAlias = Callable[[cst.CSTNode], "cst.CSTNode | None"]
 
 
+_MOST_GENERATED = 200
+"""Pieces of code that are kept at a time, each with the places of all of its nodes."""
+
+
 class LocateError(Exception):
     """The place of a node is not certain."""
 
@@ -116,6 +120,8 @@ class Locator:
     def _find(self, node: cst.CSTNode, owner: cst.CSTNode) -> _Generated:
         for anchor in self._anchors(owner):
             if id(anchor) not in self._generated:
+                if len(self._generated) >= _MOST_GENERATED:
+                    self._generated.clear()
                 self._generated[id(anchor)] = self._generate(anchor)
             generated = self._generated[id(anchor)]
             if generated is not None and id(node) in generated.state.full:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -230,7 +231,8 @@ class _Planner:
         words = self.words_of(found.settings)
         ignored = ignored_selectors(found.settings, found.path)
         if ignored:
-            codes -= select(words, chosen=ignored, extended=(), ignored=())
+            with self._origin_of(found.settings):
+                codes -= select(words, chosen=ignored, extended=(), ignored=())
         if found.is_stub or (found.is_test and not found.settings.lint_tests):
             in_tests = {rule.code for rule in words if rule.in_tests}
             codes &= in_tests | set(BUILT_IN)
@@ -247,12 +249,23 @@ class _Planner:
         if key not in self._selected:
             words = self.words_of(settings)
             trusted = (*settings.extend_safe_fixes, *settings.extend_unsafe_fixes)
-            for selector in (*(settings.fixable or ()), *settings.unfixable, *trusted, *settings.severity):
-                check_selector(selector, words)
-            self._selected[key] = select(
-                words, chosen=settings.select, extended=settings.extend_select, ignored=settings.ignore
-            )
+            with self._origin_of(settings):
+                for selector in (*(settings.fixable or ()), *settings.unfixable, *trusted, *settings.severity):
+                    check_selector(selector, words)
+                self._selected[key] = select(
+                    words, chosen=settings.select, extended=settings.extend_select, ignored=settings.ignore
+                )
         return self._selected[key]
+
+    @contextmanager
+    def _origin_of(self, settings: Settings) -> Iterator[None]:
+        """Let the error about a selector say which file it stands in, unless the command line has it."""
+        try:
+            yield
+        except SelectionError as error:
+            if not settings.origin or self._finder.is_given(error.selector):
+                raise
+            raise SelectionError(f"{settings.origin}: {error}", error.selector) from error
 
     def _target(self, found: FoundFile) -> Target:
         if self._isolated and found.settings.target_torch is None:

@@ -24,6 +24,10 @@ _EXACT = 100
 class SelectionError(ValueError):
     """A selector names no rule."""
 
+    def __init__(self, message: str, selector: str) -> None:
+        super().__init__(message)
+        self.selector = selector
+
 
 def specificity(selector: str, code: str, name: str) -> int:
     """Return how narrowly the selector names this rule, -1 if it does not."""
@@ -95,7 +99,7 @@ def check_selector(selector: str, rules: Iterable[RuleWords]) -> None:
         return
     close = nearest(selector, sorted(words))
     hint = f", did you mean `{close}`?" if close else "; `torchlint rules` lists them"
-    raise SelectionError(f"unknown rule {selector!r}{hint}")
+    raise SelectionError(f"unknown rule {selector!r}{hint}", selector)
 
 
 @lru_cache(maxsize=256)

@@ -33,8 +33,8 @@ class ResultCache:
     """The results of former runs, and those of this run for later ones.
 
     An entry is a list of the name of the plan, the digest of the file, its stamp (or nothing, where the file was so
-    young that it may have changed again within the granule of its time) and the result without its path, as a text: so a
-    result takes little memory until it is asked for.
+    young that it may have changed again within the granule of its time) and the result without its path, as a text: so
+    a result takes little memory until it is asked for.
     """
 
     def __init__(self, folder: CacheFolder, name: str, plans: Iterable[Plan], words: Sequence[RuleWords]) -> None:
