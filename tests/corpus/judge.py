@@ -176,8 +176,8 @@ def pyflakes(text: str) -> Counter[str]:
     """Return what pyflakes says of a text that parses, without places.
 
     Left out is what it says of imports in an `if` or a `try`, which stay whatever uses them, since another branch may
-    bind the same names, of star imports, of which nobody knows what they bind, and of names that stand in a string,
-    since that may be looked up.
+    bind the same names, of star imports, of which nobody knows what they bind, and of names that stand in a string, or
+    in a file that looks names up.
     """
     tree = parsed(text)
     if tree is None:
@@ -187,12 +187,15 @@ def pyflakes(text: str) -> Counter[str]:
 
     def stays(message: UnusedImport) -> bool:
         return (
-            message.lineno in rows
+            looked_up
+            or message.lineno in rows
             or "*" in message.message_args[0]
             or not strings.isdisjoint(re.findall(r"\w+", str(message.message_args)))
         )
 
-    strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    strings = {word for value in values if isinstance(value, str) for word in re.findall(r"\w+", value)}
+    looked_up = re.search(r"\b(?:(?:eval|exec|globals|locals)\(|(?:vars|dir)\(\)|sys\.modules|import __main__)", text)
     kept = [each for each in found if not (isinstance(each, UnusedImport) and stays(each))]
     undefined = {_sentence(each) for each in kept if isinstance(each, UndefinedName)}
     return Counter(_sentence(each) for each in kept if not isinstance(each, UndefinedName)) + Counter(undefined)

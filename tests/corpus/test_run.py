@@ -148,6 +148,7 @@ def test_imports_that_another_branch_could_replace_may_be_left_without_use() -> 
     assert pyflakes("try:\n    import a\nexcept ImportError:\n    a = None\n") == {}
     assert pyflakes("if flag:\n    import a\n") == {"undefined name 'flag'": 1}
     assert "imported but unused" not in str(pyflakes("from a import *\n"))
+    assert pyflakes("import a\nx = 'print(a.b)'\n") == pyflakes("import a\nexec(open('x').read())\n") == {}
 
 
 def test_what_was_wrong_already_is_nothing_new() -> None:

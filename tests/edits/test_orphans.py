@@ -43,3 +43,7 @@ def test_a_comment_that_goes_too_is_a_risk() -> None:
 
 def test_an_import_stays_in_the_file_of_a_package() -> None:
     assert removals(Original("import a\n"), "p/__init__.py", {"a"}) == []
+
+
+def test_an_import_stays_in_a_file_that_looks_names_up() -> None:
+    assert removals(Original("import a\neval(input())\n"), "x.py", {"a"}) == []

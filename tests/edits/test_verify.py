@@ -63,11 +63,30 @@ def test_names_that_nothing_binds(text: str, names: set[str]) -> None:
     assert undefined_names(text) == names
 
 
-def test_uses_count_names_in_strings_that_are_annotations() -> None:
-    text = "import a\n__all__ = ['b']\nx: 'c.d[e]' = 'f is prose'\ng.h\n'''i'''\n"
+def test_uses_count_the_words_of_strings_but_for_prose_and_devices() -> None:
+    text = "import a\n__all__ = ['b']\nx: 'c.d[e]' = 'f(1) + 2'\ng.h\n'''i'''\n'''>>> j'''\n"
     original = Original(text + "h(device='cuda')\n")
     assert original.tree
-    assert set(uses_of_names(original.tree)) == {"__all__", "b", "x", "c", "e", "g", "i", "h"}
+    assert set(uses_of_names(original.tree)) == {"__all__", *"bxcefgjh"}
+
+
+@pytest.mark.parametrize(
+    ("text", "looks"),
+    [
+        ("eval('x')\n", True),
+        ("def f():\n    exec(code)\n", True),
+        ("print(locals(), 1)\n", True),
+        ("globals()['x'] = 1\n", True),
+        ("vars()\n", True),
+        ("vars(arguments), dir(module)\n", False),
+        ("model.eval()\n", False),
+        ("sys.modules[__name__]\n", True),
+        ("net.modules()\n", False),
+        ("import __main__\n", True),
+    ],
+)
+def test_what_looks_names_up(text: str, looks: bool) -> None:
+    assert Original(text).looks_up_names is looks
 
 
 def test_comments_are_told_from_strings() -> None:

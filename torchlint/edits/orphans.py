@@ -72,9 +72,9 @@ def removals(original: Original, path: str, names: Set[str], edits: Sequence[Tex
     """Return the edits that remove imports of these names.
 
     An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` or an
-    ``if``), and if ``edits`` change it already.
+    ``if``), if ``edits`` change it already, and in a file that looks names up.
     """
-    if original.tree is None or path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
+    if original.tree is None or original.looks_up_names or path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
         return []
     found: list[Orphan] = []
     rows = Rows(original.text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import symtable
 import warnings
 from collections import Counter
@@ -23,7 +24,11 @@ _MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__path__", "__spe
     "__cached__",
     "WindowsError",
 }
-_LONGEST_ANNOTATION = 200
+_WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
+_LOOKING = frozenset(("eval", "exec", "globals", "locals"))
+_LOOKING_BARE = frozenset(("vars", "dir"))
+"""What looks into the file if it is called without arguments."""
+
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 
@@ -48,6 +53,11 @@ class Original:
     def uses(self) -> Counter[str]:
         """How often each name is used."""
         return uses_of_names(self.tree) if self.tree else Counter()
+
+    @cached_property
+    def looks_up_names(self) -> bool:
+        """Whether something in the text finds names by other means than writing them."""
+        return self.tree is not None and looks_up_names(self.tree)
 
     def parses_with(self, edits: Sequence[TextEdit]) -> bool:
         """Return whether the edited text parses, by the parser that knows the original."""
@@ -187,33 +197,42 @@ def _header_dump(statement: ast.stmt) -> str:
 
 
 def uses_of_names(tree: ast.AST) -> Counter[str]:
-    """Return how often each name stands in the tree, in strings that read as expressions too.
+    """Return how often each name stands in the tree, in strings too, which may be looked up, run or filled in.
 
-    A string that names a device is none of them: ``device="cuda"`` does not use ``import torch.cuda as cuda``.
+    A string that names a device is none of them: ``device="cuda"`` does not use ``import torch.cuda as cuda``. Neither
+    is prose, which stands as a statement and holds no example.
     """
     names: Counter[str] = Counter()
-    devices: set[ast.expr] = set()
+    silent: set[ast.expr] = set()
     for node in ast.walk(tree):  # from the outside to the inside
-        if isinstance(node, ast.keyword) and node.arg == "device":
-            devices.add(node.value)
         if isinstance(node, ast.Name):
             names[node.id] += 1
-        elif node in devices:
-            continue
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _LONGEST_ANNOTATION:
-            names.update(_names_in_string(node.value))
+        elif (isinstance(node, ast.keyword) and node.arg == "device") or (
+            isinstance(node, ast.Expr) and _is_prose(node.value)
+        ):
+            silent.add(node.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in silent:
+            names.update(_WORD.findall(node.value))
     return names
 
 
-def _names_in_string(text: str) -> Iterator[str]:
-    """Yield the names in a string that may be an annotation or an entry of ``__all__``."""
-    if text.isidentifier():
-        yield text
-        return
-    if not text[:1].isidentifier() or " " in text.strip().replace(", ", "").replace(" | ", ""):
-        return
-    tree = parse_python(text.strip())
-    yield from (node.id for node in ast.walk(tree) if isinstance(node, ast.Name)) if tree else ()
+def _is_prose(statement: ast.expr) -> bool:
+    text = statement.value if isinstance(statement, ast.Constant) else None
+    return isinstance(text, str) and ">>>" not in text
+
+
+def looks_up_names(tree: ast.AST) -> bool:
+    """Return whether something in the tree finds the names of the file by other means than writing them."""
+    return any(map(_looks_up, ast.walk(tree)))
+
+
+def _looks_up(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        is_bare = not node.args and not node.keywords
+        return node.func.id in _LOOKING or (is_bare and node.func.id in _LOOKING_BARE)
+    if isinstance(node, ast.Attribute):
+        return node.attr == "modules" and isinstance(node.value, ast.Name) and node.value.id == "sys"
+    return isinstance(node, ast.Import) and any(alias.name == "__main__" for alias in node.names)
 
 
 def undefined_names(text: str) -> frozenset[str]:

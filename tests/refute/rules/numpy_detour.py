@@ -38,6 +38,10 @@ _SIZES = (
 _CASTS = ("np.float32", "'float64'", "bool", "np.int64", "np.uint8", "kind", "int", "np.float16")
 _TORCH_DTYPES = ("torch.float32", "torch.float16", "torch.long", "torch.bool", "torch.bfloat16", "torch.complex64")
 _AFTER = (
+    "seen.append(eval('np.ones(2) + 1'))",
+    "exec('late = numpy.ones(1) + 1')",
+    "seen.append(sorted(name for name in globals() if name in {'n' + 'p', 'num' + 'py'}))",
+    "seen.append('{0[np].pi:.2f}'.format(globals()))",
     "x += 1",
     "x.zero_()",
     "x = x.double()",
