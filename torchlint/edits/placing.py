@@ -164,10 +164,42 @@ def is_seen_halfway(found: Creation, model: Model) -> bool:
     tries = (node for node in model.ancestors(statement) if isinstance(node, (cst.Try, cst.TryStar)))
     if any(node.handlers for node in tries) or model.survives_error(statement):
         return True
-    if isinstance(statement.targets[0].target, cst.Name):
+    target = statement.targets[0].target
+    if isinstance(target, cst.Name):
         return False
+    if any(isinstance(node, (cst.Call, cst.NamedExpr, cst.Await)) for node in model.descendants(target)):
+        return True
     functions = model.nodes(cst.FunctionDef)
     return model.speaks_of("setter") or any(function.name.value in _SETTERS for function in functions)
+
+
+def may_be_another_device(found: Creation, model: Model) -> bool:
+    """Return whether what runs between factory and move may change what the expression of the device stands for.
+
+    A call can rebind a name that is declared global or nonlocal somewhere, and set any attribute.
+    """
+    between = [node for statement in found.between for node in (statement, *model.descendants(statement))]
+    calls = any(isinstance(node, cst.Call) and not _is_harmless(node, model) for node in between)
+    stored = {target.attr.value for target in map(_target, between) if isinstance(target, cst.Attribute)}
+    declarations: list[cst.Global | cst.Nonlocal] = [*model.nodes(cst.Global), *model.nodes(cst.Nonlocal)]
+    declared = {item.name.value for declaration in declarations for item in declaration.names}
+    expressions = found.move.names if found.move is not None else ()
+    for node in (node for expression in expressions for node in (expression, *model.descendants(expression))):
+        if isinstance(node, cst.Attribute) and model.qualified_name(node) is None:
+            if calls or node.attr.value in stored:
+                return True
+        elif isinstance(node, cst.Name) and node.value in declared and calls:
+            return True
+    return False
+
+
+def _target(node: cst.CSTNode) -> cst.CSTNode | None:
+    return node.target if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign)) else None
+
+
+def _is_harmless(call: cst.Call, model: Model) -> bool:
+    """Return whether a function of torch, NumPy or Python is called by its name."""
+    return (model.qualified_name(call.func) or "").startswith(("torch.", "numpy.", "builtins.", "math."))
 
 
 def _is_bound(name: cst.Name, model: Model) -> bool:

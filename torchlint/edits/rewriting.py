@@ -12,8 +12,10 @@ import libcst as cst
 
 from torchlint.edits.operations import AddKeyword, Edit, RemoveArgument, Replace
 from torchlint.edits.renaming import Spelling, from_root, renamed, spelled
-from torchlint.semantics.symbols import Use
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.symbols import Use, is_only_called
 from torchlint.semantics.tables.symbols import SymbolTable
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 _TRIANGLE = "Of a matrix that is not exactly symmetric the new function reads the other triangle."
 _LAYOUT = "The new function lays the matrix in `out` out by columns."
+_OBJECT = "The function is another object: its name, or a comparison, can show it."
+_DTYPE = "Of a dtype or `out` that is None the new function makes whole numbers."
+_DEVICE = "The new function works on the default device, which the old one ignores."
 _TYPE = "The type of the object is the base class of what it was: `isinstance` can notice."
 _WHOLE = "It is right for whole numbers only, which the arguments seem to be."
 _NESTED = "Inside another autocast the default dtype is that of the outer one."
@@ -46,6 +51,8 @@ def rewritten(use: Use, table: SymbolTable, model: Model) -> Rewrite | None:
         if found is None:
             return None
         why = "" if use.symbol.same else _TYPE
+        if not why and not is_only_called(use, model):
+            why = _OBJECT
         return Rewrite(found.edits, why or ("Other files may import the old name from this one." * found.drops_name))
     rewriter = _REWRITERS.get(use.name)
     return None if rewriter is None or use.reference is None else rewriter(use, model)
@@ -143,8 +150,20 @@ def _range(use: Use, model: Model) -> Rewrite | None:
         if dtype is None:
             return None
         edits += [AddKeyword(call, "dtype", f"{dtype.code}()"), *dtype.imports]
-    certain = all(e is None or literal(e) is not None for e in (start, end))
-    return Rewrite(tuple(dict.fromkeys(edits)), "" if certain else _WHOLE)
+    why = "" if all(e is None or literal(e) is not None for e in (start, end)) else _WHOLE
+    if not all(_is_given(given.get(name), model) for name in ("dtype", "out")):
+        why = _DTYPE
+    if "device" not in given.named and (model.device_context(call) or model.on_default_device(call)):
+        why = _DEVICE
+    return Rewrite(tuple(dict.fromkeys(edits)), why)
+
+
+def _is_given(expression: cst.BaseExpression | None, model: Model) -> bool:
+    """Return whether an argument is left out, or certainly not None."""
+    if expression is None:
+        return True
+    value = model.value(expression)
+    return value.evidence is Evidence.PROVEN and (value.kind is Kind.DTYPE or value.is_tensor)
 
 
 def _is_fraction(expression: cst.BaseExpression | None) -> bool:
@@ -180,7 +199,14 @@ def _autocast(device: str, use: Use, model: Model) -> Rewrite | None:
     arguments = [f'"{device}"', *(_keyword(a, model, named.get(id(a), "")) for a in use.call.args)]
     edits: tuple[Edit, ...] = (Replace(use.call, f"{written.code}({', '.join(arguments)})"), *written.imports)
     is_settled = "dtype" in given.named or literal(given.get("enabled")) is False
-    return Rewrite(edits, "" if is_settled and not given.open else _NESTED)
+    why = "" if _is_entered(use.call, model) else _TYPE
+    return Rewrite(edits, why if is_settled and not given.open else _NESTED)
+
+
+def _is_entered(call: cst.Call, model: Model) -> bool:
+    """Return whether a context is entered, or decorates, where it is made: nobody else gets hold of it."""
+    parent = model.parent(call)
+    return isinstance(parent, cst.Decorator) or (isinstance(parent, cst.WithItem) and parent.asname is None)
 
 
 def _scaler(device: str, use: Use, model: Model) -> Rewrite | None:

@@ -93,6 +93,22 @@ def is_type_test(use: Use, model: Model) -> bool:
     return bool(names) and all(_is_asked_for(name, model) for name in names)
 
 
+def is_only_called(use: Use, model: Model) -> bool:
+    """Return whether a function is called, or decorates, wherever the file names it: nobody sees which one it is."""
+    alias = use.alias
+    if alias is None and use.reference is not None:
+        found = import_of(use.reference, model)
+        if found is None:
+            return _is_called(use.reference, model)
+        alias = found[1]
+    return all(_is_called(name, model) for name in model.nodes(cst.Name) if _is_bound_by(name, alias, model))
+
+
+def _is_called(reference: Reference, model: Model) -> bool:
+    parent = model.parent(reference)
+    return isinstance(parent, cst.Decorator) or (isinstance(parent, cst.Call) and parent.func is reference)
+
+
 def _is_bound_by(name: cst.Name, alias: cst.ImportAlias | None, model: Model) -> bool:
     if alias is None or name.value != (alias.evaluated_alias or alias.evaluated_name):
         return False

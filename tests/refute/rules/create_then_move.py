@@ -95,6 +95,7 @@ _DEVICES = (
     "f'cuda:{gpu}'",
     "pick()",
     "torch.device(f'cuda:{gpu}')",
+    "'nowhere'",
 )
 _AFTER = (
     "y = x + 1",
@@ -247,10 +248,17 @@ def _site(choices: Choices, torch: str) -> Lines:
         first = choices.of("x", "x", "x", "x = y", "x, y", "self.x", "x: torch.Tensor")
         then, whole = choices.of("x", "x", "x", "y"), f"{made}, {made}" if first == "x, y" else made
         if first == "self.x":
-            owner = ["class Owner:", *indented(["def look(self): seen.append(self.x)", "def __init__(self):"])]
+            owner = ["class Owner:", "    def look(self): seen.append(self.x)"]
+            if choices.chance(4):
+                owner += indented(["def __setattr__(self, name, value): seen.append(name); vars(self)[name] = value"])
+            owner += ["    def __init__(self):"]
             inside = [f"self.x = {made}", choices.of("self.look()", "pass", "look()"), f"self.x = self.x{steps}{move}"]
             return [*owner, *indented(indented(inside)), "x = Owner().x"]
-        return [f"{first} = {whole}", *between, f"{then} = x{steps}{move}"]
+        lines = [f"{first} = {whole}", *between, f"{then} = x{steps}{move}"]
+        if choices.chance(4):
+            handler = choices.of("except (RuntimeError, AssertionError):", "except Exception:", "finally:")
+            return ["try:", *indented(lines), handler, "    seen.append('tried')"]
+        return lines
     if kind == 6:
         return [f"x = torch.nn.Parameter({made}{steps}{move}, requires_grad=False)"]
     if kind == 7 and choices.chance():

@@ -59,6 +59,12 @@ _CALLS = (
     "torch.range(0, 5, device='cuda')",
     "torch.range(0, 5, dtype=torch.float16)",
     "torch.range(0, 16777220, 4194305)",
+    "torch.range(0, 3, dtype=None)",
+    "torch.range(0, 3, out=None)",
+    "torch.range(0, 3, dtype=wanted)",
+    "torch.ger.__name__",
+    "[{{torch.ger: 1}}.get(torch.outer), torch.ger is torch.outer]",
+    "isinstance(torch.cuda.amp.autocast(enabled=False), torch.cuda.amp.autocast)",
     "torch.ger({v}, {v})",
     "torch.ger(input={v}, vec2={v})",
     "torch.ger({v}, {v}, out=room)",
@@ -101,6 +107,7 @@ _AFTER = (
 _SETUP = (
     ["n = 3"],
     ["size = 3"],
+    ["wanted = None"],
     ["flag = True"],
     ["good = torch.tensor([[4.0, 1, 0], [1, 3, 1], [0, 1, 2]])"],
     ["lower = torch.tensor([[4.0, 9, 9], [1, 3, 9], [0, 1, 2]])"],
@@ -129,7 +136,7 @@ def program(choices: Choices) -> Program:
         lines += [f"x = {call}", *choices.some(_AFTER, 2)]
     head = ["import functorch", "import torch", "import torch.nn.functional as F", "from torch import nn"]
     if choices.chance(8):
-        head.append("torch.set_default_dtype(torch.float64)")
+        head.append(choices.of("torch.set_default_dtype(torch.float64)", "torch.set_default_device('meta')"))
     site = placed(choices, lines)
     return Program(text(head, needed(_SETUP, site), site), "2.6")
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits.placing import Placement, is_seen_halfway, place
+from torchlint.edits.placing import Placement, is_seen_halfway, may_be_another_device, place
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
@@ -171,7 +171,8 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "A float that the integer type cannot hold is converted differently by CPU and device."
     if name in ("torch.tensor", "torch.as_tensor") and not model.constructors.is_data(found.factory.args[0].value):
         yield "What the data is cannot be seen here."
-    if found.move is not None and not all(model.is_plain(expression) for expression in found.move.names):
+    plain = found.move is None or all(model.is_plain(expression) for expression in found.move.names)
+    if not plain or may_be_another_device(found, model):
         yield "The device is worked out earlier than before."
     if given.get("fill_value") is not None and model.value(given.named["fill_value"]).is_tensor:
         yield "The fill value is a tensor."
