@@ -106,6 +106,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ('target-torch = "two"', "`target-torch` must be a version"),
         ('severity = {TL101 = "loud"}', "`severity` must be a table of error, warning, info"),
         ('per-file-ignores = ["TL101"]', "`per-file-ignores` must be a table"),
+        ('per-file-ignores = {"a.py" = "TL101"}', "`per-file-ignores` must be a table of lists of strings, as in"),
         ('output-format = "xml"', "`output-format` must be one of full"),
         ("extend = 1", "`extend` must be the path of a file"),
         ("select = [", "not valid TOML"),

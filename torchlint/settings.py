@@ -107,8 +107,8 @@ def _flag(value: object) -> bool:
 
 
 def _table_of_lists(value: object) -> dict[str, tuple[str, ...]]:
-    if not isinstance(value, Mapping):
-        raise TypeError("a table of lists of strings")
+    if not isinstance(value, Mapping) or any(isinstance(item, str) for item in value.values()):
+        raise TypeError('a table of lists of strings, as in "scripts/*" = ["TL101"]')
     return {str(key): _strings(item) for key, item in value.items()}
 
 
@@ -301,6 +301,12 @@ class SettingsFinder:
         if config is not None:
             self._fixed = merged(replace(load_settings(config), root=os.getcwd()), self._overrides)
         self._found: dict[str, Settings] = {}
+
+    def is_given(self, selector: str) -> bool:
+        """Return whether the command line names a selector of rules."""
+        tables = (value for value in self._overrides.values() if isinstance(value, Mapping))
+        lists = [value for value in self._overrides.values() if isinstance(value, (tuple, list))]
+        return any(selector in value for value in (*lists, *(codes for table in tables for codes in table.values())))
 
     def for_file(self, path: str) -> Settings:
         """Return the settings of a file."""

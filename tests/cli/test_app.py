@@ -55,6 +55,21 @@ def test_a_misspelt_command(invoke: Invoke) -> None:
     assert "did you mean `torchlint check`?" in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("explain", "rules"), ("rule", "rules"), ("lint", "check"), ("format", "fix")]
+)
+def test_the_commands_of_other_tools(invoke: Invoke, name: str, meant: str) -> None:
+    outcome = invoke(name)
+    assert outcome.code == 2
+    assert f"did you mean `torchlint {meant}`?" in outcome.err
+
+
+def test_a_missing_argument_is_one_line(invoke: Invoke) -> None:
+    outcome = invoke("completion")
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+
+
 def test_help(invoke: Invoke) -> None:
     assert invoke().code == 0
     outcome = invoke("--help")

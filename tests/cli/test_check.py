@@ -87,6 +87,25 @@ def test_wrong_usage_is_one_line_and_2(project: Path, invoke: Invoke, arguments:
     assert outcome.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ignore = ["TL299"]',
+        '[per-file-ignores]\n"a.py" = ["TL299"]',
+        'unfixable = ["TL299"]',
+        '[severity]\nTL299 = "info"',
+    ],
+)
+def test_an_unknown_rule_in_the_settings_names_the_file(project: Path, invoke: Invoke, text: str) -> None:
+    (project / "a.py").write_text(SAFE)
+    (project / "torchlint.toml").write_text(f"{text}\n")
+    outcome = invoke("check")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "torchlint.toml: unknown rule 'TL299'" in outcome.err
+    (project / "torchlint.toml").write_text("")
+    assert "error: unknown rule 'TL299'" in invoke("check", "--ignore", "TL299").err
+
+
 def test_an_unknown_setting_is_one_line_and_2(project: Path, invoke: Invoke) -> None:
     (project / "a.py").write_text(SAFE)
     (project / "torchlint.toml").write_text('igore = ["TL601"]\n')

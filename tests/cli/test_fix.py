@@ -51,6 +51,19 @@ def test_applying_keeps_the_mode_and_is_done_once(project: Path, invoke: Invoke)
     assert "Nothing was fixed." in again.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("--unfixable", "TL601"), ("--fixable", "TL2"), ("--extend-unsafe-fixes", "TL6")],
+    ids=lambda arguments: arguments[0],
+)
+def test_options_that_say_what_is_fixed(project: Path, invoke: Invoke, arguments: tuple[str, ...]) -> None:
+    (project / "a.py").write_text(SAFE)
+    assert invoke("fix", "--apply", "--exit-zero", *arguments, ".").code == 0
+    assert (project / "a.py").read_text() == SAFE
+    assert invoke("fix", "--apply", arguments[0], "TL101", "--fixable", "ALL", ".").code == 0
+    assert (project / "a.py").read_text() == FIXED
+
+
 def test_nothing_to_do_exits_with_0(project: Path, invoke: Invoke) -> None:
     (project / "a.py").write_text(CLEAN)
     assert invoke("fix", ".").code == 0

@@ -26,6 +26,9 @@ COMMANDS = {
     "completion": "Print the script for completion in bash, zsh or fish.",
 }
 
+_OTHERS = {"explain": "rules", "lint": "check", "format": "fix", "lsp": "server"}
+"""What other tools call a command."""
+
 
 class LazyGroup(click.Group):
     """Commands by name; the module of a command is imported when it runs."""
@@ -52,7 +55,7 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         if os.path.exists(name) or name.endswith(".py") or {os.sep, "/"} & set(name):
             raise click.UsageError(f"{name!r} is not a command; did you mean `torchlint check {' '.join(args)}`?")
-        close = nearest(name, self.list_commands(ctx))
+        close = _OTHERS.get(name) or nearest(name, self.list_commands(ctx))
         hint = f"did you mean `torchlint {close}`?" if close else "`torchlint --help` lists the commands."
         raise click.UsageError(f"there is no command {name!r}; {hint}")
 
@@ -100,6 +103,6 @@ def run_app(arguments: list[str]) -> int:
 def usage_error(error: click.UsageError) -> None:
     """Print what is wrong with the arguments on one line."""
     command = error.ctx.command_path if error.ctx else "torchlint"
-    message = error.format_message().rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".")
     ending = "" if message.endswith("?") else f" (`{command} --help` lists the options)"
     click.echo(f"error: {message}{ending}", err=True)

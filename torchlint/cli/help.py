@@ -10,10 +10,11 @@ _LARGEST_COLUMN = 34
 
 GROUPS = MappingProxyType(
     {
-        "Rules": "select extend_select ignore extend_safe_fixes per_file_ignores target_torch num_workers",
+        "Rules": "select extend_select ignore per_file_ignores target_torch num_workers",
         "Files": "exclude extend_exclude force_exclude lint_tests stdin_filename config isolated",
         "Findings that count": "baseline no_baseline write_baseline since add_ignore fail_level max_findings",
-        "Fixes": "fixing diff interactive apply unsafe_fixes exit_non_zero_on_fix",
+        "Fixes": "fixing diff interactive apply unsafe_fixes fixable unfixable extend_safe_fixes extend_unsafe_fixes "
+        "exit_non_zero_on_fix",
         "Report": "output_format output_file statistics show_files show_settings color quiet verbose exit_zero",
         "Run": "watch jobs file_timeout no_cache profile_rules",
     }
