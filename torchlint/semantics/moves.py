@@ -19,7 +19,7 @@ from torchlint.semantics.tables.torch_api import (
     LEGACY_CONSTRUCTORS,
 )
 from torchlint.semantics.values import Device, Kind, Value
-from torchlint.syntax.calls import bind, code, identifier, is_none, literal
+from torchlint.syntax.calls import bind, code, identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same
 
 _TO = ("device", "dtype", "non_blocking", "copy")
@@ -246,6 +246,15 @@ class Moves:
         names = (device, dtype) if cast and dtype is not None else (device,)
         droppable = given.named.keys() <= _HARMLESS and not given.extra
         return self._made(call, place, code(device), cast, names, evidence, droppable)
+
+    def to_other(self, call: cst.Call) -> Move | None:
+        """Return the move to where another tensor is, on an accelerator for all that is known: ``x.to(other)``."""
+        if method_call(call, "to") is None or len(call.args) != 1 or call.args[0].star or call.args[0].keyword:
+            return None
+        other = self._evaluator.value(call.args[0].value)
+        if not other.is_tensor or other.device not in (Device.ACCELERATOR, Device.EITHER):
+            return None
+        return self._made(call, other.device, "", "", (call.args[0].value,), min(other.evidence, Evidence.INFERRED))
 
     def leaves_host(self, device: cst.BaseExpression, accelerator: Evidence | None) -> bool:
         """Return whether an argument names a device other than the CPU, by more than its name alone."""

@@ -97,7 +97,7 @@ def train(model, dataset, optimizer):
 @rule.check(cst.Call, called=_MOVING)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a blocking move of a batch in a loop over batches."""
-    move = model.move(call)
+    move = model.move(call) or model.moves.to_other(call)
     if move is None or move.method not in _MOVING:
         return
     moved = model.value(move.receiver)

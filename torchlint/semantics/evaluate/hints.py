@@ -149,7 +149,8 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
     if name in _STEP_METHODS and param.name.value in ("batch", "inputs", "data"):
         return Value(Kind.BATCH, Evidence.INFERRED, device=Device.ACCELERATOR, origin=Origin.BATCH)
     if name == "forward" and evaluator.definitions.class_kind(owner) is Kind.MODULE and param.default is None:
-        return tensor(Evidence.NAMED, origin=Origin.BATCH)
+        is_device = named(param.name.value).kind is Kind.DEVICE
+        return UNKNOWN if is_device else tensor(Evidence.NAMED, origin=Origin.BATCH)
     return _step_batch(function, param, owner, evaluator)
 
 
