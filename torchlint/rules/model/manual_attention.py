@@ -61,7 +61,7 @@ rule = Rule(
     name="manual-attention",
     family=Family.MODEL,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="attention written out by hand: `softmax(q @ k.T) @ v`",
     triggers=Triggers.all_of(
         "torch", ("softmax", "Softmax"), ("transpose", "swapaxes", "swapdims", "mT", "mH", "einsum")
