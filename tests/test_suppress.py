@@ -115,6 +115,7 @@ def test_comments_for_rules_that_did_not_run_are_not_called_unused() -> None:
         ("# torchlint: ignore[item-in-lop]", "did you mean `item-in-loop`?"),
         ("# torchlint: ignored[TL101]", "did you mean `ignore`?"),
         ("# torchlint: skip_file", "did you mean `skip-file`?"),
+        ("# torchlint: disable=TL101", "did you mean `ignore`?"),
         ("# torchlint: ignore[]", "names no rule"),
     ],
 )

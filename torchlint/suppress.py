@@ -58,6 +58,8 @@ _STRING_OR_COMMENT = re.compile(
 _OURS = re.compile(r"#\s*torchlint\s*:\s*(?P<verb>[\w-]*)(?P<list>\s*\[(?P<codes>[^\]]*)\])?", re.IGNORECASE)
 _NOQA = re.compile(r"#\s*noqa(?!\w)(?P<colon>\s*:\s*(?P<codes>[A-Z]+\d+\b(?:[\s,]+[A-Z]+\d+\b)*)?)?", re.IGNORECASE)
 _VERBS = ("ignore", "skip-file")
+_OTHER_VERBS = MappingProxyType({"disable": "ignore", "noqa": "ignore", "ignore-file": "skip-file", "off": "ignore"})
+"""What comments for other tools say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def _mistakes(listed: tuple[tuple[str, str], ...] | None, known: Mapping[str, st
 
 
 def _unknown(kind: str, word: str, choices: Iterable[str]) -> str:
-    close = nearest(word, choices)
+    close = _OTHER_VERBS.get(word) or nearest(word, choices)
     return f"unknown {kind} `{word}`" + (f", did you mean `{close}`?" if close else "")
 
 

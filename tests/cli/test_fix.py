@@ -25,6 +25,14 @@ def test_the_diff_is_shown_and_nothing_is_written(project: Path, invoke: Invoke)
     assert (project / "a.py").read_text() == SAFE
 
 
+def test_what_comes_next_is_an_option_of_the_command(project: Path, invoke: Invoke) -> None:
+    (project / "a.py").write_text(SAFE)
+    assert "the same command with --apply writes the files" in invoke("fix", ".").err
+    assert "the same command with --fix in place of --diff writes the files" in invoke("check", "--diff", ".").err
+    assert invoke("check", "--fix", ".").code == 0
+    assert (project / "a.py").read_text() == FIXED
+
+
 def test_the_diff_is_what_apply_writes(project: Path, invoke: Invoke) -> None:
     (project / "a.py").write_bytes(SAFE.replace("\n", "\r\n").rstrip().encode("utf-8-sig"))
     (project / "b").mkdir()

@@ -68,7 +68,8 @@ def run_fix(
         session.report(report)
     else:
         session.complain(report)
-    session.output.aside(account(outcomes, written, apply=apply, unsafe=unsafe))
+    writes = "--fix in place of --diff" if listing else "--apply"
+    session.output.aside(account(outcomes, written, apply=apply, unsafe=unsafe, writes=writes))
     if apply:
         remaining = session.fails(d for outcome in outcomes for d in outcome.result.diagnostics)
         found = bool(remaining and not exit_zero) or bool(written and exit_non_zero_on_fix)
@@ -118,9 +119,14 @@ def _show(session: Session, report: Report, changed: Sequence[FixOutcome]) -> No
 
 
 def account(
-    outcomes: Sequence[FixOutcome], written: Sequence[FixOutcome], *, apply: bool, unsafe: bool
+    outcomes: Sequence[FixOutcome],
+    written: Sequence[FixOutcome],
+    *,
+    apply: bool,
+    unsafe: bool,
+    writes: str = "--apply",
 ) -> Iterator[Line]:
-    """Yield what was done, what was not, and why."""
+    """Yield what was done, what was not, and why; ``writes`` is the option that writes the files."""
     from torchlint.report.data import plural
 
     applied = Counter((d.code, d.name) for outcome in written for d in outcome.applied)
@@ -138,7 +144,7 @@ def account(
         for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
             yield [(f"  {count:>4}  {reason}", "")]
     if applied and not apply:
-        yield [("Next: ", "dim"), ("the same command with --apply writes the files", "hint")]
+        yield [("Next: ", "dim"), (f"the same command with {writes} writes the files", "hint")]
 
 
 def left(outcome: FixOutcome, *, unsafe: bool) -> Iterator[str]:
