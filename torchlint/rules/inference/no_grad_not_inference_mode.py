@@ -37,6 +37,7 @@ from torchlint.edits.operations import Edit, Replace
 from torchlint.edits.renaming import from_root
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.changes import changes_outside, runs_outside
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.scopes import FUNCTIONS
@@ -46,7 +47,10 @@ from torchlint.syntax.calls import identifier
 NO_GRAD = "torch.no_grad"
 SINCE = (1, 9)
 READY = ("load", "load_state_dict", "eval", "from_pretrained")
-GRADIENTS = ("requires_grad_", "requires_grad", "grad", "backward", "zero_grad", "enable_grad", "optim")
+GRADIENTS = (
+    *("requires_grad_", "requires_grad", "grad", "backward", "zero_grad", "enable_grad", "set_grad_enabled", "optim"),
+    "_version",
+)
 COMPILERS = (
     "torch.jit.",
     "torch.onnx.",
@@ -56,7 +60,6 @@ COMPILERS = (
     "torch.ao.",
     "torch.fx.",
 )
-HOST = frozenset((Kind.NUMBER, Kind.STRING, Kind.SEQUENCE, Kind.NDARRAY))
 WHY = "What is made in this mode must not be changed in place outside of it, nor saved for a backward pass."
 
 rule = Rule(
@@ -96,7 +99,7 @@ if __name__ == "__main__":
     silences={
         "trains": "The file computes gradients, makes an optimizer, or asks for gradients.",
         "library": "The file is no program, or the block a part of a module: others import it, and may train.",
-        "changed": "A result is changed in place outside of the block.",
+        "changed": "A result is changed in place outside of the block, or a model runs there with gradients.",
         "no-model": "The block runs no model: it changes weights, averages, or computes by hand.",
         "traced": "The model is traced, exported, compiled or quantised.",
         "old": "The project supports versions of torch without `inference_mode`.",
@@ -118,7 +121,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("no-model", not _runs_model(block, model)) or rule.silent("generator", _is_generator(block, model)):
         return
-    if _traces(model) or _changes(block, model):
+    if _traces(model) or changes_outside(block, model) or runs_outside(block, model):
         return
     yield Finding(
         call,
@@ -187,16 +190,3 @@ def _is_generator(block: cst.With | cst.FunctionDef, model: Model) -> bool:
     function = block if isinstance(block, cst.FunctionDef) else None
     yields = any(isinstance(node, cst.Yield) for node in model.descendants(block.body))
     return yields or (function is not None and function.asynchronous is not None)
-
-
-def _changes(block: cst.With | cst.FunctionDef, model: Model) -> bool:
-    """Whether something is changed in place outside of a block: there nothing shows what made it."""
-    for node in model.nodes(cst.AugAssign):
-        if not model.within(node, block) and model.value(node.target).kind not in HOST:
-            return True
-    for call in model.nodes(cst.Call):
-        name = identifier(call.func)
-        if name.endswith("_") and not name.startswith("_") and not model.within(call, block):
-            return True
-    targets = (target for target in model.nodes(cst.AssignTarget) if isinstance(target.target, cst.Subscript))
-    return any(not model.within(target, block) for target in targets)
