@@ -270,10 +270,12 @@ class HostReads:
         enclosing, tree = self._evaluator.definitions.enclosing_function, self._evaluator.tree
         function = enclosing(call)
         for other in tree.nodes(cst.Assign):  # what is made of it, one step further: `actions[step] = action[0]`
-            if other is not statement and enclosing(other) is function and isinstance(other.value, cst.Subscript):
-                read = other.value.value
-                if isinstance(read, cst.Name) and read.value in {target.value for target in targets}:
-                    targets.update(_stored(other.targets[0].target))
+            if other is statement or enclosing(other) is not function:
+                continue
+            for target, given in _pairs(other):
+                read = given.value if isinstance(given, cst.Subscript) else None
+                if isinstance(read, cst.Name) and read.value in {name.value for name in targets}:
+                    targets.update(_stored(target))
         bound = {target.value for target in targets}
         return any(
             name.value in bound and name not in targets and enclosing(name) is function and self._steps_with(name)
@@ -362,6 +364,14 @@ class HostReads:
         given = [a.value for a in call.args if a.keyword is None or a.keyword.value == "device"]
         places = (self._evaluator.value(place) for place in given)
         return any(place.kind is Kind.DEVICE and place.device is not Device.CPU for place in places)
+
+
+def _pairs(statement: cst.Assign) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Return what an assignment binds with what it binds it to: two pairs for ``a, b = x, y``."""
+    target, value = statement.targets[0].target, statement.value
+    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
+        return [(to.value, given.value) for to, given in zip(target.elements, value.elements, strict=True)]
+    return [(target, value)]
 
 
 def _stored(target: cst.BaseExpression) -> Iterator[cst.Name]:
