@@ -44,7 +44,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="a `DataLoader` with workers is made anew in each pass of a loop",
-    triggers=Triggers.all_of(WITH_WORKERS, "num_workers"),
+    triggers=Triggers.all_of(WITH_WORKERS),
     examples=(
         Example(
             bad="""

@@ -48,7 +48,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="a `DataLoader` starts its workers anew in every epoch",
-    triggers=Triggers.all_of(WITH_WORKERS, "num_workers"),
+    triggers=Triggers.all_of(WITH_WORKERS),
     examples=(
         Example(
             bad="""

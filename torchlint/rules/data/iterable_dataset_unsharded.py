@@ -60,7 +60,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="every worker goes through the whole of an `IterableDataset`",
-    triggers=Triggers.all_of("IterableDataset", WITH_WORKERS, "num_workers"),
+    triggers=Triggers.all_of("IterableDataset", WITH_WORKERS),
     examples=(
         Example(
             bad="""

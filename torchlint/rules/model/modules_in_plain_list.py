@@ -63,7 +63,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="layers in a Python list or dictionary, which are neither moved nor trained",
-    triggers=Triggers.all_of(("torch", "lightning", "pytorch_lightning"), "nn", ("Module", "LightningModule")),
+    triggers=Triggers.all_of(("torch", "lightning", "pytorch_lightning"), "nn"),
     examples=(
         Example(
             bad="""
