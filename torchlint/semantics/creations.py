@@ -29,6 +29,7 @@ _VIEWING = RESHAPING_METHODS - {"repeat"}
 _LOOKING_NAMES = frozenset(("globals", "locals", "vars", "eval", "exec"))
 _LOOKING = frozenset(f"builtins.{name}" for name in _LOOKING_NAMES)
 _OVERLAPPING = frozenset(("expand", "expand_as"))
+_TRACERS = frozenset(("torch.jit.trace", "torch.fx.symbolic_trace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,16 @@ class Creations:
 
     def creation(self, call: cst.Call, name: str | None) -> Creation | None:
         """Return what happens to the tensor that a factory makes, if that is a move."""
-        if name not in FACTORIES and name not in LEGACY_CONSTRUCTORS:
+        if (name not in FACTORIES and name not in LEGACY_CONSTRUCTORS) or self._is_looked_at(call):
             return None
         return self._follow(call, call, ())
+
+    def _is_looked_at(self, call: cst.Call) -> bool:
+        """Whether a lambda around a call is only traced, to look at the operations that it consists of."""
+        function = self._tree.enclosing(call, cst.Lambda, cst.FunctionDef)
+        holder = self._tree.parent(function) if isinstance(function, cst.Lambda) else None
+        tracer = self._tree.parent(holder) if isinstance(holder, cst.Arg) else None
+        return isinstance(tracer, cst.Call) and self._evaluator.names.qualified(tracer.func) in _TRACERS
 
     def _follow(self, factory: cst.Call, start: cst.BaseExpression, before: tuple[cst.CSTNode, ...]) -> Creation | None:
         steps = list(before)
