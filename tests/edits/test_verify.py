@@ -30,6 +30,8 @@ def edit(text: str, old: str, new: str) -> tuple[TextEdit, ...]:
         ("x = 1\n", "1", "__file__ + len.__name__", ""),
         ("if x:\n    a = 1\nb = 2\n", "x:\n    a = 1\n", "x:\n    pass\n", ""),
         ("print 'old'\n", "old", "new", "the result does not parse"),
+        ("def f():\n    g = 1\n    'h'\n", "    g = 1\n", "", "a string becomes documentation"),
+        ('"""h"""\ng = 1\n', "g = 1\n", "", ""),
     ],
 )
 def test_a_text_is_sound_or_says_why_not(text: str, old: str, new: str, reason: str) -> None:

@@ -165,8 +165,10 @@ def is_seen_halfway(found: Creation, model: Model) -> bool:
     if any(node.handlers for node in tries) or model.survives_error(statement):
         return True
     target = statement.targets[0].target
-    if isinstance(target, cst.Name):
+    if isinstance(target, cst.Name) and target.value not in _declared(model):
         return False
+    if any(node.handlers for node in model.nodes(cst.Try)):
+        return True  # perhaps around what calls this
     if any(isinstance(node, (cst.Call, cst.NamedExpr, cst.Await)) for node in model.descendants(target)):
         return True
     functions = model.nodes(cst.FunctionDef)
@@ -181,8 +183,7 @@ def may_be_another_device(found: Creation, model: Model) -> bool:
     between = [node for statement in found.between for node in (statement, *model.descendants(statement))]
     calls = any(isinstance(node, cst.Call) and not _is_harmless(node, model) for node in between)
     stored = {target.attr.value for target in map(_target, between) if isinstance(target, cst.Attribute)}
-    declarations: list[cst.Global | cst.Nonlocal] = [*model.nodes(cst.Global), *model.nodes(cst.Nonlocal)]
-    declared = {item.name.value for declaration in declarations for item in declaration.names}
+    declared = _declared(model)
     expressions = found.move.names if found.move is not None else ()
     for node in (node for expression in expressions for node in (expression, *model.descendants(expression))):
         if isinstance(node, cst.Attribute) and model.qualified_name(node) is None:
@@ -191,6 +192,12 @@ def may_be_another_device(found: Creation, model: Model) -> bool:
         elif isinstance(node, cst.Name) and node.value in declared and calls:
             return True
     return False
+
+
+def _declared(model: Model) -> set[str]:
+    """Return the names that are declared global or nonlocal somewhere."""
+    declarations: list[cst.Global | cst.Nonlocal] = [*model.nodes(cst.Global), *model.nodes(cst.Nonlocal)]
+    return {item.name.value for declaration in declarations for item in declaration.names}
 
 
 def _target(node: cst.CSTNode) -> cst.CSTNode | None:

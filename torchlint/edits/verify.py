@@ -30,6 +30,7 @@ _LOOKING_BARE = frozenset(("vars", "dir"))
 """What looks into the file if it is called without arguments."""
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -91,7 +92,9 @@ class Original:
         old = _statements(self.tree, self.text, [edit.range for edit in edits])
         new = _statements(after, text, [shift.content(index) for index in range(len(edits))])
         moved = {statement.moved(shift) for statement in old}
-        return "" if moved == set(new) else "code outside the edits means something else"
+        if moved != set(new):
+            return "code outside the edits means something else"
+        return "a string becomes documentation" if docstrings(after) - docstrings(self.tree) else ""
 
     def _uncompilable(self, edits: Sequence[TextEdit]) -> str:
         if not self._compiles:
@@ -194,6 +197,14 @@ def _header_dump(statement: ast.stmt) -> str:
         else:
             parts.append(repr(value))
     return " ".join(parts)
+
+
+def docstrings(tree: ast.Module) -> Counter[str]:
+    """Return how often each string documents the module, a class or a function."""
+    owners = (node for node in ast.walk(tree) if isinstance(node, _DOCUMENTED) and node.body)
+    first = (owner.body[0] for owner in owners)
+    texts = (line.value for line in first if isinstance(line, ast.Expr))
+    return Counter(text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str))
 
 
 def uses_of_names(tree: ast.AST) -> Counter[str]:
