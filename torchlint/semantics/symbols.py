@@ -104,6 +104,13 @@ def is_only_called(use: Use, model: Model) -> bool:
     return all(_is_called(name, model) for name in model.nodes(cst.Name) if _is_bound_by(name, alias, model))
 
 
+def is_spoken_of(use: Use, model: Model) -> bool:
+    """Return whether a string names a symbol, so that something may be put in its place: ``patch("torch.ger")``."""
+    last = use.name.rpartition(".")[2]
+    texts = (text.raw_value for text in model.nodes(cst.SimpleString))
+    return any(text == last or text.endswith(use.name) for text in texts)
+
+
 def _is_called(reference: Reference, model: Model) -> bool:
     parent = model.parent(reference)
     return isinstance(parent, cst.Decorator) or (isinstance(parent, cst.Call) and parent.func is reference)
