@@ -12,6 +12,7 @@ from torchlint.semantics.products import Product, matrix_product, multiplied, su
 from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.sizes import rank
 from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
@@ -77,6 +78,9 @@ def attention(softmax: cst.Call, model: Model) -> Attention | None:
     if applied is None or _is_read_elsewhere(model, walk):
         return None
     result, value = applied
+    dimensions = _rank(product, value, model)
+    if dimensions is None and is_same(product.key, value):
+        return None  # the weights say to which centres something belongs
     statements = {id(s): s for s in (model.statement(b.node) for b in walk.bindings)}
     return Attention(
         product.query,
@@ -84,14 +88,18 @@ def attention(softmax: cst.Call, model: Model) -> Attention | None:
         value,
         product.node,
         result,
-        next(
-            (found for part in (product.query, product.key) if (found := rank(part, model)) is not None), product.rank
-        ),
+        dimensions,
         tuple(walk.scales),
         tuple(walk.dropouts),
         tuple(walk.others),
         tuple(sorted(statements.values(), key=model.order)),
     )
+
+
+def _rank(product: Product, value: cst.BaseExpression, model: Model) -> int | None:
+    """Return how many dimensions the tensors have; where they differ, that of one with fewer or more than four."""
+    known = [found for part in (product.query, product.key, value) if (found := rank(part, model)) is not None]
+    return next((found for found in known if found != 4), known[0] if known else product.rank)
 
 
 def _scores(call: cst.Call, model: Model) -> cst.BaseExpression | None:

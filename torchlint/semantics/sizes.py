@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _DEPTH = 6
 _SAME_RANK = ("transpose", "contiguous", "clone", "float", "half", "to", "type_as", "swapaxes", "softmax")
+_WITH_MATRIX = ("torch.nn.Embedding", "torch.nn.Linear", "torch.nn.EmbeddingBag")
+_OF_SIZES = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn"))
 _NUMBERS = ("builtins.len", "builtins.int", "builtins.float")
 
 
@@ -91,7 +93,36 @@ def rank(expression: cst.BaseExpression | None, model: Model, depth: int = _DEPT
         index = expression.slice[0].slice if is_number_index else None
         picks = isinstance(index, cst.Index) and isinstance(index.value, cst.Integer)
         return below - 1 if below is not None and picks else None
+    if isinstance(expression, cst.Attribute):
+        return _of_weight(expression, model)
     return _of_call(expression, model, depth) if isinstance(expression, cst.Call) else None
+
+
+def _of_weight(attribute: cst.Attribute, model: Model) -> int | None:
+    """Return the rank of what a module learns: a table, a matrix, or a parameter of a shape that is written down."""
+    if attribute.attr.value == "weight" and model.value(attribute.value).name in _WITH_MATRIX:
+        return 2
+    owner = model.definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
+    assigned = model.definitions.attribute(owner, attribute.attr.value) if owner is not None else []
+    found = {_of_parameter(binding.value, model) if not binding.path else None for binding in assigned}
+    return found.pop() if len(found) == 1 else None
+
+
+def _of_parameter(value: cst.BaseExpression | None, model: Model) -> int | None:
+    if not isinstance(value, cst.Call) or model.qualified_name(value.func) != "torch.nn.Parameter" or not value.args:
+        return None
+    made = value.args[0].value
+    while isinstance(made, cst.BinaryOperation):
+        made = made.right if literal(made.left) is not None else made.left
+    if not isinstance(made, cst.Call) or model.qualified_name(made.func) not in _OF_SIZES:
+        return None
+    sizes = [argument.value for argument in made.args if argument.keyword is None and not argument.star]
+    if len(sizes) == 1 and isinstance(sizes[0], (cst.Tuple, cst.List)):
+        if any(isinstance(element, cst.StarredElement) for element in sizes[0].elements):
+            return None
+        return len(sizes[0].elements)
+    is_open = len(sizes) == 1 or any(argument.star == "*" for argument in made.args)  # one may be a whole shape
+    return None if is_open else len(sizes)
 
 
 def _of_bound(binding: Binding, model: Model, depth: int) -> int | None:
