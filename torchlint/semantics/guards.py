@@ -12,7 +12,8 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
-from torchlint.syntax.calls import code, identifier, is_none, literal
+from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.syntax.canonical import canonical
 
 
 class Guard(Enum):
@@ -123,7 +124,7 @@ class Guards:
     def _fills_cache(self, statement: cst.If) -> bool:
         """Whether a branch computes what is not there yet: ``if self.mean is None: self.mean = ...``."""
         written = self._tree.below(statement.body, cst.AssignTarget)
-        return self._misses(statement.test, {code(target.target) for target in written})
+        return self._misses(statement.test, {canonical(target.target) for target in written})
 
     def _misses(self, test: cst.BaseExpression, places: set[str]) -> bool:
         if isinstance(test, cst.BooleanOperation):
@@ -133,12 +134,12 @@ class Guards:
             other = test.right if missing[0] else test.left
             return any(missing) and (all(missing) or self._is_early(other))
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            return isinstance(test.expression, cst.Attribute) and code(test.expression) in places
+            return isinstance(test.expression, cst.Attribute) and canonical(test.expression) in places
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
             asked = test.comparisons[0]
-            is_none = isinstance(asked.operator, (cst.Is, cst.Equal)) and code(asked.comparator) == "None"
+            asks = isinstance(asked.operator, (cst.Is, cst.Equal)) and is_none(asked.comparator)
             lasts = isinstance(test.left, cst.Attribute) or self._is_unset_before_loop(test.left)
-            return is_none and lasts and code(test.left) in places
+            return asks and lasts and canonical(test.left) in places
         return False
 
     def _is_unset_before_loop(self, variable: cst.BaseExpression) -> bool:
@@ -333,7 +334,7 @@ class Guards:
         """Whether a call in the file gives a parameter a value of its own, by keyword or by position."""
         for argument in self._tree.nodes(cst.Arg):
             if argument.keyword is not None and argument.keyword.value == name.value:
-                handed_on = isinstance(argument.value, (cst.Name, cst.Attribute)) and code(argument.value) in (
+                handed_on = isinstance(argument.value, (cst.Name, cst.Attribute)) and canonical(argument.value) in (
                     name.value,
                     f"self.{name.value}",
                 )

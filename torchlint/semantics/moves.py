@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -29,6 +30,10 @@ _SWITCHES = DEFAULT_DEVICE_SETTERS | {"torch.cuda.set_device", "torch.set_defaul
 _PLAIN_CALLS = frozenset(("torch.device", "torch.cuda.current_device", "torch.cuda.is_available"))
 
 
+Source: TypeAlias = "str | cst.BaseExpression"
+"""Code, or the expression whose code it is, which is only asked for where somebody wants to read it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """A method call that moves a tensor to a device, with what the same device is called elsewhere."""
@@ -37,18 +42,28 @@ class Move:
     receiver: cst.BaseExpression
     method: str
     place: Device
-    device: str
-    """The code that names the device, "" where none does."""
-
-    dtype: str
-    """The code of the dtype that the move casts to, "" if it keeps the dtype."""
-
+    device_source: Source
+    dtype_source: Source
     names: tuple[cst.BaseExpression, ...]
     """The expressions of the user's that ``device`` and ``dtype`` are made of."""
 
     evidence: Evidence
     droppable: bool
     """Whether the move does nothing else, once the tensor is on the device with the dtype."""
+
+    @property
+    def device(self) -> str:
+        """The code that names the device, "" where none does."""
+        return _written(self.device_source)
+
+    @property
+    def dtype(self) -> str:
+        """The code of the dtype that the move casts to, "" if it keeps the dtype."""
+        return _written(self.dtype_source)
+
+
+def _written(source: Source) -> str:
+    return source if isinstance(source, str) else code(source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +214,8 @@ class Moves:
         self,
         call: cst.Call,
         place: Device,
-        device: str,
-        dtype: str = "",
+        device: Source,
+        dtype: Source = "",
         names: tuple[cst.BaseExpression, ...] = (),
         evidence: Evidence = Evidence.PROVEN,
         droppable: bool = True,
@@ -220,7 +235,7 @@ class Moves:
         names = (device,)
         if value.kind is Kind.DEVICE or isinstance(value.literal, str):
             # By its name alone it may be None, which is the current device here and the CPU in a factory.
-            return self._made(call, Device.ACCELERATOR, code(device), "", names, value.evidence, droppable)
+            return self._made(call, Device.ACCELERATOR, device, "", names, value.evidence, droppable)
         torch_device = self._evaluator.names.spelling("torch.device", call)
         index = value.kind is Kind.NUMBER and torch_device is not None
         made = f'{torch_device}("cuda", {code(device)})' if index else ""
@@ -242,10 +257,11 @@ class Moves:
             and self._evaluator.value(dtype).kind is not Kind.DTYPE
         ):
             evidence = min(evidence, Evidence.INFERRED)
-        cast = code(dtype) if dtype is not None and not is_none(dtype) and not isinstance(literal(dtype), bool) else ""
-        names = (device, dtype) if cast and dtype is not None else (device,)
+        casts = dtype is not None and not is_none(dtype) and not isinstance(literal(dtype), bool)
+        cast = dtype if dtype is not None and casts else ""
+        names = (device, dtype) if dtype is not None and casts else (device,)
         droppable = given.named.keys() <= _HARMLESS and not given.extra
-        return self._made(call, place, code(device), cast, names, evidence, droppable)
+        return self._made(call, place, device, cast, names, evidence, droppable)
 
     def to_other(self, call: cst.Call) -> Move | None:
         """Return the move to where another tensor is, on an accelerator for all that is known: ``x.to(other)``."""
