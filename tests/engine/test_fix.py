@@ -142,17 +142,40 @@ def test_a_fix_that_fails_a_check_is_refused_and_the_others_go_on(fix: Any, reas
     assert [d.start.row for d in result.result.diagnostics] == [5]
 
 
-def test_a_fix_that_leads_to_another_finding_is_refused() -> None:
-    def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
-        if name_of(call) == "h":
-            yield Finding(call, "h", Fix("Write m", (op.Replace(call, "f(1).m()"),), Safety.SAFE))
+def writes(name: str, code: str, safety: Safety = Safety.SAFE) -> Any:
+    """Return a check that writes code in place of the calls of a function."""
 
-    rule = make_rule("TL203", cst.Call, check)  # type: ignore[arg-type]
+    def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
+        if name_of(call) == name:
+            yield Finding(call, name, Fix(f"Write {code}", (op.Replace(call, code),), safety, "It may."))
+
+    return check
+
+
+def test_a_fix_that_leads_to_another_finding_is_refused() -> None:
+    rule = make_rule("TL203", cst.Call, writes("h", "f(1).m()"))
     result = fixed("x = h()\n", rule, UNWRAP)
     assert result.text == "x = h()\n"
     assert "undefined" in result.refused[0][1] or "'f' would be used" in result.refused[0][1]
+    other = make_rule("TL204", cst.Call, writes("f", "g()", Safety.UNSAFE))
+    result = fixed("f = g = 1\nx = h()\n", make_rule("TL203", cst.Call, writes("h", "f(1)")), other)
+    assert result.refused[0][1] == "the fix leads to a new finding of TL204"
+
+
+def test_a_fix_that_leads_to_another_fix_is_followed_by_it() -> None:
+    rule = make_rule("TL203", cst.Call, writes("h", "f(1).m()"))
     result = fixed("f = 1\nx = h()\n", rule, UNWRAP)
-    assert result.refused[0][1] == "the fix leads to a new finding of TL201"
+    assert result.text == "f = 1\nx = f(1, k=1)\n"
+    assert [diagnostic.code for diagnostic in result.applied] == ["TL203", "TL201"]
+    assert not result.refused
+
+
+def test_fixes_that_undo_each_other_leave_the_file_as_it_was() -> None:
+    there, back = make_rule("TL203", cst.Call, writes("f", "g()")), make_rule("TL204", cst.Call, writes("g", "f()"))
+    result = fixed("f = g = 1\nx = f()\n", there, back)
+    assert result.text == "f = g = 1\nx = f()\n"
+    assert not result.applied
+    assert "do not come to an end" in result.refused[0][1]
 
 
 def test_a_refused_fix_is_tried_again_when_others_have_changed_the_text() -> None:

@@ -124,12 +124,15 @@ class FixRun:
         return list(self._todo())
 
     def _todo(self) -> Iterator[Diagnostic]:
-        wanted = (Safety.SAFE, Safety.UNSAFE) if self._unsafe else (Safety.SAFE,)
         for diagnostic in self._result.diagnostics:
             key = (diagnostic.code, diagnostic.range.start)
-            is_wanted = diagnostic.fix and diagnostic.fix.safety in wanted and key not in self._refused
-            if is_wanted and self._scope.counts(diagnostic):
+            if self._is_wanted(diagnostic) and key not in self._refused and self._scope.counts(diagnostic):
                 yield diagnostic
+
+    def _is_wanted(self, diagnostic: Diagnostic) -> bool:
+        """Return whether a finding has a fix that is to be applied."""
+        wanted = (Safety.SAFE, Safety.UNSAFE) if self._unsafe else (Safety.SAFE,)
+        return diagnostic.fix is not None and diagnostic.fix.safety in wanted
 
     def _pass(self, todo: Sequence[Diagnostic]) -> None:
         batch = [todo[index] for index in compatible(_fixes(todo))]
@@ -161,7 +164,7 @@ class FixRun:
         reason = self._original.broken_by(edits)
         if not reason:
             result = self._check(replace(self._source, text=apply_edits(self._source.text, edits)))
-            reason = _failure(self._result, result, batch, Shift(edits))
+            reason = _failure(self._result, result, batch, Shift(edits), self._is_wanted)
             if not reason:
                 self._attempt = (edits, result)
                 return True
@@ -192,13 +195,23 @@ def _fixes(diagnostics: Sequence[Diagnostic]) -> list[TextFix]:
     return [diagnostic.fix for diagnostic in diagnostics if diagnostic.fix]
 
 
-def _failure(before: FileResult, after: FileResult, batch: Sequence[Diagnostic], shift: Shift) -> str:
-    """Return what is wrong with the findings after the fixes of a batch, empty if all is well."""
+def _failure(
+    before: FileResult,
+    after: FileResult,
+    batch: Sequence[Diagnostic],
+    shift: Shift,
+    is_wanted: Callable[[Diagnostic], bool],
+) -> str:
+    """Return what is wrong with the findings after the fixes of a batch, empty if all is well.
+
+    A new finding of another rule whose fix is wanted too is none: the next pass has it.
+    """
     if len(after.errors) > len(before.errors):
         return "checking the result fails"
     if any(d.code == SYNTAX_ERROR for d in after.diagnostics):
         return "the result does not parse"
     old_findings, fixed, new_findings = _Findings(before.diagnostics), _Findings(batch), _Findings(after.diagnostics)
+    lasting = _Findings([diagnostic for diagnostic in after.diagnostics if not is_wanted(diagnostic)])
     for diagnostic in batch:
         edited = [edit.range for edit in diagnostic.fix.edits] if diagnostic.fix else []
         old = [diagnostic.range, *edited]
@@ -208,7 +221,8 @@ def _failure(before: FileResult, after: FileResult, batch: Sequence[Diagnostic],
         found = new_findings.codes(new)
         if found[diagnostic.code] > expected[diagnostic.code]:
             return "the finding is still there after the fix"
-        fresh = sorted(code for code in found if found[code] > expected[code] and code != UNUSED)
+        remaining = lasting.codes(new)
+        fresh = sorted(code for code in remaining if remaining[code] > expected[code] and code != UNUSED)
         if fresh:
             return f"the fix leads to a new finding of {fresh[0]}"
     return ""
