@@ -28,6 +28,9 @@ Check = Callable[[Source], FileResult]
 Fixer = Callable[[Source, Check], FixResult]
 
 
+_UNUSED = "imported but unused"
+
+
 @dataclass(slots=True)
 class Verdict:
     """What was seen in one file, and what went wrong; plain data, sent between processes."""
@@ -104,7 +107,7 @@ def judge_source(source: Source, verdict: Verdict, fixer: Fixer, deadline: float
     verdict.refused.update((diagnostic.code, reason) for diagnostic, reason in fixed.refused)
     if fixed.text != source.text:
         verdict.after = fixed.text
-        verdict.violations += [f"all fixes: {wrong}" for wrong in _wrongs(source.text, fixed.text)]
+        verdict.violations += [f"all fixes: {wrong}" for wrong in wrongs(source.text, fixed.text)]
         again = fixer(replace(source, text=fixed.text), every_rule)
         if again.text != fixed.text or again.applied:
             codes = sorted({diagnostic.code for diagnostic in again.applied}) or ["nothing that it names"]
@@ -128,9 +131,9 @@ def _judge_alone(
         verdict.alone += 1
         only = replace(found, diagnostics=tuple(map(lambda d, one=diagnostic: _only(d, one), found.diagnostics)))
         fixed = fixer(source, _offering(source, only))
-        wrongs = _wrongs(source.text, fixed.text) if fixed.text != source.text else []
+        lost = wrongs(source.text, fixed.text) if fixed.text != source.text else []
         place = f"{diagnostic.code} at {diagnostic.start.row}:{diagnostic.start.column} alone"
-        verdict.violations += [f"{place}: {wrong}" for wrong in wrongs]
+        verdict.violations += [f"{place}: {wrong}" for wrong in lost]
 
 
 def _kind(diagnostic: Diagnostic) -> tuple[str, str]:
@@ -158,7 +161,7 @@ def _offering(source: Source, only: FileResult) -> Check:
     return check
 
 
-def _wrongs(old: str, new: str) -> Iterator[str]:
+def wrongs(old: str, new: str) -> Iterator[str]:
     """Yield what the edited text has lost."""
     if parsed(old) is None:
         return
@@ -168,8 +171,16 @@ def _wrongs(old: str, new: str) -> Iterator[str]:
     changed = difference(old, new)
     if changed:
         yield f"code outside the edits means something else: {changed}"
-    for message in sorted((pyflakes(new) - pyflakes(old)).elements()):
-        yield f"pyflakes says {message!r}"
+    before, after = pyflakes(old), pyflakes(new)
+    renamed = _unused_imports(after) <= _unused_imports(before)
+    for message in sorted((after - before).elements()):
+        if not (renamed and message.endswith(_UNUSED)):
+            yield f"pyflakes says {message!r}"
+
+
+def _unused_imports(messages: Counter[str]) -> int:
+    """Return how many imports nothing uses; one that was so before may have got another name."""
+    return sum(count for message, count in messages.items() if message.endswith(_UNUSED))
 
 
 def pyflakes(text: str) -> Counter[str]:

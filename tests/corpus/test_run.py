@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import run
-from tests.corpus.judge import Check, Verdict, every_fix, judge, pyflakes
+from tests.corpus.judge import Check, Verdict, every_fix, judge, pyflakes, wrongs
 from tests.corpus.run import INCOMPLETE, OK, VIOLATIONS, judged_tree, main, report
 from torchlint.engine.fix import FixResult
 from torchlint.source import Source
@@ -154,3 +154,8 @@ def test_imports_that_another_branch_could_replace_may_be_left_without_use() -> 
 def test_what_was_wrong_already_is_nothing_new() -> None:
     assert pyflakes("x\nx\n") == {"undefined name 'x'": 1}
     assert pyflakes("from a._b import c\n") == pyflakes("from a import c\n") == pyflakes("import d as c\n")
+
+
+def test_an_import_that_nothing_used_before_may_get_another_name() -> None:
+    assert list(wrongs("from a import b\nc = 1\n", "from a import d\nc = 1\n")) == []
+    assert list(wrongs("from a import b\nb(1)\n", "from a import b\nc(1)\n"))

@@ -79,7 +79,8 @@ def _is_bound_before(name: str, node: cst.CSTNode, model: Model) -> bool:
     deciding = model.scopes.deciding(name, scope)
     if deciding is None:
         return False
-    return deciding is not scope or deciding.bindings[name][0].order < model.order(node)
+    runs_at_once = deciding is scope or model.enclosing_function(node) is None  # the body of a class does, too
+    return not runs_at_once or deciding.bindings[name][0].order < model.order(node)
 
 
 def _imported(statement: cst.ImportFrom, alias: cst.ImportAlias, table: SymbolTable, model: Model) -> Renaming | None:

@@ -138,7 +138,10 @@ def program(choices: Choices) -> Program:
     head = ["import copy, pickle", "import numpy", "import numpy as np", "import torch", "import torch as th"]
     if choices.chance(12):
         head.append(choices.of("torch.set_default_dtype(torch.float64)", "torch.set_default_device('cpu')"))
-    site = placed(choices, [*_site(choices), *choices.some(_AFTER, 3)])
+    after = choices.some(_AFTER, 3)
+    if "x.share_memory_()" in after:  # a tensor in shared memory that grows ends the process
+        after = [line for line in after if "resize_" not in line]
+    site = placed(choices, [*_site(choices), *after])
     if choices.chance(15):
         site = ["with torch.device('cpu'):", *indented(site)]
     return Program(text(head, needed(_SETUP, site), site))

@@ -136,6 +136,8 @@ def _fix(call: cst.Call, found: Detour, model: Model) -> Fix | None:
         why = (
             "NumPy may take arguments that torch refuses or rounds otherwise, and without elements the strides differ."
         )
+    elif model.speaks_of("share_memory_", "share_memory"):
+        why = "When its tensor moves into shared memory an array goes on, and what torch made does not."
     return Fix(
         f"Use `{found.factory}`",
         tuple(edits),
