@@ -13,6 +13,7 @@ from torchlint.semantics.moves import Moves
 from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS, IN_MEMORY_DATASETS
 from torchlint.semantics.values import Device, Kind, Value
 from torchlint.syntax.calls import bind, identifier, is_none, literal, method_call
+from torchlint.syntax.canonical import is_same
 
 _HANDLES = frozenset(
     (
@@ -50,6 +51,8 @@ _LAZY = re.compile(
     r"lmdb|zarr|mmap)$",
     re.IGNORECASE,
 )
+_EAGER = ("map", "filter")  # what Hugging Face's datasets store is no tensor of a device any more
+_DEPTH = 5  # a transform in a chain in a chain, of a dataset in a wrapper
 _ITERABLE = re.compile(r"iter|stream|pipe", re.IGNORECASE)
 
 
@@ -179,15 +182,57 @@ class Datasets:
             return self._moves_to_device(definition.body)
         if isinstance(expression, cst.Lambda):
             return self._moves_to_device(expression.body)
-        if self._wraps_device_tensors(expression):
+        if self._wraps_device_tensors(expression) or self._is_given_mover(expression) or self._is_set_mover(expression):
             return True
         class_def = self.class_of(self._evaluator.value(expression))
         if class_def is None:
             return False
-        methods = (
-            self._evaluator.definitions.method(class_def, name) for name in ("__getitem__", "__iter__", "__call__")
+        iterates = (self._evaluator.definitions.method(class_def, name) for name in ("__iter__", "__call__"))
+        methods = (*self.makes_items(class_def), *(method for method in iterates if method is not None))
+        return any(self._moves_to_device(method.body) or self._takes_placed(class_def, method) for method in methods)
+
+    def _takes_placed(self, class_def: cst.ClassDef, method: cst.FunctionDef) -> bool:
+        """Whether a method takes from an attribute what the class itself has put on a device: ``self.x[index]``."""
+        return any(
+            self._is_placed(binding.value)
+            for owner in self._tree.below(method.body, cst.Subscript)
+            if isinstance(owner.value, cst.Attribute) and isinstance(owner.value.value, cst.Name)
+            if self._evaluator.definitions.receiver(owner.value.value) is not None
+            for binding in self._evaluator.definitions.attribute(class_def, owner.value.attr.value)
         )
-        return any(method is not None and self._moves_to_device(method.body) for method in methods)
+
+    def _is_placed(self, value: cst.CSTNode | None) -> bool:
+        if isinstance(value, cst.Call) and self._is_on_device(value):
+            return True
+        found = self._evaluator.value(value) if isinstance(value, cst.BaseExpression) else None
+        return found is not None and found.is_tensor and found.device in (Device.ACCELERATOR, Device.EITHER)
+
+    def _is_given_mover(self, expression: cst.CSTNode, depth: int = _DEPTH) -> bool:
+        """Whether a function that puts items on a device is given to what makes a dataset: a transform, a source."""
+        made = self._making_call(expression)
+        if made is None or not depth or method_call(made, *_EAGER) is not None:
+            return False
+        return any(self._is_mover(argument.value, depth - 1) for argument in made.args)
+
+    def _is_mover(self, given: cst.CSTNode, depth: int) -> bool:
+        definition = self._evaluator.definitions.definition(given)
+        if isinstance(definition, cst.FunctionDef):
+            return self._moves_to_device(definition.body)
+        if isinstance(given, cst.Lambda):
+            return self._moves_to_device(given.body)
+        if isinstance(given, (cst.List, cst.Tuple)):
+            return any(self._is_mover(element.value, depth) for element in given.elements)
+        return self._is_given_mover(given, depth)
+
+    def _is_set_mover(self, expression: cst.CSTNode) -> bool:
+        """Whether ``dataset.set_transform(f)`` says that a function which puts items on a device makes them."""
+        whole = expression.value if isinstance(expression, cst.Subscript) else expression
+        return any(
+            is_same(owner.value, each) and self._is_mover(call.args[0].value, _DEPTH)
+            for call in self._tree.nodes(cst.Call)
+            if (owner := method_call(call, "set_transform")) is not None and call.args
+            for each in (expression, whole)
+        )
 
     def certain_move(self, expression: cst.CSTNode) -> cst.Call | None:
         """Return the call by which making an item or a batch certainly puts it on an accelerator, if there is one.
