@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
 
 import torch
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -58,8 +58,11 @@ class Search:
 
 
 def missing(search: Search) -> str:
-    """Return the package that a search needs and that is not installed, empty if there is none."""
-    return search.needs if search.needs and importlib.util.find_spec(search.needs) is None else ""
+    """Return the package that a search needs and that is not installed, empty if there is none.
+
+    What plays the package in a program that ran before does not count.
+    """
+    return search.needs if search.needs and PathFinder.find_spec(search.needs) is None else ""
 
 
 @dataclass(slots=True)

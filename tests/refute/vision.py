@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from functools import cache
 from types import ModuleType
 
@@ -19,6 +20,9 @@ def load_torchvision() -> ModuleType:
     Its wheels are built for CUDA: beside a torch for the CPU they have models, transforms and data sets, which are
     Python, and no operators. Two of them are declared then, without which the import ends in an error.
     """
+    played = [name for name in sys.modules if name.partition(".")[0] == "torchvision"]
+    for name in played:  # by a program that ran before
+        del sys.modules[name]
     try:
         return importlib.import_module("torchvision")
     except RuntimeError:

@@ -206,6 +206,8 @@ def _autocast(device: str, use: Use, model: Model) -> Rewrite | None:
 def _is_entered(call: cst.Call, model: Model) -> bool:
     """Return whether a context is entered, or decorates, where it is made: nobody else gets hold of it."""
     parent = model.parent(call)
+    if isinstance(parent, cst.Call):
+        return parent.func is call
     return isinstance(parent, cst.Decorator) or (isinstance(parent, cst.WithItem) and parent.asname is None)
 
 
