@@ -74,6 +74,8 @@ class Ranks:
         if isinstance(node, cst.Name):
             bindings = self._evaluator.flow.definitions(node)
             return bool(bindings) and all(self._bound(binding, seen) for binding in bindings)
+        if isinstance(node, cst.Attribute):
+            return self._is_kept(node, seen)
         if isinstance(node, cst.BinaryOperation):
             return self._is_matrix(node.left, seen) and self._is_matrix(node.right, seen)
         if not isinstance(node, cst.Call):
@@ -95,6 +97,15 @@ class Ranks:
             return False
         passed = [argument_for(function, param, call, self._evaluator) for call in self._callers(function)]
         return bool(passed) and all(a is not None and self._is_matrix(a, seen) for a in passed)
+
+    def _is_kept(self, attribute: cst.Attribute, seen: set[cst.CSTNode]) -> bool:
+        """Whether all that the class assigns to ``self.noise`` are matrices."""
+        owner = self._evaluator.definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
+        if owner is None:
+            return False
+        bindings = self._evaluator.definitions.attribute(owner, attribute.attr.value)
+        values = [binding.value if not binding.path else None for binding in bindings]
+        return bool(values) and all(value is not None and self._is_matrix(value, seen) for value in values)
 
     def _callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         if function.name.value != "forward":
