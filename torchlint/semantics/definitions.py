@@ -110,6 +110,10 @@ class Definitions:
         found = (self.definition(argument.value) for argument in class_def.bases)
         return [base for base in found if isinstance(base, cst.ClassDef) and base is not class_def]
 
+    def is_brain(self, class_def: cst.ClassDef) -> bool:
+        """Return whether a class descends from the ``Brain`` of SpeechBrain, which runs its methods for each batch."""
+        return any(n.startswith("speechbrain.") and n.endswith(".Brain") for n in self.ancestry(class_def))
+
     def ancestry(self, class_def: cst.ClassDef) -> tuple[str, ...]:
         """Return the qualified names of all ancestors from outside the file, through those inside it."""
         known = self._ancestries.get(id(class_def))

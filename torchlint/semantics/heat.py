@@ -83,6 +83,8 @@ _CALLS_AT_ONCE = re.compile(
 
 # The methods of models that mmcv's runners call for each batch.
 _ROLE_BY_MODEL_METHOD = {"train_step": Role.STEP, "val_step": Role.EVALUATION_LOOP}
+# What SpeechBrain's `Brain` calls for each batch, by a `fit_batch` that few recipes write themselves.
+_ROLE_BY_BRAIN_METHOD = {"compute_forward": Role.STEP, "compute_objectives": Role.LOSS}
 _FUNCTION = "torch.autograd.Function"
 _LOSS = re.compile(r"(^|_)loss(es)?$")
 # What takes or shows the loss of a whole data set, or makes the function that computes one.
@@ -328,6 +330,8 @@ class Hotness:
                 return Heat(function, Role.FORWARD, Evidence.INFERRED)
             if name in _ROLE_BY_MODEL_METHOD and kind is Kind.MODULE:
                 return Heat(function, _ROLE_BY_MODEL_METHOD[name], Evidence.INFERRED)
+            if name in _ROLE_BY_BRAIN_METHOD and definitions.is_brain(owner):
+                return Heat(function, _ROLE_BY_BRAIN_METHOD[name], Evidence.INFERRED)
         if self.is_step_function(function):
             return Heat(function, Role.STEP, Evidence.INFERRED)
         if owner is None and self._is_loss(function):

@@ -159,11 +159,20 @@ def _step_batch(
 ) -> Value:
     """Return the batch that a step is given by name, if the code around it moves what is called so to a device."""
     name = param.name.value
-    if not _STEP.match(function.name.value) or not _BATCH.match(name) or param.default is not None:
+    if not _BATCH.match(name) or param.default is not None:
+        return UNKNOWN
+    if not _STEP.match(function.name.value) and not _is_brain_step(function, around, evaluator):
         return UNKNOWN
     moves = (method_call(call, "to", "cuda") for call in evaluator.tree.below(around.body, cst.Call))
     receivers = (_bottom_name(move.value) for move in moves if move is not None)
     return _MOVED_BATCH.weakened(Evidence.NAMED) if name in receivers else UNKNOWN
+
+
+def _is_brain_step(function: cst.FunctionDef, around: cst.FunctionDef | cst.ClassDef, evaluator: Evaluator) -> bool:
+    """Return whether SpeechBrain calls a method for each batch."""
+    if function.name.value != "compute_forward" or not isinstance(around, cst.ClassDef):
+        return False
+    return evaluator.definitions.is_brain(around)
 
 
 def engine_steps(evaluator: Evaluator) -> tuple[cst.FunctionDef, ...]:
