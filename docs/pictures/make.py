@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -43,13 +44,17 @@ def picture(arguments: tuple[str, ...]) -> str:
 
 
 def evidence() -> dict[str, str]:
-    """Return the forest plot of each device's evidence, by the name of its picture."""
+    """Return the forest plot of what could be measured on each device, by the name of its picture."""
     files = sorted((ROOT / "torchlint" / "evidence").glob("*.json"))
     return {
-        f"evidence-{file.stem}.svg": plot.svg(json.loads(file.read_text(encoding="utf-8")))
+        f"evidence-{file.stem}.svg": plot.svg(_measured(json.loads(file.read_text(encoding="utf-8"))))
         for file in files
         if file.name != "schema.json"
     }
+
+
+def _measured(document: dict[str, Any]) -> dict[str, Any]:
+    return {**document, "cases": [case for case in document["cases"] if case["ratio"] is not None]}
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ _COLORS = {
     "not measurable": "#6e7781",
 }
 _ROW, _TOP, _LEFT, _PLOT, _RIGHT = 26, 64, 270, 420, 230
-_TICKS = (0.25, 0.5, 0.8, 1, 1.25, 1.5, 2, 3, 5, 8, 12, 20, 50)
+_TICKS = (0.25, 0.5, 0.8, 1, 1.25, 1.5, 2, 3, 5, 8, 12, 20, 50, 100, 200, 500)
 
 
 def write(path: Path, found: Mapping[str, Any]) -> None:
