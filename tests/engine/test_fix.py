@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -10,84 +10,16 @@ from typing import Any
 import libcst as cst
 import pytest
 
+from tests.engine.made_rules import SETTINGS, UNWRAP, check_file, fixed, make_rule, name_of
 from torchlint.diagnostic import Position, Range
 from torchlint.edits import operations as op
-from torchlint.edits.diagnose import diagnose
-from torchlint.engine.fix import FixResult, fix_file
-from torchlint.engine.result import FileResult, Status
+from torchlint.engine.fix import fix_file
+from torchlint.engine.result import FileResult
 from torchlint.finding import Finding, Fix, Safety
-from torchlint.rule import Default, Family, Rule, Triggers
+from torchlint.rule import Rule
 from torchlint.semantics.evidence import Evidence
 from torchlint.source import Source, source_from_text
-from torchlint.syntax.parse import Parsed, parse
-from torchlint.syntax.walk import Tree, walk
-
-SETTINGS: Any = SimpleNamespace(
-    fixable=None,
-    unfixable=(),
-    extend_safe_fixes=(),
-    extend_unsafe_fixes=(),
-    severity={},
-    num_workers=4,
-    file_timeout=60,
-)
-Check = Callable[[Any, Tree], Iterator[Finding]]
-
-
-def make_rule(code: str, node_type: type[cst.CSTNode], check: Check) -> Rule:
-    rule = Rule(
-        code,
-        code.lower(),
-        Family.DATA,
-        "1",
-        Default.ON,
-        "s",
-        Triggers(()),
-        (),
-        (),
-        "",
-        {},
-        checks={},
-        switched_off=set(),
-    )
-    rule.check(node_type)(check)  # type: ignore[arg-type]
-    return rule
-
-
-def check_file(source: Source, settings: Any, rules: Sequence[Rule], target: object) -> FileResult:
-    parsed = parse(source)
-    assert isinstance(parsed, Parsed), source.text
-    tree = walk(parsed.module)
-    found = [
-        (rule, finding)
-        for rule in rules
-        for node_type, checks in rule.checks.items()
-        for node in tree.nodes(node_type)
-        for check in checks
-        for finding in check(node, tree)  # type: ignore[arg-type]
-    ]
-    diagnostics = sorted(diagnose(parsed, tree.parent, found, settings), key=lambda d: d.range)
-    return FileResult(source.path, Status.CHECKED, tuple(diagnostics))
-
-
-def fixed(text: str, *rules: Rule, unsafe: bool = False, settings: Any = SETTINGS) -> FixResult:
-    target: Any = None
-    return fix_file(source_from_text(text), settings, rules, target, unsafe=unsafe, check=check_file)
-
-
-def name_of(call: cst.Call) -> str:
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else getattr(call.func, "value", "")
-
-
-def unwrap_m(call: cst.Call, tree: Tree) -> Iterator[Finding]:
-    """``f(x).m()`` -> ``f(x, k=1)``."""
-    if name_of(call) == "m" and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Call):
-        inner = call.func.value
-        fix = Fix("Drop m", (op.Unwrap(call, inner), op.AddKeyword(inner, "k", "1")), Safety.SAFE)
-        yield Finding(call, "m is slow", fix)
-
-
-UNWRAP = make_rule("TL201", cst.Call, unwrap_m)  # type: ignore[arg-type]
+from torchlint.syntax.walk import Tree
 
 
 def test_all_fixes_of_a_file_are_applied() -> None:
@@ -269,73 +201,6 @@ def test_a_lost_comment_makes_a_fix_unsafe() -> None:
     (diagnostic,) = check_file(source_from_text(text), SETTINGS, [UNWRAP], None).diagnostics
     assert diagnostic.fix
     assert diagnostic.fix.safety is Safety.SAFE
-
-
-def unwrap_variable(call: cst.Call, tree: Tree) -> Iterator[Finding]:
-    if name_of(call) == "Variable":
-        yield Finding(call, "v", Fix("Unwrap", (op.Unwrap(call, call.args[0].value),), Safety.SAFE))
-
-
-VARIABLE = make_rule("TL502", cst.Call, unwrap_variable)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("from torch.autograd import Variable\na = 1\nx = Variable(a)\n", "a = 1\nx = a\n"),
-        ("from torch.autograd import Variable\na = 1\nx = Variable(a)\ny = Variable(a)\n", "a = 1\nx = a\ny = a\n"),
-        (
-            "from torch.autograd import grad, Variable\na = 1\nx = Variable(a)\n",
-            "from torch.autograd import grad\na = 1\nx = a\n",
-        ),
-        (
-            "from torch.autograd import Variable, grad\na = 1\nx = Variable(a)\n",
-            "from torch.autograd import grad\na = 1\nx = a\n",
-        ),
-        (
-            "from torch.autograd import Variable\n__all__ = ['Variable']\na = 1\nx = Variable(a)\n",
-            "from torch.autograd import Variable\n__all__ = ['Variable']\na = 1\nx = a\n",
-        ),
-        (
-            "from torch.autograd import Variable\na = 1\nx = Variable(a)\nisinstance(x, Variable)\n",
-            "from torch.autograd import Variable\na = 1\nx = a\nisinstance(x, Variable)\n",
-        ),
-        (
-            "def f(a):\n    from torch.autograd import Variable\n    return Variable(a)\n",
-            "def f(a):\n    return a\n",
-        ),
-        (
-            "a = 1\nif a:\n    from torch.autograd import Variable\nx = Variable(a)\n",
-            "a = 1\nif a:\n    from torch.autograd import Variable\nx = a\n",
-        ),
-        (
-            "from torch.autograd import Variable\nimport torch\na = 1\nx = Variable(a)\n",
-            "import torch\na = 1\nx = a\n",
-        ),
-    ],
-)
-def test_an_import_without_use_goes_with_its_last_use(before: str, after: str) -> None:
-    assert fixed(before, VARIABLE).text == after
-
-
-def test_an_import_that_may_do_something_goes_only_with_an_unsafe_fix() -> None:
-    text = "from .tools import Variable\na = 1\nx = Variable(a)\n"
-    (diagnostic,) = check_file(source_from_text(text), SETTINGS, [VARIABLE], None).diagnostics
-    assert diagnostic.fix
-    assert diagnostic.fix.safety is Safety.UNSAFE
-    assert "The import of `Variable`" in diagnostic.fix.why
-    assert fixed(text, VARIABLE, unsafe=True).text == "a = 1\nx = a\n"
-    several = text + "y = Variable(a)\n"
-    assert fixed(several, VARIABLE).text == "from .tools import Variable\na = 1\nx = a\ny = a\n"
-    assert fixed(several, VARIABLE, unsafe=True).text == "a = 1\nx = a\ny = a\n"
-
-
-def test_an_import_of_a_package_stays() -> None:
-    text = "from torch.autograd import Variable\na = 1\nx = Variable(a)\n"
-    source = source_from_text(text, "pkg/__init__.py")
-    target: Any = None
-    result = fix_file(source, SETTINGS, [VARIABLE], target, unsafe=False, check=check_file)
-    assert result.text == "from torch.autograd import Variable\na = 1\nx = a\n"
 
 
 def test_fixes_that_need_the_same_import_share_it() -> None:
