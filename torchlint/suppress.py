@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from torchlint.diagnostic import Diagnostic, Range
 from torchlint.source import Source
@@ -62,8 +62,7 @@ _OTHER_VERBS = MappingProxyType({"disable": "ignore", "noqa": "ignore", "ignore-
 """What comments for other tools say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Suppression:
+class Suppression(NamedTuple):
     """One comment that silences findings on its row."""
 
     row: int
@@ -80,8 +79,7 @@ class Suppression:
     """Of ours: each word of the list with its code, which is empty for a word that names no rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Suppressions:
+class Suppressions(NamedTuple):
     """All suppressing comments of a file."""
 
     comments: tuple[Suppression, ...] = ()
@@ -90,8 +88,7 @@ class Suppressions:
     """One line for each comment of ours that names what does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unused:
+class Unused(NamedTuple):
     """A comment of ours that names codes of enabled rules that find nothing there."""
 
     suppression: Suppression
@@ -99,8 +96,7 @@ class Unused:
     """Empty where the comment names none and silences nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What the comments make of the findings."""
 
     kept: tuple[Diagnostic, ...]

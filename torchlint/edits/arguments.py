@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -15,8 +15,7 @@ from torchlint.edits.text import indentation, line_before, line_end, line_start,
 from torchlint.syntax.calls import bind
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(NamedTuple):
     """Where a call's arguments stand; ``close`` is the offset of its closing parenthesis."""
 
     arguments: tuple[Range, ...]

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
@@ -65,8 +64,7 @@ class _RecordingState(CodegenState):
         return self.syntactic.get(id(node)) or self.full[id(node)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Generated:
+class _Generated(NamedTuple):
     """The code of one anchor, where it lies in the source, and the offset in the source of every token."""
 
     state: _RecordingState

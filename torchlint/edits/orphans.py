@@ -7,9 +7,9 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line
@@ -47,8 +47,7 @@ _PRAGMA = re.compile(r"#\s*(?:noqa|type:|isort|pylint|pyright|nosec|pragma|fmt|y
 _IMPORT = re.compile(r"^[ \t]*(?:from\b[^\n]*?\s)?import\b\s*(?:\([^)]*\)|[^\n]*(?:\\\r?\n[^\n]*)*)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Orphan:
+class Orphan(NamedTuple):
     """The removal of an import without use, and what it risks (empty: nothing)."""
 
     edit: TextEdit

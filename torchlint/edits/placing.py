@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -30,8 +30,7 @@ _SETTERS = frozenset(("__setattr__", "__setitem__", "__set__"))
 _WHOLE = ("Long", "Int", "Short", "Char", "Byte", "Bool")
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """The edits, and what they rely on."""
 
     edits: tuple[Edit, ...]

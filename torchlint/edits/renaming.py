@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.model import Model
 
 
-@dataclass(frozen=True, slots=True)
-class Renaming:
+class Renaming(NamedTuple):
     """The edits, and whether a name that other files may import from this one goes."""
 
     edits: tuple[Edit, ...]
@@ -41,8 +39,7 @@ def renamed(use: Use, table: SymbolTable, model: Model) -> Renaming | None:
     return Renaming((Replace(use.reference, written.code), *written.imports)) if written is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(NamedTuple):
     """How a place can write a name, and the import that it needs for that."""
 
     code: str

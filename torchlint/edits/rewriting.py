@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -33,8 +32,7 @@ _NESTED = "Inside another autocast the default dtype is that of the outer one."
 _DIGITS = "The function is another one: the last digits, and the signs of vectors, can differ."
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(NamedTuple):
     """The edits, and what could change: empty where nothing can."""
 
     edits: tuple[Edit, ...]

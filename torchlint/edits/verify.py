@@ -9,8 +9,8 @@ import symtable
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.text import Places, Rows, Shift, apply_edits, comments
@@ -129,8 +129,7 @@ def _compile_error(text: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(NamedTuple):
     """A statement that no edit touches; of a compound one the header. ``parent`` is None where edits touch that."""
 
     start: int
@@ -140,7 +139,7 @@ class _Statement:
 
     def moved(self, shift: Shift) -> _Statement:
         parent = self.parent if self.parent is None else shift.offset(self.parent)
-        return replace(self, start=shift.offset(self.start), parent=parent)
+        return self._replace(start=shift.offset(self.start), parent=parent)
 
 
 def _statements(tree: ast.Module, text: str, edited: Sequence[Range]) -> Iterator[_Statement]:

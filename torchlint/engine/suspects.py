@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 Timer = Callable[[str], AbstractContextManager[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Suspects:
+class Suspects(NamedTuple):
     """What has to be looked at again where the source text is known."""
 
     rules: tuple[Rule, ...]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torchlint.project.gitignore import GitIgnore
 from torchlint.project.patterns import Patterns
@@ -21,8 +20,7 @@ class FindsSettings(Protocol):
         """Return the settings of the files in the folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
+class FoundFile(NamedTuple):
     """One file to check."""
 
     path: str
@@ -49,16 +47,14 @@ class FoundFile:
         return is_test_file(_relative(self.path, self.settings.root))
 
 
-@dataclass(frozen=True, slots=True)
-class Unreachable:
+class Unreachable(NamedTuple):
     """A path that cannot be looked into, and why in a few words."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(NamedTuple):
     """What lies below the given paths, each file once, in the order of the paths."""
 
     files: tuple[FoundFile, ...]
@@ -99,8 +95,7 @@ def discover(paths: Sequence[str], finder: FindsSettings) -> Discovery:
     return walk.result()
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(NamedTuple):
     path: str
     """Empty for the current folder."""
 
@@ -181,7 +176,7 @@ class _Walk:
             return
         names = {entry.name for entry in entries}
         if ".gitignore" in names and folder.settings.respect_gitignore:
-            folder = replace(folder, ignored=folder.ignored.below(folder.absolute))
+            folder = folder._replace(ignored=folder.ignored.below(folder.absolute))
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
             if not (is_folder or entry.name.endswith(_SOURCES)):

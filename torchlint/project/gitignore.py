@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pathspec
 
 
-@dataclass(frozen=True, slots=True)
-class GitIgnore:
+class GitIgnore(NamedTuple):
     """The patterns in force in one folder, the nearest last: they overrule the others."""
 
     layers: tuple[tuple[str, pathspec.GitIgnoreSpec], ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -20,8 +20,7 @@ _MAX_DEPTH = 6
 _SWALLOWING = frozenset(("contextlib.suppress", "pytest.raises"))
 
 
-@dataclass(frozen=True, slots=True)
-class Accumulation:
+class Accumulation(NamedTuple):
     """A local variable to which each pass of a loop adds one number."""
 
     name: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -50,8 +49,7 @@ _SEQUENTIAL = "torch.nn.Sequential"
 _DEPTH = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Activation:
+class Activation(NamedTuple):
     """The last activation of a value."""
 
     name: str
@@ -66,8 +64,7 @@ class Activation:
     """Whether the expression itself is the call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fed:
+class Fed(NamedTuple):
     """What a loss is given to judge."""
 
     loss: str
@@ -134,7 +131,7 @@ def _of_class(class_def: cst.ClassDef, evidence: Evidence, model: Model, depth: 
     first = found[0] if found else None
     if first is None or any(other is None or other.name != first.name for other in found):
         return None
-    return replace(first, evidence=min(evidence, Evidence.INFERRED), owner=class_def, direct=False)
+    return first._replace(evidence=min(evidence, Evidence.INFERRED), owner=class_def, direct=False)
 
 
 def _of_sequence(made: cst.Call, model: Model) -> Activation | None:
@@ -172,4 +169,4 @@ def _unmoved(module: cst.BaseExpression | None) -> cst.BaseExpression | None:
 
 
 def _indirect(found: Activation | None) -> Activation | None:
-    return replace(found, direct=False) if found is not None else None
+    return found._replace(direct=False) if found is not None else None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 _HOMES = ("torch", "torch.nn.functional", "torch.special", "torch.Tensor")
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(NamedTuple):
     """One operation: the tensor that it works on, and the other arguments by name."""
 
     operand: cst.BaseExpression

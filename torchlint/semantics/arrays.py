@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import libcst as cst
 
@@ -50,8 +49,7 @@ _DTYPES = {
 _MAX_DEPTH = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(NamedTuple):
     """What is known of an array."""
 
     evidence: Evidence = Evidence.PROVEN
@@ -172,12 +170,12 @@ class Arrays:
         if name == "astype":
             dtype = self._dtype(call.args[0].value) if call.args else None
             is_copy = bind(call.args).get("copy") is None
-            return replace(owned, owned=is_copy, ordered=False, dtypes=frozenset((dtype,)))
+            return owned._replace(owned=is_copy, ordered=False, dtypes=frozenset((dtype,)))
         dimensions = owned.dimensions if name in _KEEP_DIMENSIONS else 1
         if name in _OWNING_METHODS:
-            return replace(owned, owned=True, ordered=name == "flatten", dimensions=dimensions)
+            return owned._replace(owned=True, ordered=name == "flatten", dimensions=dimensions)
         if name in _VIEW_METHODS:
-            return replace(owned, owned=False, ordered=False, dimensions=dimensions)
+            return owned._replace(owned=False, ordered=False, dimensions=dimensions)
         return None
 
     def _is_generator(self, owner: cst.BaseExpression) -> bool:
@@ -194,7 +192,7 @@ class Arrays:
         returns = [r for r in self._evaluator.tree.nodes(cst.Return) if enclosing(r) is function]
         found = self._all([r.value for r in returns], self.array)
         return (
-            replace(found, evidence=min(found.evidence, Evidence.INFERRED), owned=False) if found is not None else None
+            found._replace(evidence=min(found.evidence, Evidence.INFERRED), owned=False) if found is not None else None
         )
 
     def _name(self, name: cst.Name) -> Array | None:
@@ -202,7 +200,7 @@ class Arrays:
         found = self._all(bindings, self._binding)
         if found is None and self._is_checked(name, bindings):
             return Array()
-        return replace(found, owned=False) if found is not None else None
+        return found._replace(owned=False) if found is not None else None
 
     def _is_checked(self, name: cst.Name, bindings: list[Binding]) -> bool:
         """Whether the branch that a name stands in is taken only for an array, and nothing rebinds the name in it."""
@@ -267,7 +265,7 @@ class Arrays:
     def _attribute(self, attribute: cst.Attribute) -> Array | None:
         if attribute.attr.value == "T":
             owner = self.array(attribute.value)
-            return replace(owner, owned=False, ordered=False) if owner is not None else None
+            return owner._replace(owned=False, ordered=False) if owner is not None else None
         class_def = None
         if isinstance(attribute.value, cst.Name):
             class_def = self._evaluator.definitions.receiver(attribute.value)
@@ -276,7 +274,7 @@ class Arrays:
         bindings = self._evaluator.definitions.attribute(class_def, attribute.attr.value)
         found = self._all([None if b.path else b.value for b in bindings], self.array)
         return (
-            replace(found, evidence=min(found.evidence, Evidence.INFERRED), owned=False) if found is not None else None
+            found._replace(evidence=min(found.evidence, Evidence.INFERRED), owned=False) if found is not None else None
         )
 
     def _subscript(self, subscript: cst.Subscript) -> Array | None:
@@ -285,10 +283,10 @@ class Arrays:
             return None
         left = owner.dimensions - len(subscript.slice)
         if left >= 1 and all(self._is_number(element.slice) for element in subscript.slice):
-            return replace(owner, owned=False, dimensions=left)
+            return owner._replace(owned=False, dimensions=left)
         if not any(self._keeps_dimension(element.slice) for element in subscript.slice):
             return None
-        return replace(owner, owned=False, ordered=False, dimensions=1)
+        return owner._replace(owned=False, ordered=False, dimensions=1)
 
     def _is_number(self, index: cst.BaseSlice) -> bool:
         value = index.value if isinstance(index, cst.Index) else None
@@ -307,7 +305,7 @@ class Arrays:
             return self._all([expression.body, expression.orelse], self.array)
         if isinstance(expression, cst.UnaryOperation):
             found = self.array(expression.expression) if not isinstance(expression.operator, cst.Not) else None
-            return replace(found, owned=True, ordered=False) if found is not None else None
+            return found._replace(owned=True, ordered=False) if found is not None else None
         sides = [self.array(expression.left), self.array(expression.right)]
         arrays = [side for side in sides if side is not None]
         if (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -36,8 +36,7 @@ class _Walk:
     dropouts: list[cst.Call] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(NamedTuple):
     """One attention: softmax of ``query @ key`` over the keys, times ``value``."""
 
     query: cst.BaseExpression

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from math import isfinite
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -40,8 +40,7 @@ _LARGEST_EXACT = 2**24
 _LARGEST = {"torch.uint8": 255, "torch.int8": 127, "torch.int16": 32767, "torch.int32": 2**31 - 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(NamedTuple):
     """A factory call and the cast of what it makes."""
 
     call: cst.Call

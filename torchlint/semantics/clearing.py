@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -17,8 +17,7 @@ _IN_PLACE_WRITES = frozenset(
 _ZEROS = frozenset(("torch.zeros_like", "torch.zeros"))
 
 
-@dataclass(frozen=True, slots=True)
-class ClearedGradients:
+class ClearedGradients(NamedTuple):
     """A place that zeroes the gradient of each parameter that a loop visits."""
 
     parameter: cst.Name

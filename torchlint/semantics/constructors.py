@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -36,8 +36,7 @@ _FLOATING = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Modern:
+class Modern(NamedTuple):
     """The factory that does what a legacy constructor does with its arguments."""
 
     factory: str

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -36,8 +35,7 @@ _ADDERS = frozenset(("append", "insert", "extend", "setdefault"))
 _ADDS = {"append": 0, "insert": 1, "setdefault": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(NamedTuple):
     """A list, tuple or dictionary of this file."""
 
     display: cst.BaseExpression

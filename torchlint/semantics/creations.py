@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -32,8 +32,7 @@ _OVERLAPPING = frozenset(("expand", "expand_as"))
 _TRACERS = frozenset(("torch.jit.trace", "torch.fx.symbolic_trace"))
 
 
-@dataclass(frozen=True, slots=True)
-class Creation:
+class Creation(NamedTuple):
     """A tensor that is made in one place and moved to another before anything else happens to it."""
 
     factory: cst.Call
@@ -260,7 +259,7 @@ class Creations:
         if found is None:
             return None
         kept = tuple(step for step in found.steps if step is not uses[0])
-        return replace(found, steps=kept, statement=statement, between=between)
+        return found._replace(steps=kept, statement=statement, between=between)
 
     def _later(self, assign: cst.Assign | cst.AnnAssign) -> Iterator[cst.CSTNode]:
         """Yield the small and compound statements after this one in its block."""

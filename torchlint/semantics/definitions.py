@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -16,8 +16,7 @@ _DEFINITIONS: frozenset[type[cst.CSTNode]] = frozenset((cst.ClassDef, cst.Functi
 _MODULE_CLASSES = ("torch.nn.", "lightning.pytorch.LightningModule", "timm.models.", "torchvision.models.")
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeBinding:
+class AttributeBinding(NamedTuple):
     """One assignment to an attribute of ``self`` (or in the body of the class)."""
 
     node: cst.CSTNode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -41,8 +41,7 @@ _ALIASES = {"double": "float64", "single": "float32", "half": "float16", "bool_"
 _WHOLE = ("int64", "int32", "uint8")
 
 
-@dataclass(frozen=True, slots=True)
-class Detour:
+class Detour(NamedTuple):
     """A tensor that NumPy makes."""
 
     made: cst.Call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -27,8 +27,7 @@ _ELEMENTWISE = frozenset(
 ) | frozenset(DTYPE_CASTS)
 
 
-@dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(NamedTuple):
     """A loop over the elements of a tensor."""
 
     tensor: cst.BaseExpression

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -39,8 +39,7 @@ GROWING = _JOINS | {_APPEND}
 _SPIES = frozenset(("locals", "vars", "eval", "exec"))
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(NamedTuple):
     """A tensor or array that is concatenated with itself in every pass of a loop."""
 
     variable: cst.BaseExpression
@@ -58,8 +57,7 @@ class Growth:
     """How a list can take its place, None where the loop needs the tensor itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(NamedTuple):
     """The parts of ``x = torch.cat([x, a, b], dim)`` for a loop that does not read ``x``."""
 
     statement: cst.Assign

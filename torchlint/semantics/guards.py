@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -60,8 +60,7 @@ _GUARDING: frozenset[type] = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Exits:
+class _Exits(NamedTuple):
     """How a block is left early."""
 
     jumps: tuple[tuple[cst.If, int], ...]

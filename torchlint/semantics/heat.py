@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -42,8 +42,7 @@ _OFTEN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Heat:
+class Heat(NamedTuple):
     """A hot place: the loop or function that makes it hot, and how certain that is."""
 
     root: cst.CSTNode

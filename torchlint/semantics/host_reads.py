@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -32,8 +32,7 @@ _MAX_DEPTH = 4
 _SCHEDULER = re.compile(r"sched|plateau|warm|anneal|stop|(^|_)lrs?(_|$)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarRead:
+class ScalarRead(NamedTuple):
     """A call that turns a tensor of one element into a Python number."""
 
     call: cst.Call
@@ -79,7 +78,7 @@ class HostReads:
                 return None
             value = tensor(Evidence.NAMED)
         if value.origin is Origin.LOSS and not function and self._is_computed(source):
-            value = replace(value, evidence=max(value.evidence, Evidence.INFERRED))
+            value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
         return ScalarRead(call, source, value, function)
 
     def _hidden(self, call: cst.Call) -> ScalarRead | None:
@@ -106,7 +105,7 @@ class HostReads:
             if argument.keyword.value == keyword if argument.keyword is not None else index == position:
                 value = self._evaluator.value(argument.value)
                 if value.origin is Origin.LOSS and self._is_computed(argument.value):
-                    value = replace(value, evidence=max(value.evidence, Evidence.INFERRED))
+                    value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
                 certain = value.is_tensor and value.evidence >= Evidence.INFERRED
                 return ScalarRead(call, None, value, identifier(call.func)) if certain else None
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -52,8 +52,7 @@ _OF_SENTENCES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class InferenceCall:
+class InferenceCall(NamedTuple):
     """A call of a model in a routine that evaluates."""
 
     function: cst.FunctionDef | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -12,8 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import bind, identifier, method_call
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """What a call hands over to an object that keeps it."""
 
     keeper: cst.BaseExpression

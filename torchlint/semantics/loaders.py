@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -24,8 +24,7 @@ _PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
 _NO_LOADERS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCHEDULER))
 
 
-@dataclass(frozen=True, slots=True)
-class LoaderCall:
+class LoaderCall(NamedTuple):
     """A call that makes a loader, or that says how a trainer makes its own."""
 
     call: cst.Call

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import libcst as cst
 
@@ -41,8 +40,7 @@ NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 _PARTIAL = "functools.partial"
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """The few settings that rules read."""
 
     num_workers: int = 4

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -34,8 +33,7 @@ Source: TypeAlias = "str | cst.BaseExpression"
 """Code, or the expression whose code it is, which is only asked for where somebody wants to read it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """A method call that moves a tensor to a device, with what the same device is called elsewhere."""
 
     call: cst.Call
@@ -66,8 +64,7 @@ def _written(source: Source) -> str:
     return source if isinstance(source, str) else code(source)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorType:
+class TensorType(NamedTuple):
     """A legacy tensor type such as ``torch.cuda.FloatTensor``."""
 
     place: Device

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -24,8 +24,7 @@ class Work(Enum):
     UPDATE = "update"
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterLoop:
+class ParameterLoop(NamedTuple):
     """A loop over the parameters of one or two modules."""
 
     work: Work

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -22,8 +22,7 @@ AUTOCASTS = {
 _DTYPES = {"torch.half": "torch.float16"}
 
 
-@dataclass(frozen=True, slots=True)
-class Autocast:
+class Autocast(NamedTuple):
     """One call that makes an autocast context."""
 
     call: cst.Call
@@ -40,8 +39,7 @@ class Autocast:
     """None where a variable decides."""
 
 
-@dataclass(frozen=True, slots=True)
-class AutocastBlock:
+class AutocastBlock(NamedTuple):
     """A ``with`` statement that enters an autocast context."""
 
     statement: cst.With

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -18,8 +17,7 @@ _FLIPS = ("mT", "mH")
 _LAST_TWO = ((-2, -1), (-1, -2))
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """The products of queries and keys."""
 
     node: cst.BaseExpression
@@ -77,8 +75,7 @@ def summed_product(call: cst.Call, model: Model) -> Product | None:
     return Product(call, operands[0], operands[1], len(query) if "." not in query else None, in_order)
 
 
-@dataclass(frozen=True, slots=True)
-class Weighted:
+class Weighted(NamedTuple):
     """Values that an equation sums up with their weights."""
 
     value: cst.BaseExpression

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -31,8 +32,7 @@ class BindingKind(Enum):
     PATTERN = "match"
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """One place that binds a name."""
 
     name: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -54,8 +54,7 @@ class Act(Enum):
     OTHER = "may do any of these"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One call of a step."""
 
     act: Act

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -24,8 +24,7 @@ _SETTING = frozenset(("torch.use_deterministic_algorithms", "torch.set_determini
 _SEEDING_NAME = re.compile(r"seed|determinis|reproduc|_rng|random_state|repeatab", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One switch that a statement sets."""
 
     name: str

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -20,8 +19,7 @@ Reference: TypeAlias = cst.Name | cst.Attribute
 _TYPE_TESTS = frozenset(("builtins.isinstance", "builtins.issubclass"))
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """One use of a symbol: an import of it, or a reference to it."""
 
     name: str

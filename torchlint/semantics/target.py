@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 OLDEST_SUPPORTED = (1, 8)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A torch version and where it comes from (a sentence fragment: "torch>=2.0 in pyproject.toml")."""
 
     version: tuple[int, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -20,8 +20,7 @@ _HARMLESS_METHODS = frozenset("to cuda cpu train eval float double half bfloat16
 _REVEALING_METHODS = frozenset("parameters named_parameters modules named_modules children named_children".split())
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingStep:
+class TrainingStep(NamedTuple):
     """One pass through a loop body or function that holds one backward pass and one update."""
 
     root: cst.For | cst.While | cst.FunctionDef
@@ -29,8 +28,7 @@ class TrainingStep:
     update: cst.Call
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
+class _Program(NamedTuple):
     """The only model of a file, and what trains it."""
 
     model: Value

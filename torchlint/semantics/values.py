@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -67,8 +67,7 @@ class Origin(Enum):
     PARAMETER = "parameter"
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """One abstract value. Fields that do not apply to its kind keep their defaults."""
 
     kind: Kind = Kind.UNKNOWN
@@ -102,13 +101,13 @@ class Value:
 
     def weakened(self, evidence: Evidence) -> Value:
         """Return the same value on no better evidence than this."""
-        return self if evidence >= self.evidence else replace(self, evidence=evidence)
+        return self if evidence >= self.evidence else self._replace(evidence=evidence)
 
     def borne_out(self) -> Value:
         """Return the same value on the evidence of its use."""
         elements = None if self.elements is None else tuple(e.borne_out() for e in self.elements)
         element = None if self.element is None else self.element.borne_out()
-        return replace(self, evidence=max(self.evidence, Evidence.INFERRED), elements=elements, element=element)
+        return self._replace(evidence=max(self.evidence, Evidence.INFERRED), elements=elements, element=element)
 
     def item(self, index: int) -> Value:
         """Return what unpacking or subscripting with a constant gives."""
@@ -126,7 +125,7 @@ class Value:
             evidence = min(self.evidence, Evidence.INFERRED)
             return Value(Kind.BATCH, evidence, device=Device.CPU, graph=Graph.DETACHED, origin=Origin.BATCH)
         if self.kind in (Kind.TENSOR, Kind.BATCH):
-            return replace(self, kind=Kind.TENSOR)
+            return self._replace(kind=Kind.TENSOR)
         if self.kind in (Kind.NDARRAY, Kind.PENDING):
             return self
         if self.kind is Kind.MODULE:

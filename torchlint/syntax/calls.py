@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -16,8 +16,7 @@ _CONSTANTS: frozenset[type] = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(NamedTuple):
     """The arguments of a call by parameter name.
 
     ``open`` says that stars may carry more: an absent parameter is then not known to be absent.

@@ -7,8 +7,8 @@ not only brackets: each operator, attribute and call of a chain is a level, and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 MOST_BRACKETS = 200
 """Nested brackets that Python itself allows."""
@@ -46,8 +46,7 @@ _CASE = re.compile(r"^[ \t]*case\b", re.MULTILINE)
 _INDENTED = re.compile(r"^([ \t]*)(?:(elif)\b|[^\s#])", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class TooDeep:
+class TooDeep(NamedTuple):
     """What is too deep, and the offset at which it gets so."""
 
     message: str

@@ -10,8 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import libcst as cst
 
@@ -43,16 +42,14 @@ class _Stop(BaseException):
     """Raised within a call that takes too long; no part of it may take this for an error of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """A source and its tree."""
 
     source: Source
     module: cst.Module
 
 
-@dataclass(frozen=True, slots=True)
-class SyntaxFailure:
+class SyntaxFailure(NamedTuple):
     """Why a source has no tree, and where (1-based, within the text)."""
 
     message: str

@@ -29,7 +29,7 @@ Read in "Autograd", "Variable (deprecated)" of torch 2.13 and tried with it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -80,8 +80,7 @@ rule = Rule(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapped:
+class Wrapped(NamedTuple):
     """A tensor that a call wraps, and what is known of it."""
 
     call: cst.Call

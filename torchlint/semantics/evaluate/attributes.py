@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -53,7 +52,7 @@ def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:
     if owner.kind is Kind.BATCH:
         if name == "device":
             return Value(Kind.DEVICE, owner.evidence, device=owner.device)
-        return replace(owner, kind=Kind.TENSOR).weakened(Evidence.INFERRED)
+        return owner._replace(kind=Kind.TENSOR).weakened(Evidence.INFERRED)
     if owner.kind is Kind.SEQUENCE and len(owner.elements or ()) == 2 and name in _PAIR:
         return (owner.elements or ())[_PAIR.index(name)]
     if owner.kind is Kind.NDARRAY:
@@ -76,7 +75,7 @@ def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:
 def of_tensor(owner: Value, name: str) -> Value:
     """Return the value of an attribute of a tensor."""
     if name in ("data", "grad"):
-        return replace(owner, graph=Graph.DETACHED)
+        return owner._replace(graph=Graph.DETACHED)
     if name == "shape":
         return of(Kind.SEQUENCE, NUMBER)
     if name == "device":
@@ -90,7 +89,7 @@ def of_tensor(owner: Value, name: str) -> Value:
     if name in TENSOR_ATTRIBUTES:
         return owner
     if owner.origin is Origin.OUTPUT:  # the fields of a structured output
-        return replace(owner, origin=Origin.LOSS if name.endswith("loss") else Origin.OUTPUT).weakened(
+        return owner._replace(origin=Origin.LOSS if name.endswith("loss") else Origin.OUTPUT).weakened(
             Evidence.INFERRED
         )
     return UNKNOWN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -67,7 +66,7 @@ def _shaped(returned: Value, output: Value) -> Value:
         return Value(Kind.SEQUENCE, output.evidence, elements=tuple(_shaped(e, output) for e in returned.elements))
     if returned.is_tensor:
         graph = Graph.DETACHED if returned.graph is Graph.DETACHED else output.graph
-        return replace(output, graph=graph, origin=Origin.LOSS if returned.origin is Origin.LOSS else output.origin)
+        return output._replace(graph=graph, origin=Origin.LOSS if returned.origin is Origin.LOSS else output.origin)
     if returned.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE):
         return returned
     return output

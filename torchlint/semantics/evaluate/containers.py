@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -45,7 +44,7 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
     owner = evaluator.value(expression.value)
     if owner.kind in (Kind.TENSOR, Kind.NDARRAY):
         if owner.origin is Origin.OUTPUT and _key(expression) == "loss":
-            return replace(owner, origin=Origin.LOSS)
+            return owner._replace(origin=Origin.LOSS)
         return NUMBER.weakened(owner.evidence) if _reads_loss(expression, owner) else owner
     if owner.kind is Kind.PENDING:
         return owner

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import DISTRIBUTION_ATTRIBUTES, DISTRIBUTION_METHODS
@@ -29,7 +27,7 @@ def method(owner: Value, name: str) -> Value:
     """Return what a method of a distribution gives; samples hold no graph."""
     if owner.element is None or name not in DISTRIBUTION_METHODS:
         return UNKNOWN
-    return replace(owner.element, graph=Graph.DETACHED) if name in ("sample", "sample_n") else owner.element
+    return owner.element._replace(graph=Graph.DETACHED) if name in ("sample", "sample_n") else owner.element
 
 
 def attribute(owner: Value, name: str) -> Value:

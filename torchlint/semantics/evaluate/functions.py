@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -124,7 +123,7 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
     if name in api.CUDA_CONSTRUCTORS:
         return tensor(device=Device.ACCELERATOR, graph=Graph.DETACHED, origin=Origin.FACTORY)
     if name in api.LIKE_FACTORIES and arguments:
-        return replace(arguments[0] if arguments[0].is_tensor else tensor(), graph=made_graph(bind(call.args)))
+        return (arguments[0] if arguments[0].is_tensor else tensor())._replace(graph=made_graph(bind(call.args)))
     if name == "torch.from_numpy":
         return tensor(device=Device.CPU, graph=Graph.DETACHED)
     if name in _PASSES_FIRST_THROUGH and call.args:
@@ -155,7 +154,7 @@ def _passed_through(call: cst.Call, name: str, value: Value) -> Value:
         return tensor(graph=Graph.ATTACHED, origin=Origin.PARAMETER)
     if name == "torch.autograd.Variable":
         found, graph = value if value.known else tensor(), made_graph(bind(call.args, ("data", "requires_grad")))
-        return found if graph is Graph.DETACHED else replace(found, graph=graph)
+        return found if graph is Graph.DETACHED else found._replace(graph=graph)
     if name.startswith("copy.") or value.kind is Kind.MODULE:
         return value
     return Value(Kind.MODULE, min(value.evidence, Evidence.INFERRED)) if name != "torch.compile" else value
@@ -277,17 +276,17 @@ def _tensor_function(call: cst.Call, name: str, last: str, arguments: list[Value
     found = combined(flat)
     if not found.known:
         found = tensor()
-    found = replace(found, evidence=max(Evidence.INFERRED, min(v.evidence for v in (found, *arguments) if v.known)))
+    found = found._replace(evidence=max(Evidence.INFERRED, min(v.evidence for v in (found, *arguments) if v.known)))
     if evaluator.gradients.disabled(call) or last in api.DETACHED_RESULTS or name == "torch.nn.utils.clip_grad_norm_":
-        found = replace(found, graph=Graph.DETACHED)
-    found = replace(found, dtype=result_dtype(call, last, arguments[0].dtype if arguments else None, evaluator))
+        found = found._replace(graph=Graph.DETACHED)
+    found = found._replace(dtype=result_dtype(call, last, arguments[0].dtype if arguments else None, evaluator))
     if name in api.LOSS_FUNCTIONS:
         graph = Graph.DETACHED if found.graph is Graph.DETACHED else Graph.ATTACHED
-        return replace(found, origin=Origin.LOSS, graph=graph)
+        return found._replace(origin=Origin.LOSS, graph=graph)
     if last in api.LIST_METHODS:
         return of(Kind.SEQUENCE, found)
     if last in api.SEQUENCE_METHODS and len(call.args) > 1 and not (len(arguments) > 1 and arguments[1].is_tensor):
-        return sequence(found, replace(found, graph=Graph.DETACHED))
+        return sequence(found, found._replace(graph=Graph.DETACHED))
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -76,12 +75,12 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
 
 def _of_batch(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> Value:
     if name in ("to", "cuda", "cpu"):
-        moved = of_tensor(call, replace(owner, kind=Kind.TENSOR), name, evaluator)
-        return replace(owner, device=moved.device)
+        moved = of_tensor(call, owner._replace(kind=Kind.TENSOR), name, evaluator)
+        return owner._replace(device=moved.device)
     if name in ("items", "values"):
-        value = replace(owner, kind=Kind.TENSOR)
+        value = owner._replace(kind=Kind.TENSOR)
         return of(Kind.ITERATOR, sequence(Value(Kind.STRING), value) if name == "items" else value)
-    return of_tensor(call, replace(owner, kind=Kind.TENSOR), name, evaluator)
+    return of_tensor(call, owner._replace(kind=Kind.TENSOR), name, evaluator)
 
 
 def _of_mapping(owner: Value, name: str) -> Value:
@@ -128,31 +127,31 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
     if name == "numpy":
         return NDARRAY.weakened(owner.evidence)
     if name == "cpu":
-        return replace(owner, device=Device.CPU)
+        return owner._replace(device=Device.CPU)
     if name == "cuda":
-        return replace(owner, device=Device.ACCELERATOR)
+        return owner._replace(device=Device.ACCELERATOR)
     if name in ("to", "type", "type_as"):
         return _converted(call, owner, name, evaluator)
     if name in ("detach", "detach_"):
-        return replace(owner, graph=Graph.DETACHED)
+        return owner._replace(graph=Graph.DETACHED)
     if name == "requires_grad_":
-        return replace(owner, graph=Graph.UNKNOWN if call.args else Graph.ATTACHED)
+        return owner._replace(graph=Graph.UNKNOWN if call.args else Graph.ATTACHED)
     if name == "backward":
         return Value(Kind.NONE)
     arguments = [evaluator.value(a.value) for a in call.args if not a.star]
     found = combined([owner, *arguments]) if name not in _SAME_VALUES else owner
-    found = replace(found, origin=owner.origin) if owner.origin is Origin.LOSS else found
+    found = found._replace(origin=owner.origin) if owner.origin is Origin.LOSS else found
     if evaluator.gradients.disabled(call):
-        found = replace(found, graph=Graph.DETACHED)
-    found = replace(found, dtype=result_dtype(call, name, owner.dtype, evaluator))
+        found = found._replace(graph=Graph.DETACHED)
+    found = found._replace(dtype=result_dtype(call, name, owner.dtype, evaluator))
     if name in api.DETACHED_RESULTS:
         kept = name in _SAME_VALUES and owner.origin is Origin.BATCH
-        return replace(found, graph=made_graph(bind(call.args)), origin=Origin.BATCH if kept else Origin.UNKNOWN)
+        return found._replace(graph=made_graph(bind(call.args)), origin=Origin.BATCH if kept else Origin.UNKNOWN)
     if name in api.LIST_METHODS:
         return of(Kind.SEQUENCE, found)
     takes_dimension = bool(arguments) and not arguments[0].is_tensor
     if name in api.SEQUENCE_METHODS and (takes_dimension or name in ("topk", "sort", "kthvalue")):
-        return sequence(found, replace(found, graph=Graph.DETACHED))
+        return sequence(found, found._replace(graph=Graph.DETACHED))
     return found
 
 
@@ -162,16 +161,16 @@ def _converted(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) ->
         target = call.args[0].value
     value = evaluator.value(target) if target is not None else UNKNOWN
     if value.kind is Kind.DTYPE:
-        return replace(owner, dtype=value.name)
+        return owner._replace(dtype=value.name)
     if value.is_tensor or value.kind is Kind.BATCH:
-        return replace(owner, device=value.device)
+        return owner._replace(device=value.device)
     if name == "type":
         on_accelerator = (value.name or "").startswith("torch.cuda.") or str(value.literal).startswith("torch.cuda.")
-        return replace(owner, device=Device.ACCELERATOR) if on_accelerator else owner
+        return owner._replace(device=Device.ACCELERATOR) if on_accelerator else owner
     if target is not None and bind(call.args).get("dtype") is target:
         return owner
     device = named_device(value)
-    return replace(owner, device=device if value.known else Device.UNKNOWN)
+    return owner._replace(device=device if value.known else Device.UNKNOWN)
 
 
 def _prepared(call: cst.Call, evaluator: Evaluator) -> Value:
@@ -185,7 +184,7 @@ def _prepared(call: cst.Call, evaluator: Evaluator) -> Value:
             batch = Value(
                 Kind.BATCH, Evidence.INFERRED, device=Device.ACCELERATOR, graph=Graph.DETACHED, origin=Origin.BATCH
             )
-            value = replace(value, element=batch)
+            value = value._replace(element=batch)
         prepared.append(value)
     if len(prepared) == 1:
         return prepared[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -57,12 +56,12 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
         if qualified is not None:
             return of_qualified(qualified)
     if found.is_tensor and found.evidence < Evidence.INFERRED and evaluator.usage.is_backpropagated(name):
-        found = replace(found, evidence=Evidence.INFERRED)
+        found = found._replace(evidence=Evidence.INFERRED)
     weak = found.is_tensor and found.evidence < Evidence.INFERRED
     if (weak or not found.known) and _is_used_as_tensor(name, definitions, weak, evaluator):
-        found = replace(found, evidence=Evidence.INFERRED) if weak else tensor(Evidence.INFERRED)
+        found = found._replace(evidence=Evidence.INFERRED) if weak else tensor(Evidence.INFERRED)
     if found.is_tensor and found.origin in (Origin.OUTPUT, Origin.UNKNOWN) and hints.names_loss(name.value):
-        return replace(found, origin=Origin.LOSS)
+        return found._replace(origin=Origin.LOSS)
     return found if found.known or found.kind is Kind.NONE else hints.variable(name, evaluator)
 
 
@@ -188,7 +187,7 @@ def _is_given_the_class(function: cst.FunctionDef, evaluator: Evaluator) -> bool
 def _only_by_default(value: Value) -> Value:
     """Return what callers can be expected to pass: something like the default, but no particular number or device."""
     device = Device.EITHER if value.kind is Kind.DEVICE else value.device
-    return replace(value, literal=None, device=device).weakened(Evidence.INFERRED)
+    return value._replace(literal=None, device=device).weakened(Evidence.INFERRED)
 
 
 def annotation(param: cst.Param, evaluator: Evaluator) -> Value:

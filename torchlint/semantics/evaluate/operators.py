@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -21,7 +20,7 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
         return _binary(expression, evaluator)
     if isinstance(expression, cst.UnaryOperation):
         operand = evaluator.value(expression.expression)
-        return NUMBER if isinstance(expression.operator, cst.Not) else replace(operand, literal=None)
+        return NUMBER if isinstance(expression.operator, cst.Not) else operand._replace(literal=None)
     if isinstance(expression, cst.Comparison):
         return _comparison(expression, evaluator)
     if isinstance(expression, cst.BooleanOperation):
@@ -105,7 +104,7 @@ def _comparison(expression: cst.Comparison, evaluator: Evaluator) -> Value:
     values = [evaluator.value(expression.left), *(evaluator.value(t.comparator) for t in targets)]
     found = combined(values)
     if found.known:
-        return replace(found, graph=Graph.DETACHED, origin=Origin.UNKNOWN, dtype="torch.bool")
+        return found._replace(graph=Graph.DETACHED, origin=Origin.UNKNOWN, dtype="torch.bool")
     if any(v.kind is Kind.NDARRAY for v in values):
         return Value(Kind.NDARRAY)
     return NUMBER if all(v.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE) for v in values) else UNKNOWN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -17,8 +17,7 @@ _REACH = 200
 """How many expressions one question may lead through."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constructor:
+class Constructor(NamedTuple):
     """One class or function that a call can run."""
 
     name: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -12,8 +12,7 @@ from torchlint.syntax.calls import literal
 from torchlint.syntax.canonical import canonical
 
 
-@dataclass(frozen=True, slots=True)
-class Normalised:
+class Normalised(NamedTuple):
     """What takes the output of a layer: normalisations, and what takes it where a condition leaves them out."""
 
     norms: tuple[Consumer, ...]

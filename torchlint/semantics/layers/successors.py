@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -23,8 +23,7 @@ _MAX_DEPTH = 4
 _FRAMES = (cst.FunctionDef, cst.Module)
 
 
-@dataclass(frozen=True, slots=True)
-class Consumer:
+class Consumer(NamedTuple):
     """What can take the output of a layer: the call that creates the next layer, or any other node."""
 
     node: cst.CSTNode
@@ -32,8 +31,7 @@ class Consumer:
     """Where it takes it: the slot in a sequence, or the call in ``forward``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """One use of a layer; several consumers are alternatives, of which a condition chooses one."""
 
     consumers: tuple[Consumer, ...]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A parameter, and what it is unless it is given."""
 
     keyword: str
@@ -17,8 +16,7 @@ _WORKERS = Choice("num_workers", 0)
 _PINNED = Choice("pin_memory", False)
 
 
-@dataclass(frozen=True, slots=True)
-class LoaderKind:
+class LoaderKind(NamedTuple):
     """What is known of a class or function that makes a loader."""
 
     parameters: str = ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -20,8 +20,7 @@ from torchlint.syntax.draft.spans import Span, spans
 from torchlint.syntax.draft.statements import Statements
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """The draft of a text, and where its statements stand."""
 
     text: str

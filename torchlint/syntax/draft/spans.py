@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _BLOCKS = ("body", "handlers", "orelse", "finalbody")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """The rows of a top-level statement, 1-based, its decorators included and comments around it not."""
 
     first: int
