@@ -152,3 +152,33 @@ def test_spelling_follows_the_imports() -> None:
     assert model.spelling("torch.device", marked(model)[0]) is None
     model = model_of("import torch\ndef f(torch):\n    mark(torch)\n")
     assert model.spelling("torch.device", marked(model)[0]) is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f():\n    mark(1)\n    import torch\n",
+        "if flag:\n    import torch\nmark(1)\n",
+        "if flag: import torch\nmark(1)\n",
+        "def f():\n    mark(1)\nf()\nimport torch\n",
+        "try:\n    import other\n    import torch\nexcept ImportError:\n    pass\nmark(1)\n",
+    ],
+)
+def test_spelling_waits_for_the_import(code: str) -> None:
+    model = model_of(f"from pieces import mark\n{code}")
+    assert model.spelling("torch.device", marked(model)[0]) is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if flag:\n    import torch\n    mark(1)\n",
+        "with context:\n    import torch\n    def f():\n        return [mark(1)]\n",
+        "def f():\n    import torch; mark(1)\n",
+        "if flag:\n    import torch\ntorch.marked(mark(1)).there\n",
+    ],
+)
+def test_spelling_takes_an_import_that_has_run(code: str) -> None:
+    model = model_of(f"from pieces import mark\n{code}")
+    place = [*calls(model, "marked"), *marked(model)][0]
+    assert model.spelling("torch.device", place) == "torch.device"

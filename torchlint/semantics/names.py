@@ -70,7 +70,10 @@ class Names:
         return found.pop() if len(found) == 1 else None
 
     def spelling(self, name: str, node: cst.CSTNode) -> str | None:
-        """Return how the file can write a qualified name at a node, by its imports; None if it cannot."""
+        """Return how the file can write a qualified name at a node, by its imports; None if it cannot.
+
+        The import has run there for certain: it comes first, and no branch leads past it.
+        """
         scope: Scope | None = self._scopes.scope(node)
         here = scope
         while scope is not None and here is not None:
@@ -78,10 +81,18 @@ class Names:
                 target = canonical(bindings[0].imported) if bindings[0].imported is not None else None
                 if target is None or not (name == target or name.startswith(f"{target}.")):
                     continue
-                if self._scopes.deciding(bound, here) is scope and self._resolve(bound, here) == target:
+                if self._scopes.deciding(bound, here) is not scope or self._resolve(bound, here) != target:
+                    continue
+                if _begins(node) == bound or any(self._has_run(binding, node) for binding in bindings):
                     return bound + name[len(target) :]
             scope = scope.parent
         return None
+
+    def _has_run(self, binding: Binding, node: cst.CSTNode) -> bool:
+        """Whether an import stands before a node, in a block that the node stands in too."""
+        block = self._tree.enclosing(binding.node, cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module)
+        is_first = self._tree.order(binding.node) < self._tree.order(node)
+        return binding.imported is not None and is_first and block is not None and self._tree.within(node, block)
 
     def _is_fallback(self, binding: Binding) -> bool:
         """Whether a binding stands in for a failed import: ``except ImportError: x = None``."""
@@ -127,3 +138,10 @@ class Names:
                     if name is not None and "." in name and not name.startswith(_SWITCHES):
                         rebound.add(canonical(name))
         return frozenset(rebound)
+
+
+def _begins(expression: cst.CSTNode) -> str:
+    """Return the name that is read first where an expression is evaluated, empty if it begins with something else."""
+    while isinstance(expression, (cst.Call, cst.Attribute, cst.Subscript)):
+        expression = expression.func if isinstance(expression, cst.Call) else expression.value
+    return expression.value if isinstance(expression, cst.Name) else ""
