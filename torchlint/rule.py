@@ -94,18 +94,6 @@ class RuleWords(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RuleCard:
-    """The words of a rule without the rule."""
-
-    code: str
-    name: str
-    summary: str
-    documentation: str
-    default: Default
-    in_tests: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """One rule. ``documentation`` (the module's docstring) is its page."""
 

@@ -133,9 +133,9 @@ def apply(
 
 
 def _built_in_names() -> dict[str, str]:
-    from torchlint.registry import rules
+    from torchlint.registry import words
 
-    return {**{rule.code: rule.name for rule in rules()}, **BUILT_IN}
+    return {**{rule.code: rule.name for rule in words()}, **BUILT_IN}
 
 
 def _silencing(diagnostic: Diagnostic, by_row: Mapping[int, Iterable[Suppression]]) -> Iterator[Suppression]:

@@ -93,7 +93,7 @@ def test_a_warm_run_imports_no_parser_and_starts_no_process(tree: Path) -> None:
     assert in_process(tree, "-m", "torchlint", "check").returncode == 1
     program = (
         "import sys\nfrom torchlint.cli import run\nrun(['check', '--jobs', '4'])\n"
-        "heavy = {'libcst', 'rich', 'multiprocessing', 'torchlint.registry', 'packaging'} & set(sys.modules)\n"
+        "heavy = {'libcst', 'rich', 'multiprocessing', 'torchlint.semantics.model', 'packaging'} & set(sys.modules)\n"
         "sys.exit('imported: ' + ' '.join(sorted(heavy)) if heavy else 0)"
     )
     done = in_process(tree, "-c", program)

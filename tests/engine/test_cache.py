@@ -26,13 +26,10 @@ from tests.engine.conftest import (
     shown,
 )
 from torchlint.engine.cache import results
-from torchlint.engine.cache.cards import rule_words
 from torchlint.engine.cache.codec import ForeignResultError, decode, encode
-from torchlint.engine.cache.folder import cache_folder
 from torchlint.engine.cache.identity import plan_name, program
 from torchlint.engine.plan import Plan, Task
 from torchlint.engine.result import FileResult, Status
-from torchlint.registry import rules
 from torchlint.source import digest
 
 
@@ -103,10 +100,9 @@ def test_every_byte_matters(tree: Path) -> None:
     [b"", b"\0" * 1000, b"[" * 100_000, b"{}", b"\xff\xfe", b"cos\nsystem\n(S'touch hacked'\ntR."],
     ids=["empty", "zeros", "deep", "bare", "bom", "pickle"],
 )
-@pytest.mark.parametrize("kind", ["results", "rules"])
-def test_foreign_data_are_replaced(tree: Path, data: bytes, kind: str) -> None:
+def test_foreign_data_are_replaced(tree: Path, data: bytes) -> None:
     expected, _ = run()
-    path = document(tree, kind)
+    path = document(tree)
     name = path.stem.partition("-")[2]
     for bad in (data, f"torchlint cache {name} {digest(data)}\n".encode() + data):
         path.write_bytes(bad)
@@ -227,17 +223,6 @@ def test_fixing_takes_no_edit_from_the_cache(tree: Path) -> None:
     )
     assert "Applied 1 fix" in done.stderr
     assert (tree / "found0.py").read_text().strip() == "x = 0"
-
-
-def test_rules_come_back_as_they_were(tree: Path) -> None:
-    run()
-    folder = cache_folder(str(tree), None)
-    words = [
-        (each.code, each.name, each.summary, each.documentation, each.default, each.in_tests)
-        for each in rule_words(folder)
-    ]
-    assert words == [(r.code, r.name, r.summary, r.documentation, r.default, r.in_tests) for r in rules()]
-    assert rule_words(folder) is not rules()
 
 
 def test_the_name_of_a_plan_holds_all_that_a_result_depends_on(tree: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from torchlint.diagnostic import TextFix
 from torchlint.engine.file import check_file
-from torchlint.engine.plan import enabled_rules
-from torchlint.registry import rules
+from torchlint.registry import rules, rules_of
 from torchlint.report.hunks import Hunk, hunks
 from torchlint.semantics.target import UNKNOWN_TARGET
 from torchlint.settings import Settings
@@ -43,7 +42,7 @@ def edited(text: str, fix: TextFix) -> str:
 def test_patching_with_the_hunks_is_fixing(folder: Path, newline: str) -> None:
     for path in sorted(folder.glob("*.py" if newline == "\n" else "bad.py")):
         text = path.read_text(encoding="utf-8").replace("\n", newline)
-        result = check_file(source_from_text(text), Settings(), enabled_rules(EVERYTHING), UNKNOWN_TARGET)
+        result = check_file(source_from_text(text), Settings(), rules_of(EVERYTHING), UNKNOWN_TARGET)
         for fix in (diagnostic.fix for diagnostic in result.diagnostics):
             if fix is not None:
                 expected = edited(text, fix).replace("\r\n", "\n")

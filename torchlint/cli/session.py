@@ -26,7 +26,7 @@ from torchlint.engine.plan import PlanError, Planned, Task, make_plan, plan_for_
 from torchlint.engine.result import FileResult, Problem, failed
 from torchlint.engine.worker import Worker
 from torchlint.report import summary
-from torchlint.report.data import Report, RuleInfo, plural
+from torchlint.report.data import Report, plural
 from torchlint.report.formats import DEFAULT_FORMAT, FORMATS, MACHINE_FORMATS, machine_format, text_format
 from torchlint.source import Source
 from torchlint.version import __version__
@@ -309,9 +309,9 @@ def died(task: Task, code: int | None) -> FileResult:
     return failed(Problem(task.path, f"the process that checked this file died ({how}); the file was left out"))
 
 
-def rule_table(words: Iterable[RuleWords]) -> dict[str, RuleInfo]:
+def rule_table(words: Iterable[RuleWords]) -> dict[str, RuleWords]:
     """Return what reports say about each rule."""
-    return {rule.code: RuleInfo(rule.code, rule.name, rule.summary, rule.documentation) for rule in words}
+    return {rule.code: rule for rule in words}
 
 
 def write_report(path: str, text: str) -> None:

@@ -17,15 +17,14 @@ def app() -> None:
 @app.command()
 @click.option("--check", is_flag=True, help="Change nothing; fail if a page is not current.")
 def pages(check: bool) -> None:
-    """Regenerate rules/ from the rules."""
+    """Regenerate rules/, and the index of the rules in the package, from the rules."""
     from torchlint.dev.pages import outdated, write
 
-    folder = Path("rules")
-    changed = outdated(folder) if check else write(folder)
+    changed = outdated(Path()) if check else write(Path())
     for name in changed:
-        click.echo(f"{'not current' if check else 'wrote'}: {folder / name}")
+        click.echo(f"{'not current' if check else 'wrote'}: {name}")
     if check and changed:
-        raise click.ClickException("rules/ is not current: run `make rules`")
+        raise click.ClickException("what is generated is not current: run `make rules`")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The generated folder ``rules/``: one page per rule and the table."""
+"""What is generated from the rules: in ``rules/`` one page per rule and the table, and the index beside them."""
 
 from __future__ import annotations
 
@@ -6,40 +6,44 @@ from pathlib import Path
 
 from torchlint.dev import certificates
 from torchlint.dev.ledger import read_all, section
-from torchlint.registry import rules
+from torchlint.registry import INDEX, index, rules
 from torchlint.report.page import counterparts, covered, dropped, page, table
 
 LEDGERS = "tests/corpus/ledger"
+_PAGES = "rules"
+_INDEX = f"torchlint/rules/{INDEX}"
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return file name to content of all that stands in the folder, with ledgers and certificates below ``root``."""
+    """Return path below ``root`` to content of all that is generated, with ledgers and certificates from there."""
     ledgers, certified = read_all(root / LEDGERS), certificates.read(root)
-    found = {"README.md": "\n".join((table(rules()), counterparts(rules()), covered(rules()), dropped()))}
+    tables = (table(rules()), counterparts(rules()), covered(rules()), dropped())
+    found = {_INDEX: index(), f"{_PAGES}/README.md": "\n".join(tables)}
     for rule in rules():
         judged = section(ledgers.get(rule.name), f"{LEDGERS}/{rule.name}.tsv")
         refuted = certificates.section(root, rule, certified.get(rule.code))
-        found[f"{rule.name}.md"] = f"{page(rule)}{refuted}\n{judged}"
+        found[f"{_PAGES}/{rule.name}.md"] = f"{page(rule)}{refuted}\n{judged}"
     return found
 
 
-def outdated(folder: Path) -> list[str]:
+def outdated(root: Path) -> list[str]:
     """Return the files that differ from what the rules say, missing and left over ones included."""
-    wanted = pages(folder.absolute().parent)
-    names = {path.name for path in folder.glob("*.md")} | set(wanted)
-    return sorted(name for name in names if wanted.get(name) != _content(folder / name))
+    wanted = pages(root)
+    names = {f"{_PAGES}/{path.name}" for path in (root / _PAGES).glob("*.md")} | set(wanted)
+    return sorted(name for name in names if wanted.get(name) != _content(root / name))
 
 
-def write(folder: Path) -> list[str]:
-    """Bring the folder up to date and return the files that changed."""
-    changed = outdated(folder)
-    wanted = pages(folder.absolute().parent)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in changed:
-        if name in wanted:
-            (folder / name).write_text(wanted[name], encoding="utf-8", newline="\n")
+def write(root: Path) -> list[str]:
+    """Bring the files up to date and return those that changed."""
+    changed = outdated(root)
+    wanted = pages(root)
+    for path in (root / name for name in changed):
+        content = wanted.get(path.relative_to(root).as_posix())
+        if content is None:
+            path.unlink()
         else:
-            (folder / name).unlink()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8", newline="\n")
     return changed
 
 

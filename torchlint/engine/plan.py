@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from torchlint.engine.cache.cards import built_in_rules, rule_words
 from torchlint.engine.cache.folder import CacheFolder, cache_folder
 from torchlint.engine.result import FileResult, Problem
 from torchlint.engine.selection import SelectionError, check_selector, select
 from torchlint.project.discovery import FoundFile, discover
 from torchlint.project.patterns import ignored_selectors
 from torchlint.project.target import find_target
+from torchlint.registry import rules_of
+from torchlint.registry import words as built_in_words
 from torchlint.semantics.target import UNKNOWN_TARGET, Target
 from torchlint.settings import Settings, SettingsError, SettingsFinder
 from torchlint.source import NOTEBOOK, Source, SourceError, source_from_text
@@ -42,13 +42,13 @@ class Plan:
             PlanError: a plugin that the settings name cannot be used.
         """
         return (
-            *enabled_rules(self.codes),
+            *rules_of(self.codes),
             *(rule for rule in plugin_rules(self.settings) if rule.code in self.codes),
         )
 
     def words(self) -> Sequence[RuleWords]:
         """Return the words of all rules that the settings can speak of."""
-        return (*built_in_rules(), *plugin_rules(self.settings))
+        return (*built_in_words(), *plugin_rules(self.settings))
 
     def names(self) -> dict[str, str]:
         """Return the name of each code that comments can speak of."""
@@ -86,14 +86,6 @@ class Planned:
     """Where results may be kept, None: nowhere."""
 
 
-@lru_cache(maxsize=64)
-def enabled_rules(codes: frozenset[str]) -> tuple[Rule, ...]:
-    """Return the built-in rules with these codes, in the order of the codes."""
-    from torchlint.registry import rules
-
-    return tuple(rule for rule in rules() if rule.code in codes)
-
-
 def plugin_rules(settings: Settings) -> tuple[Rule, ...]:
     """Return the rules of the plugins that the settings name.
 
@@ -124,7 +116,7 @@ def make_plan(
 ) -> Planned:
     """Return what there is to do for the paths; ``overrides`` are settings by their Python names.
 
-    ``cached`` takes the words of the rules from the cache, where it has them.
+    ``cached`` looks for the folder of the cache.
 
     Raises:
         PlanError: a setting, a selector or the target is wrong.
@@ -133,7 +125,7 @@ def make_plan(
         finder = _finder(overrides, isolated=isolated, config=config)
         here = finder.for_folder(".")  # a mistake in these settings is told even if nothing is found
         folder = cache_folder(here.root or os.getcwd(), here.cache_dir) if cached else None
-        planner = _Planner(finder, rule_words(folder), isolated=isolated)
+        planner = _Planner(finder, built_in_words(), isolated=isolated)
         planner.codes_of(here)
         planned = planner.plan(paths)
         return replace(planned, output_format=here.output_format, cache=folder)
@@ -150,7 +142,7 @@ def plan_for_stdin(
         PlanError: a setting, a selector or the target is wrong.
     """
     finder = _finder(overrides, isolated=isolated, config=config)
-    planner = _Planner(finder, built_in_rules(), isolated=isolated)
+    planner = _Planner(finder, built_in_words(), isolated=isolated)
     try:
         found = FoundFile(filename, len(text), finder.for_file(filename))
         return _stdin_source(text, filename), planner.plan_of(found)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pathspec
+from torchlint.project.patterns import git_ignore_spec
+
+if TYPE_CHECKING:
+    import pathspec
 
 
 class GitIgnore(NamedTuple):
@@ -68,14 +71,14 @@ class GitIgnore(NamedTuple):
 def _spec(patterns: list[str]) -> pathspec.GitIgnoreSpec:
     """Return the compiled patterns; one that git would not understand either is left out."""
     try:
-        return pathspec.GitIgnoreSpec.from_lines(patterns)
+        return git_ignore_spec(patterns)
     except ValueError:
-        return pathspec.GitIgnoreSpec.from_lines(pattern for pattern in patterns if _is_valid(pattern))
+        return git_ignore_spec(pattern for pattern in patterns if _is_valid(pattern))
 
 
 def _is_valid(pattern: str) -> bool:
     try:
-        pathspec.GitIgnoreSpec.from_lines([pattern])
+        git_ignore_spec([pattern])
     except ValueError:
         return False
     return True

@@ -8,20 +8,33 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
+from typing import NamedTuple, Protocol
 
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine.result import FileResult, Problem, Status
 from torchlint.safety import Safety
 
 
-@dataclass(frozen=True, slots=True)
-class RuleInfo:
+class Described(Protocol):
     """What reports say about a rule."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def documentation(self) -> str: ...
+
+
+class RuleInfo(NamedTuple):
+    """The same of a rule of which no more is known, as that of a finding from elsewhere."""
 
     code: str
     name: str
-    summary: str
-    documentation: str
+    summary: str = ""
+    documentation: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,7 +46,7 @@ class Report:
     root: str
     """The folder that relative paths are relative to: where the command was run."""
 
-    rules: Mapping[str, RuleInfo] = field(default_factory=dict)
+    rules: Mapping[str, Described] = field(default_factory=dict)
     targets: Mapping[str, int] = field(default_factory=dict)
     """Target and its origin, in words, to the number of files that have it."""
 

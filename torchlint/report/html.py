@@ -17,7 +17,7 @@ from torchlint import evidence
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine.result import FileResult
 from torchlint.report import summary
-from torchlint.report.data import Report, RuleInfo
+from torchlint.report.data import Described, Report, RuleInfo
 from torchlint.report.hunks import hunks
 from torchlint.report.styled import plain
 from torchlint.safety import Safety
@@ -111,8 +111,8 @@ def _row(
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _info(report: Report, code: str, name: str) -> RuleInfo:
-    return report.rules.get(code) or RuleInfo(code, name, "", "")
+def _info(report: Report, code: str, name: str) -> Described:
+    return report.rules.get(code) or RuleInfo(code, name)
 
 
 def _gain(code: str) -> str:
@@ -138,7 +138,7 @@ def _data(report: Report) -> dict[str, Any]:
     }
 
 
-def _rule(info: RuleInfo) -> dict[str, Any]:
+def _rule(info: Described) -> dict[str, Any]:
     return {
         "name": info.name,
         "summary": info.summary,

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlint.diagnostic import Diagnostic, Position, Severity
 from torchlint.engine.result import FileResult, Problem
-from torchlint.report.data import Report, RuleInfo, path_below
+from torchlint.report.data import Described, Report, RuleInfo, path_below
 from torchlint.report.fingerprint import fingerprinted
 from torchlint.safety import Safety
 
@@ -24,7 +24,7 @@ def render(report: Report) -> str:
     driver: dict[str, Any] = {
         "name": "torchlint",
         "semanticVersion": report.version,
-        "rules": [_rule(report.rules.get(code) or RuleInfo(code, names[code], "", "")) for code in codes],
+        "rules": [_rule(report.rules.get(code) or RuleInfo(code, names[code])) for code in codes],
     }
     run = {
         "tool": {"driver": driver},
@@ -57,7 +57,7 @@ def _repository(folder: str) -> str:
     return str(next((parent for parent in (path, *path.parents) if (parent / ".git").exists()), path))
 
 
-def _rule(info: RuleInfo) -> dict[str, Any]:
+def _rule(info: Described) -> dict[str, Any]:
     rule: dict[str, Any] = {"id": info.code, "name": info.name}
     if info.summary:
         rule["shortDescription"] = {"text": info.summary}

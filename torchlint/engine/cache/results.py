@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from torchlint.engine.cache.cards import keep_words
 from torchlint.engine.cache.codec import ForeignResultError, decode, encode
 from torchlint.engine.cache.folder import CacheFolder
 from torchlint.engine.cache.identity import plan_name
@@ -42,7 +41,6 @@ class ResultCache:
         self._folder = folder
         self._name = name
         self._plans = [plan_name(plan) for plan in plans]
-        self._words = words
         self._known = {**BUILT_IN, **{rule.code: rule.name for rule in words}}
         self._base = os.path.dirname(os.path.abspath(folder.path))
         self._here = os.getcwd()
@@ -106,8 +104,7 @@ class ResultCache:
         others = (key for key in self._entries if key not in self._changes and self._is_there(key))
         entries = {key: self._entries[key] for key in others}
         entries.update({key: entry for key, entry in self._changes.items() if entry})
-        if self._folder.write(_KIND, self._name, dict(list(entries.items())[-_MOST_ENTRIES:])):
-            keep_words(self._folder, self._words)
+        self._folder.write(_KIND, self._name, dict(list(entries.items())[-_MOST_ENTRIES:]))
 
     def _key(self, task: Task) -> str:
         """Return the path relative to the folder that the cache is in, so that both can move together."""

@@ -1,0 +1,75 @@
+"""Whether a file puts something else in place of what torch defines, where no name of it shows that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.syntax.calls import identifier, literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.model import Model
+
+_PUTTING = frozenset(("setattr", "__setattr__", "delattr", "patch", "object", "multiple"))
+"""Functions that replace an attribute of their first argument, or the one that a string names."""
+
+_MODES = ("TorchFunctionMode", "TorchDispatchMode")
+_SETTINGS = ("torch.backends", "torch._dynamo.config", "torch._inductor.config")
+_NAMESPACES = frozenset(("builtins.globals", "builtins.locals", "builtins.vars"))
+_WRITING = frozenset(("update", "pop", "popitem", "clear", "setdefault", "__setitem__", "__delitem__"))
+
+
+def alters_torch(model: Model) -> bool:
+    """Return whether functions, methods or dtypes of torch may be other ones where this file runs."""
+    if model.names_any_of(*_MODES):
+        return True
+    assigned = (name for name in model.names.rebound if _is_torch(name.rpartition(".")[0]))
+    if any(assigned) or any(_replaces(call, model) for call in model.nodes(cst.Call)):
+        return True
+    return any(_is_namespace(written.value, model) or _names_module(written, model) for written in _written(model))
+
+
+def _is_torch(name: str | None) -> bool:
+    """Whether a name is that of torch or of something in it, other than its settings."""
+    return name is not None and f"{name}.".startswith("torch.") and not name.startswith(_SETTINGS)
+
+
+def _replaces(call: cst.Call, model: Model) -> bool:
+    """Whether a call puts something into torch, or runs code among the names of the file."""
+    last = identifier(call.func)
+    if last == "exec":
+        return len(call.args) == 1
+    if last in _WRITING and isinstance(call.func, cst.Attribute):
+        return _is_namespace(call.func.value, model)
+    if last not in _PUTTING or not call.args:
+        return False
+    first = call.args[0].value
+    named = literal(first)
+    return _is_torch(named if isinstance(named, str) else model.qualified_name(first))
+
+
+def _is_namespace(expression: cst.BaseExpression, model: Model) -> bool:
+    """Whether an expression is a dict of names: of this file, or of torch."""
+    if isinstance(expression, cst.Attribute):
+        return expression.attr.value == "__dict__" and _is_torch(model.qualified_name(expression.value))
+    if not isinstance(expression, cst.Call) or model.qualified_name(expression.func) not in _NAMESPACES:
+        return False
+    return not expression.args or _is_torch(model.qualified_name(expression.args[0].value))
+
+
+def _names_module(entry: cst.Subscript, model: Model) -> bool:
+    """Whether an entry is that of torch among the modules."""
+    index = entry.slice[0].slice
+    key = literal(index.value) if isinstance(index, cst.Index) else None
+    return isinstance(key, str) and _is_torch(key) and model.qualified_name(entry.value) == "sys.modules"
+
+
+def _written(model: Model) -> Iterator[cst.Subscript]:
+    """Yield the entries that are assigned or deleted."""
+    assigned = [target.target for target in model.nodes(cst.AssignTarget)]
+    deleted = [deletion.target for deletion in model.nodes(cst.Del)]
+    for target in (*assigned, *deleted):
+        if isinstance(target, cst.Subscript):
+            yield target
