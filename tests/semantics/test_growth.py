@@ -53,6 +53,7 @@ def test_grows(body: str) -> None:
         "z = torch.cat([x, y])",
         "y = torch.cat([y, y + 1])",
         "x = torch.cat([x, x])",
+        "x = np.append(x, x)",
         "x = torch.cat([x[1:], y])",
         "x = torch.cat([x, y])[-10:]",
         "x = torch.zeros(1)\nx = torch.cat([x, y])",
@@ -84,3 +85,19 @@ def test_does_not_grow(body: str) -> None:
 def test_a_list_can_take_its_place(body: str, parts: int | None) -> None:
     (growth,) = grown(body)
     assert (len(growth.collected.parts) if growth.collected is not None else None) == parts
+
+
+@pytest.mark.parametrize(
+    ("body", "is_read"),
+    [
+        ("x = torch.cat([x, y])", False),
+        ("x = y if x is None else torch.cat([x, y])", False),
+        ("self.x = torch.cat([self.x, y])", False),
+        ("x = torch.cat([x, y])\nmodel(z, x=y).x", False),
+        ("y = model(x)\nx = torch.cat([x, y])", True),
+        ("x = torch.cat([x, model(x)])", True),
+        ("self.x = torch.cat([self.x, y])\nmodel(self.x)", True),
+    ],
+)
+def test_what_else_the_loop_does_with_the_tensor(body: str, is_read: bool) -> None:
+    assert [growth.is_read for growth in grown(body)] == [is_read]

@@ -56,6 +56,9 @@ class Growth(NamedTuple):
     collected: Collected | None
     """How a list can take its place, None where the loop needs the tensor itself."""
 
+    is_read: bool
+    """Whether the loop also uses the tensor for something else."""
+
 
 class Collected(NamedTuple):
     """The parts of ``x = torch.cat([x, a, b], dim)`` for a loop that does not read ``x``."""
@@ -87,14 +90,15 @@ class Growths:
         loop = self._loop(call, target)
         if loop is None or name not in GROWING:
             return None
-        if isinstance(loop, cst.While) and isinstance(target, cst.Name) and _mirrors(call, target.value):
+        if isinstance(loop, cst.While) and isinstance(target, cst.Name) and self._mirrors(call, target.value, loop):
             return None  # it doubles, which copies each element once on average
         is_array = name.startswith("numpy.")
         rebuilt = not self._is_carried(own, statement, loop)
         few = self._is_short(loop)
         replaceable = name in _CATENATES and statement.value is call
         collected = self._collected(call, own, statement, loop) if replaceable else None
-        return Growth(target, loop, is_array, few, rebuilt, collected)
+        is_read = collected is None and self._is_read(target, loop)
+        return Growth(target, loop, is_array, few, rebuilt, collected, is_read)
 
     def _statement(self, call: cst.Call) -> cst.Assign | None:
         """The assignment that stores a call, through ``.method()`` chains and the branches of a conditional."""
@@ -124,8 +128,39 @@ class Growths:
             if all(is_same(part, target) for part in joined):
                 return None  # doubling copies each element once on average
             return next((part for part in joined if is_same(part, target)), None)
-        two = len(call.args) >= 2 and is_same(parts, target)
+        two = len(call.args) >= 2 and is_same(parts, target) and not is_same(call.args[1].value, target)
         return parts if two and identifier(call.func) == "append" else None
+
+    def _mirrors(self, call: cst.Call, name: str, loop: cst.While) -> bool:
+        """Whether all that is joined comes out of one tensor: ``torch.cat([x, x.flip(0)[:n]])`` pads it."""
+        parts = call.args[0].value
+        if not isinstance(parts, (cst.Tuple, cst.List)):
+            return False
+        return all(self._comes_from(element.value, name, loop) for element in parts.elements)
+
+    def _comes_from(self, part: cst.BaseExpression, name: str, loop: cst.While) -> bool:
+        """Whether a part is of the variable, itself or by a name that the loop gives to a part of it."""
+        if _root(part) == name:
+            return True
+        bindings = self._evaluator.flow.definitions(part) if isinstance(part, cst.Name) else ()
+        values = [b.value if self._tree.within(b.node, loop) and not b.path else None for b in bindings]
+        return bool(values) and all(isinstance(v, cst.BaseExpression) and _root(v) == name for v in values)
+
+    def _is_read(self, target: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+        """Whether a loop uses a variable for more than to concatenate it and to ask whether there is one yet."""
+        nodes = list(self._tree.descendants(loop.body))
+        if isinstance(loop, cst.While):
+            nodes += self._tree.descendants(loop.test)
+        owns = [self._own(node, target) for node in nodes if isinstance(node, cst.Call)]
+        known = {id(own) for own in owns if own is not None}
+        places = (node for node in nodes if id(node) not in known and is_same(node, target))
+        return any(self._is_use(place) for place in places)
+
+    def _is_use(self, place: cst.CSTNode) -> bool:
+        parent = self._tree.parent(place)
+        if isinstance(parent, (cst.AssignTarget, cst.Comparison)):
+            return False
+        return getattr(parent, "attr", None) is not place and getattr(parent, "keyword", None) is not place
 
     def _loop(self, node: cst.CSTNode, target: cst.BaseExpression) -> cst.For | cst.While | None:
         """The innermost loop whose passes all store into the same place: not ``for i in ...: parts[i] = ...``."""
@@ -188,11 +223,22 @@ class Growths:
             return True
         if isinstance(loop.iter, (cst.Tuple, cst.List)):
             return len(loop.iter.elements) <= _FEW
+        if self._is_over_keywords(loop):
+            return True
         if isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "range":
             bounds = [literal(a.value) for a in loop.iter.args]
             if bounds and all(isinstance(b, int) and b <= _FEW for b in bounds):
                 return True
         return self._feeds_layers(loop)
+
+    def _is_over_keywords(self, loop: cst.For) -> bool:
+        """Whether the loop runs through the keyword arguments of its function, ``**features``."""
+        method = method_call(loop.iter, "items", "keys", "values")
+        mapping = method.value if method is not None else loop.iter
+        if not isinstance(mapping, cst.Name):
+            return False
+        parameters = [self._tree.parent(binding.node) for binding in self._evaluator.flow.definitions(mapping)]
+        return bool(parameters) and all(isinstance(p, cst.Param) and p.star == "**" for p in parameters)
 
     def _feeds_layers(self, loop: cst.For) -> bool:
         """Whether the loop runs through the layers of a module: dense blocks, skip connections."""
@@ -241,8 +287,8 @@ class Growths:
         uses = [n for n in uses if scopes.deciding(own.value, scopes.scope(n)) is here]
         if any(self._tree.within(n, loop) or scopes.scope(n) is not here for n in uses):
             return False
-        if any(isinstance(a, (cst.Try, cst.TryStar)) for a in self._tree.ancestors(loop)):
-            return False
+        if any(self._may_catch(ancestor) for ancestor in self._tree.ancestors(statement)):
+            return False  # an error would leave what was collected so far, or pass over a part that does not fit
         if any(n.value in _SPIES for n in self._tree.nodes(cst.Name)):
             return False
         starts = [b for b in flow.definitions(own) if flow.statement(b.node) is not statement]
@@ -250,6 +296,14 @@ class Growths:
         return bool(starts) and any(
             id(block) in inside for b in starts for block, _ in flow.blocks(flow.statement(b.node))[:1]
         )
+
+    def _may_catch(self, ancestor: cst.CSTNode) -> bool:
+        """Whether a statement can go on after an error in it; the blocks of torch let errors through."""
+        if isinstance(ancestor, cst.With):
+            items = (item.item for item in ancestor.items)
+            names = (self._evaluator.names.qualified(i.func if isinstance(i, cst.Call) else i) for i in items)
+            return not all(name is not None and name.startswith("torch.") for name in names)
+        return isinstance(ancestor, (cst.Try, cst.TryStar))
 
     def _changes(self, part: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
         """Whether the loop may write into a part after it was collected: only fresh values of each pass are certain."""
@@ -276,12 +330,6 @@ def _unmoved(expression: cst.BaseExpression) -> cst.BaseExpression:
     while (method := method_call(expression, "to", "cuda", "cpu", "detach")) is not None:
         expression = method.value
     return expression
-
-
-def _mirrors(call: cst.Call, name: str) -> bool:
-    """Return whether all that is joined comes out of one tensor: ``torch.cat([x, x.flip(0)[:n]])`` pads it."""
-    parts = call.args[0].value
-    return isinstance(parts, (cst.Tuple, cst.List)) and all(_root(e.value) == name for e in parts.elements)
 
 
 def _root(expression: cst.BaseExpression) -> str:

@@ -94,11 +94,15 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     name = model.code(growth.variable)
     once = "`numpy.concatenate`" if growth.is_array else "`torch.cat`"
+    advice = (
+        f"Append to a list and call {once} once after the loop, or write into slices of one that has the final size"
+    )
+    if growth.is_read:
+        kind = "an array" if growth.is_array else "a tensor"
+        advice = f"The loop reads it as well: write into slices of {kind} that has the final size"
     yield Finding(
         call,
-        f"`{name}` grows by concatenation in this loop: every pass copies all that was collected so far. Append to "
-        "a list and "
-        f"call {once} once after the loop, or write into slices of one that has the final size.",
+        f"`{name}` grows by concatenation in this loop: every pass copies all that was collected so far. {advice}.",
         _fix(growth, name, model),
     )
 
