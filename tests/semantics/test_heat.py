@@ -288,3 +288,27 @@ def test_batches_are_cut_out_of_a_tensor(step: str, cut: str, role: Role) -> Non
     heat = model.heat(calls(model, "at")[0])
     assert heat is not None
     assert heat.role is role
+
+
+@pytest.mark.parametrize(
+    ("head", "often"),
+    [
+        ("class M(torch.nn.Module):\n  def forward(self, x):\n    {}", "in every forward pass"),
+        (
+            "class M(torch.nn.Module):\n  def forward(self, x):\n    if not self.training: {}",
+            "in every forward pass while evaluating",
+        ),
+        ("class M(torch.nn.Module):\n  def validation_step(self, x):\n    {}", "in every evaluation step"),
+        ("class MyLoss(torch.nn.Module):\n  def __call__(self, x):\n    {}", "each time this loss is computed"),
+        (
+            "class MyLoss(torch.nn.Module):\n  def __call__(self, x, stage):\n    if stage != 'train': {}",
+            "each time this loss is computed while evaluating",
+        ),
+        ("for x in torch.utils.data.DataLoader(data):\n  {}", "on every pass of this evaluation loop"),
+    ],
+)
+def test_how_often_in_words(head: str, often: str) -> None:
+    model = model_of("import torch\n" + head.format("here.at()"))
+    found = model.heat(calls(model, "at")[0])
+    assert found is not None
+    assert found.often == often

@@ -41,6 +41,8 @@ _OFTEN = {
     Role.DATA: "for every item that is loaded",
 }
 
+_BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
+
 
 class Heat(NamedTuple):
     """A hot place: the loop or function that makes it hot, and how certain that is."""
@@ -48,6 +50,8 @@ class Heat(NamedTuple):
     root: cst.CSTNode
     role: Role
     evidence: Evidence
+    evaluates: bool = False
+    """Whether a forward pass or loss gets there while evaluating only."""
 
     @property
     def trains(self) -> bool:
@@ -57,7 +61,11 @@ class Heat(NamedTuple):
     @property
     def often(self) -> str:
         """How often it runs, in words that follow what runs there."""
-        return _OFTEN.get(self.role) or f"on every pass of this {self.role.value}"
+        if self.role in _OFTEN:
+            return _OFTEN[self.role] + " while evaluating" * self.evaluates
+        if isinstance(self.root, FUNCTIONS):
+            return "in every evaluation step"
+        return f"on every pass of this {self.role.value}"
 
     @property
     def is_imported(self) -> bool:
@@ -142,8 +150,10 @@ class Hotness:
 
     def _by_phase(self, heat: Heat, node: cst.CSTNode, root: cst.CSTNode) -> Heat:
         """The heat of a branch: a loop that trains and evaluates by turns does not train in each of them."""
-        if heat.trains and in_evaluation(node, root, self._tree):
-            return Heat(heat.root, Role.EVALUATION_LOOP, heat.evidence)
+        if heat.role in _BY_TURNS and in_evaluation(node, root, self._tree):
+            return (
+                Heat(heat.root, Role.EVALUATION_LOOP, heat.evidence) if heat.trains else heat._replace(evaluates=True)
+            )
         return heat
 
     def _runs_at_once(self, function: cst.Lambda) -> bool:
@@ -370,7 +380,7 @@ class Hotness:
         for call in self._evaluator.callers(function):
             found = self.heat(call)
             if found is not None:
-                return Heat(found.root, found.role, min(found.evidence, Evidence.INFERRED))
+                return found._replace(evidence=min(found.evidence, Evidence.INFERRED))
         return None
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
@@ -12,7 +10,6 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
-from torchlint.semantics.scopes import targets as bound_names
 from torchlint.semantics.values import Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import identifier, literal, method_call
 
@@ -29,7 +26,6 @@ COPIERS = frozenset((*_COPIES, *_SHOWING, "to", "format"))
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _MAX_DEPTH = 4
-_SCHEDULER = re.compile(r"sched|plateau|warm|anneal|stop|(^|_)lrs?(_|$)", re.IGNORECASE)
 
 
 class ScalarRead(NamedTuple):
@@ -250,49 +246,6 @@ class HostReads:
             isinstance(user, cst.AugAssign) and identifier(user.target) != target.value for user in users
         )
 
-    def decides(self, call: cst.Call) -> bool:
-        """Return whether what a call reads is passed to ``step`` of something that is no optimizer: an environment."""
-        if self._steps_with(call) or self._is_acted_on(call):
-            return True
-        function = self._evaluator.definitions.enclosing_function(call)
-        if function is None or not isinstance(self._evaluator.flow.statement(call), cst.Return):
-            return False
-        callers = self._evaluator.callers(function)
-        return any(self._steps_with(caller) or self._is_acted_on(caller) for caller in callers)
-
-    def _is_acted_on(self, call: cst.Call) -> bool:
-        """Whether a statement binds what a call gives to a name that is passed to ``step`` of an environment."""
-        statement = self._evaluator.flow.statement(call)
-        if not isinstance(statement, cst.Assign):
-            return False
-        targets = set(_stored(statement.targets[0].target))
-        enclosing, tree = self._evaluator.definitions.enclosing_function, self._evaluator.tree
-        function = enclosing(call)
-        for other in tree.nodes(cst.Assign):  # what is made of it, one step further: `actions[step] = action[0]`
-            if other is statement or enclosing(other) is not function:
-                continue
-            for target, given in _pairs(other):
-                read = given.value if isinstance(given, cst.Subscript) else None
-                if isinstance(read, cst.Name) and read.value in {name.value for name in targets}:
-                    targets.update(_stored(target))
-        bound = {target.value for target in targets}
-        return any(
-            name.value in bound and name not in targets and enclosing(name) is function and self._steps_with(name)
-            for name in tree.nodes(cst.Name)
-        )
-
-    def _steps_with(self, node: cst.CSTNode) -> bool:
-        for ancestor in self._evaluator.tree.ancestors(node):
-            if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
-                return False
-            stepped = method_call(ancestor, "step")
-            if stepped is not None and ancestor is not node:
-                if _SCHEDULER.search(identifier(stepped.value)):
-                    return False
-                kind = self._evaluator.value(stepped.value).kind
-                return kind not in (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER)
-        return False
-
     def derives_from_tensor(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
         """Return whether an unknown value comes out of a call that was given tensors, such as an imported metric."""
         if depth > _MAX_DEPTH:
@@ -363,22 +316,3 @@ class HostReads:
         given = [a.value for a in call.args if a.keyword is None or a.keyword.value == "device"]
         places = (self._evaluator.value(place) for place in given)
         return any(place.kind is Kind.DEVICE and place.device is not Device.CPU for place in places)
-
-
-def _pairs(statement: cst.Assign) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """Return what an assignment binds with what it binds it to: two pairs for ``a, b = x, y``."""
-    target, value = statement.targets[0].target, statement.value
-    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
-        return [(to.value, given.value) for to, given in zip(target.elements, value.elements, strict=True)]
-    return [(target, value)]
-
-
-def _stored(target: cst.BaseExpression) -> Iterator[cst.Name]:
-    """Yield the names that an assignment binds, and those of what it stores into: ``actions`` in ``actions[i] = x``."""
-    if isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _stored(element.value)
-    elif isinstance(target, cst.Subscript):
-        yield from _stored(target.value)
-    else:
-        yield from (name for name, _ in bound_names(target))

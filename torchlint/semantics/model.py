@@ -306,7 +306,7 @@ class Model(Parts):
 
     def decides(self, call: cst.Call) -> bool:
         """Return whether a value read on the host goes into the next step of an environment or a program."""
-        return self.host_reads.decides(call)
+        return self.decisions.decides(call)
 
     def cleared_gradients(self, node: cst.CSTNode) -> ClearedGradients | None:
         """Return what a call or assignment in a loop over parameters zeroes, None if it is something else."""

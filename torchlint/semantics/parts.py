@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.constructors import Constructors
     from torchlint.semantics.creations import Creations
     from torchlint.semantics.datasets import Datasets
+    from torchlint.semantics.decisions import Decisions
     from torchlint.semantics.detours import Detours
     from torchlint.semantics.elementwise import Elementwise
     from torchlint.semantics.environment import Environment
@@ -292,6 +293,13 @@ class Parts:
         from torchlint.semantics.lists import Lists
 
         return Lists(self.evaluator, self.constructors)
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """What becomes of values that are read."""
+        from torchlint.semantics.decisions import Decisions
+
+        return Decisions(self.evaluator)
 
     @cached_property
     def detours(self) -> Detours:

@@ -37,6 +37,7 @@ from torchlint.edits.operations import InsertAfter, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.host_reads import READERS, ScalarRead
 from torchlint.semantics.model import Model
@@ -91,7 +92,8 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
         "no-tensor": "What is read is no torch tensor: NumPy scalars, Python numbers, `.items()`.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
-        "decision": "The value decides what the program does next: the action of an agent, the next token.",
+        "decision": "The value decides what the program does next: the action of an agent, the next token, a word of "
+        "another process that ends the loop.",
     },
     fixes=(Safety.UNSAFE,),
 )
@@ -139,9 +141,10 @@ def _message(read: ScalarRead, heat: Heat, model: Model) -> str:
     together = (
         f" Read the {others} values of a step together: `torch.stack([...]).tolist()` waits once." if others > 1 else ""
     )
-    return (
-        f"{waits} Keep the value a tensor (`.detach()`) and read it once after the loop, or every few steps.{together}"
-    )
+    if model.decisions.sizes(read.call):
+        return f"{waits} A size cannot stay on the device: take it from a shape, or from numbers that the host keeps."
+    when = "once after the loop" if isinstance(heat.root, LOOPS) else "after the loop that calls this"
+    return f"{waits} Keep the value a tensor (`.detach()`) and read it {when}, or every few steps.{together}"
 
 
 def _fix(read: ScalarRead, heat: Heat, model: Model) -> Fix | None:
