@@ -31,6 +31,7 @@ from torchlint.edits.operations import InsertBefore, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.filled import filled_on_device
 from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.moves import Move
@@ -184,9 +185,15 @@ def check_constant(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 def _message(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Model) -> str:
     shown = model.shown(call, f"`{model.code(call.func)}(...)`")
-    advice = "Make it once, before the loop"
-    if model.value(data).kind is Kind.NUMBER:
-        advice = f"`torch.full((), {model.code(data)}, device=...)` copies nothing"
-    elif not isinstance(heat.root, (cst.For, cst.While)):
-        advice = "Make it once and register it as a buffer, which moves with the module"
+    filled = filled_on_device(call, data, model)
+    if filled:
+        advice = f"`{filled}` copies nothing"
+    elif isinstance(heat.root, (cst.For, cst.While)):
+        advice = "Make it once, before the loop"
+    else:
+        owner = model.enclosing(call, cst.ClassDef)
+        is_module = isinstance(owner, cst.ClassDef) and model.definitions.class_kind(owner) is Kind.MODULE
+        advice = "Make it once and " + (
+            "register it as a buffer, which moves with the module" if is_module else "keep it"
+        )
     return f"{shown} writes the same numbers into host memory and copies them to the device {heat.often}. {advice}."
