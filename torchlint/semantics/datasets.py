@@ -37,6 +37,8 @@ _CHEAP_METHODS = frozenset(
     ).split()
 )
 _TENSOR_METHODS = ("nonzero", "unsqueeze", "squeeze", "view", "long", "argsort", "permute", "clone", "detach")
+# Methods that others than tensors have; that of a tensor gives another tensor.
+_ARITHMETIC = ("add", "sub", "mul", "div", "float", "double", "half", "type", "to", "transpose", "reshape")
 _ARRAY_KINDS = (Kind.TENSOR, Kind.NDARRAY, Kind.SEQUENCE)
 _VISION = "torchvision.datasets."
 _CHAINS = frozenset(("Compose", "RandomApply", "RandomChoice", "RandomOrder"))
@@ -102,8 +104,8 @@ class Datasets:
         """Whether a value comes out of a method that only tensors have: ``mask.nonzero().view(-1)``."""
         if isinstance(expression, cst.Name):
             values = [binding.value for binding in self._evaluator.flow.definitions(expression)]
-            return bool(values) and all(v is not None and method_call(v, *_TENSOR_METHODS) is not None for v in values)
-        return method_call(expression, *_TENSOR_METHODS) is not None
+            return bool(values) and all(v is not None and _ends_in_tensor_method(v) for v in values)
+        return _ends_in_tensor_method(expression)
 
     def class_of(self, value: Value) -> cst.ClassDef | None:
         """Return the class of a dataset, if the file defines it."""
@@ -375,6 +377,13 @@ def _shows_accelerator(place: Device, evidence: Evidence) -> bool:
     if place is Device.ACCELERATOR:
         return evidence is not Evidence.NAMED
     return place is Device.EITHER and evidence is Evidence.PROVEN
+
+
+def _ends_in_tensor_method(value: cst.CSTNode) -> bool:
+    """Return whether a chain of calls ends in a method that only tensors have, arithmetic behind it aside."""
+    while (arithmetic := method_call(value, *_ARITHMETIC)) is not None:
+        value = arithmetic.value
+    return method_call(value, *_TENSOR_METHODS) is not None
 
 
 def _reads_frame(node: cst.CSTNode) -> bool:

@@ -54,6 +54,7 @@ _PASSES_FIRST_THROUGH = frozenset(
         "torch.distributed.fsdp.FullyShardedDataParallel",
     )
 )
+_HOST_PACKAGES = ("torch.cuda.", "torch.distributed.", "torch.backends.")
 # Modules whose functions give no tensors, or none that anything can be said about.
 _NO_TENSORS = (
     "torch._",
@@ -128,8 +129,8 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
         return tensor(device=Device.CPU, graph=Graph.DETACHED)
     if name in _PASSES_FIRST_THROUGH and call.args:
         return _passed_through(call, name, evaluator.value(call.args[0].value))
-    if name in api.TORCH_NUMBERS or name.startswith(("torch.cuda.", "torch.distributed.", "torch.backends.")):
-        return Value(Kind.SCALER) if name in api.SCALERS else NUMBER if not last[:1].isupper() else UNKNOWN
+    if name in api.TORCH_NUMBERS or name.startswith(_HOST_PACKAGES):
+        return Value(Kind.SCALER) if name in api.SCALERS else NUMBER if _answers_number(name, last) else UNKNOWN
     if name in api.SCALERS:
         return Value(Kind.SCALER)
     if name.startswith("torch.utils.data."):
@@ -147,6 +148,15 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
     if name in ("torch.load", "torch.save") or name.startswith(_NO_TENSORS) or last.startswith(("get_", "set_")):
         return UNKNOWN
     return _tensor_function(call, name, last, arguments, evaluator)
+
+
+def _answers_number(name: str, last: str) -> bool:
+    """Whether a function of torch, of its packages for hardware or of their settings gives no object.
+
+    What their modules hold may give anything: ``torch.distributed.rpc.rpc_sync`` what a function returns elsewhere.
+    """
+    settings = name in api.TORCH_NUMBERS or name.startswith("torch.backends.")
+    return not last[:1].isupper() and (settings or name.count(".") == 2)
 
 
 def _passed_through(call: cst.Call, name: str, value: Value) -> Value:

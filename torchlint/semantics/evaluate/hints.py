@@ -43,7 +43,7 @@ _SCALER = re.compile(r"^(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
 _OF_MODULES = frozenset(
     ("eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad")
 )
-_ENGINES = frozenset(("ignite.engine.Engine", "ignite.engine.engine.Engine"))
+_ENGINES = frozenset(("ignite.Engine", "ignite.engine.Engine", "ignite.engine.engine.Engine"))
 # Parameters of `forward` and of the step methods of frameworks.
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
 # Functions that are given one batch, and what they call it: `fit_batch(self, batch)`, `evaluate_step(batch)`.
