@@ -269,6 +269,17 @@ class Moves:
             return None
         return self._made(call, other.device, "", "", (call.args[0].value,), min(other.evidence, Evidence.INFERRED))
 
+    def indexes_host(self, move: Move) -> bool:
+        """Return whether a tensor only goes to where one is that it indexes: ``x[i.to(x.device)].cuda()``."""
+        tree, place = self._evaluator.tree, move.names[0] if move.names else None
+        subscript = tree.enclosing(move.call, cst.Subscript, cst.Call)
+        method = tree.parent(subscript) if isinstance(subscript, cst.Subscript) else None
+        moves_on = tree.parent(method) if isinstance(method, cst.Attribute) else None
+        if not isinstance(place, cst.Attribute) or not isinstance(subscript, cst.Subscript):
+            return False
+        on = self.move(moves_on) if isinstance(moves_on, cst.Call) else None
+        return on is not None and on.receiver is subscript and is_same(place.value, subscript.value)
+
     def leaves_host(self, device: cst.BaseExpression, accelerator: Evidence | None) -> bool:
         """Return whether an argument names a device other than the CPU, by more than its name alone."""
         value = self._evaluator.value(device)

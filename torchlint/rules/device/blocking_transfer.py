@@ -85,7 +85,8 @@ def train(model, dataset, optimizer):
         "given": "`non_blocking` is given, or arguments are unpacked that may carry it.",
         "no-batch": "What is moved is no batch of a loader on the host: a model, a loss, a tensor made in the loop.",
         "not-hot": "The move is not in a loop over batches.",
-        "to-host": "The move goes to the CPU, or changes the dtype only.",
+        "to-host": "The move goes to the CPU, to where a tensor is that it indexes and that moves on, or changes the "
+        "dtype only.",
         "prepared": "The move goes to `accelerator.device`, where the loaders that accelerate prepares put their "
         "batches.",
         "on-device": "The loader hands out tensors that are on the device already.",
@@ -103,7 +104,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     moved = model.value(move.receiver)
     if moved.origin is not Origin.BATCH or moved.kind not in (Kind.TENSOR, Kind.BATCH):
         return
-    if rule.silent("on-device", moved.device is not Device.CPU) or rule.silent("to-host", move.place is Device.CPU):
+    to_host = move.place is Device.CPU or model.moves.indexes_host(move)
+    if rule.silent("on-device", moved.device is not Device.CPU) or rule.silent("to-host", to_host):
         return
     if rule.silent("prepared", _is_prepared(call, moved, model)):
         return
