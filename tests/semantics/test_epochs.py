@@ -107,3 +107,43 @@ def test_an_attribute_is_followed_only_if_asked(run: str, repeated: bool) -> Non
     made = next(call for call in model.nodes(cst.Call) if model.callee(call) == "torch.utils.data.DataLoader")
     assert model.epochs.repeating(made) is None
     assert (model.epochs.repeating(made, through_attributes=True) is not None) is repeated
+
+
+RETURNED = """
+from torch.utils.data import DataLoader
+
+class Trainer:
+    def __init__(self, model, data):
+        self.data = data
+
+    def run(self, epochs):
+        for _ in range(epochs):
+            for batch in self.data:
+                print(batch)
+
+def make(data):
+    {make}
+
+def main(data):
+    {use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("make", "use", "repeated"),
+    [
+        ("return DataLoader(data)", "Trainer(data, make(data)).run(3)", True),
+        ("loader = DataLoader(data)\n    return loader", "Trainer(data=make(data), model=data).run(3)", True),
+        ("return DataLoader(data)", "loader = make(data)\n    Trainer(1, loader).run(3)", True),
+        ("return DataLoader(data)", "for _ in data:\n        for x in make(data): print(x)", True),
+        ("return DataLoader(data)", "Trainer(make(data), data).run(3)", False),
+        ("return DataLoader(data)", "Unknown(1, make(data)).run(3)", False),
+        ("return data, DataLoader(data)", "Trainer(1, make(data)).run(3)", False),
+        ("return DataLoader(data)", "for x in make(data): print(x)", False),
+    ],
+)
+def test_what_a_function_returns_is_followed_only_if_asked(make: str, use: str, repeated: bool) -> None:
+    model = model_of(RETURNED.format(make=make, use=use))
+    made = next(call for call in model.nodes(cst.Call) if model.callee(call) == "torch.utils.data.DataLoader")
+    assert model.epochs.repeating(made) is None
+    assert (model.epochs.repeating(made, through_attributes=True) is not None) is repeated

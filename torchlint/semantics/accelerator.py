@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -11,6 +13,7 @@ from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import identifier, is_none, literal
 
 _FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "fabric")
+_LAYER = re.compile(r"torch\.nn(\.modules\.\w+)?\.[A-Z]\w+$")
 _DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
 
 
@@ -41,6 +44,18 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
     if found is None and _extends_trainer(evaluator):
         return Evidence.INFERRED
     return found or _keyword_evidence(evaluator)
+
+
+def trains_what_it_is_given(evaluator: Evaluator, passes: list[cst.Call]) -> bool:
+    """Return whether a file trains in methods only, and makes no model: the program that imports it places them."""
+    functions = [evaluator.definitions.enclosing_function(call) for call in passes]
+    if any(function is None or evaluator.definitions.owner(function) is None for function in functions):
+        return False
+    classes = evaluator.tree.nodes(cst.ClassDef)
+    if any(evaluator.definitions.class_kind(each) is Kind.MODULE for each in classes):
+        return False
+    called = (evaluator.names.qualified(call.func) or "" for call in evaluator.tree.nodes(cst.Call))
+    return not any(_LAYER.match(name) for name in called)
 
 
 def _extends_trainer(evaluator: Evaluator) -> bool:

@@ -27,10 +27,10 @@ class Epochs:
     def repeating(self, made: cst.Call, *, through_attributes: bool = False) -> cst.For | cst.While | None:
         """Return the loop around an iteration over what a call makes; None if nothing shows that there is one.
 
-        The variable that holds it is followed through the functions of the file that it is given to; an attribute of
-        ``self`` only if asked.
+        The variable that holds it is followed through the functions of the file that it is given to; attributes of
+        ``self``, and functions that return it, only if asked.
         """
-        for used in (*self.names(made), *(self._attributes(made) if through_attributes else ())):
+        for used in self._holders(made, through_attributes):
             for place in self._iterations(used):
                 loop = self._loop_around(place, made)
                 if loop is not None:
@@ -43,7 +43,7 @@ class Epochs:
 
     def places(self, made: cst.Call, *, through_attributes: bool = False) -> Iterator[cst.CSTNode]:
         """Yield the loops over what a call makes, and the calls of functions of the file that hold such a loop."""
-        for used in (made, *self.names(made), *(self._attributes(made) if through_attributes else ())):
+        for used in (made, *self._holders(made, through_attributes)):
             yield from self._iterations(used)
 
     def names(self, made: cst.Call) -> list[cst.Name]:
@@ -51,8 +51,48 @@ class Epochs:
         binding = self._binding(made)
         return self._uses(binding) if binding is not None else []
 
-    def _attributes(self, made: cst.Call) -> list[cst.Attribute]:
-        """The reads of the attribute of ``self`` that holds what a call makes, and nothing else."""
+    def _holders(self, made: cst.Call, through_attributes: bool) -> Iterator[cst.Name | cst.Attribute | cst.Call]:
+        """Yield the reads of what holds the result of a call, and the calls of the function that returns it."""
+        yield from self.names(made)
+        if through_attributes:
+            yield from self._attributes(made)
+            yield from self._kept(made)
+            for call in self._calls_of_maker(made):
+                yield call
+                yield from self.names(call)
+                yield from (*self._attributes(call), *self._kept(call))
+
+    def _calls_of_maker(self, made: cst.Call) -> list[cst.Call]:
+        """The calls of the function that returns what a call makes."""
+        function = self._evaluator.definitions.enclosing_function(made)
+        returned = (made, *self.names(made))
+        if function is None or not any(isinstance(self._tree.parent(used), cst.Return) for used in returned):
+            return []
+        return self._evaluator.callers(function)
+
+    def _kept(self, made: cst.Call) -> list[cst.Attribute]:
+        """The reads of the attributes in which classes of the file keep what a call makes."""
+        places: list[cst.Name | cst.Call] = [made, *self.names(made)]
+        return [read for used in places for read in self._kept_of(used)]
+
+    def _kept_of(self, used: cst.Name | cst.Call) -> list[cst.Attribute]:
+        """The reads of the attribute in which a class of the file keeps what its constructor is given."""
+        argument = self._tree.parent(used)
+        call = self._tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        owner = self._evaluator.definitions.definition(call.func) if isinstance(call, cst.Call) else None
+        made = self._evaluator.definitions.method(owner, "__init__") if isinstance(owner, cst.ClassDef) else None
+        if not isinstance(argument, cst.Arg) or not isinstance(call, cst.Call) or made is None:
+            return []
+        name = self._parameter(made, call, argument)
+        kept = (
+            value
+            for value in self._tree.below(made.body, cst.Assign)
+            if isinstance(value.value, cst.Name) and value.value.value == name
+        )
+        return [read for statement in kept for read in self._attributes(statement.value)]
+
+    def _attributes(self, made: cst.BaseExpression) -> list[cst.Attribute]:
+        """The reads of the attribute of ``self`` that holds a value, and nothing else."""
         statement = self._tree.parent(made)
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
         owner = self._receiver(target) if isinstance(target, cst.Attribute) else None
@@ -105,11 +145,7 @@ class Epochs:
         function = self._evaluator.definitions.definition(call.func)
         if not isinstance(function, cst.FunctionDef) or not isinstance(argument, cst.Arg) or argument.star:
             return False
-        names = [parameter.name.value for parameter in parameters(function)]
-        if names[:1] == ["self"]:
-            names = names[1:]
-        place = next(index for index, given in enumerate(call.args) if given is argument)
-        name = argument.keyword.value if argument.keyword is not None else (names[place : place + 1] or [""])[0]
+        name = self._parameter(function, call, argument)
         scope = self._evaluator.scopes.inner(function)
         return any(
             isinstance(used, cst.Name)
@@ -119,6 +155,15 @@ class Epochs:
             for loop in self._tree.below(function.body, cst.For)
             for used in self._tree.descendants(loop.iter)
         )
+
+    @staticmethod
+    def _parameter(function: cst.FunctionDef, call: cst.Call, argument: cst.Arg) -> str:
+        """The name by which a function knows an argument of a call; empty where it takes no such one."""
+        names = [parameter.name.value for parameter in parameters(function)]
+        if names[:1] == ["self"]:
+            names = names[1:]
+        place = next(index for index, given in enumerate(call.args) if given is argument)
+        return argument.keyword.value if argument.keyword is not None else (names[place : place + 1] or [""])[0]
 
     def _loop_around(self, place: cst.CSTNode, made: cst.Call) -> cst.For | cst.While | None:
         """The loop around a place, or around the calls of its function, in which the loader is not made anew."""
