@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.moves import Moves
+from torchlint.semantics.sources import is_fed_meanwhile, is_streamed
 from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS, IN_MEMORY_DATASETS
 from torchlint.semantics.values import Device, Kind, Value
 from torchlint.syntax.calls import bind, identifier, is_none, literal, method_call
@@ -86,7 +87,7 @@ class Datasets:
             return False
         if value.kind in (*_ARRAY_KINDS, Kind.ITERATOR, Kind.MAPPING) or self._made_by_tensor_method(expression):
             return True
-        if value.name in IN_MEMORY_DATASETS:
+        if value.name in IN_MEMORY_DATASETS or is_fed_meanwhile(self._making_call(expression), self._evaluator):
             return True
         class_def = self.class_of(value)
         if class_def is None:
@@ -212,9 +213,14 @@ class Datasets:
     def _is_given_mover(self, expression: cst.CSTNode, depth: int = _DEPTH) -> bool:
         """Whether a function that puts items on a device is given to what makes a dataset: a transform, a source."""
         made = self._making_call(expression)
-        if made is None or not depth or method_call(made, *_EAGER) is not None:
+        if made is None or not depth:
             return False
-        return any(self._is_mover(argument.value, depth - 1) for argument in made.args)
+        given = [argument.value for argument in made.args]
+        if is_streamed(made, self._evaluator) and isinstance(made.func, cst.Attribute):
+            given.append(made.func.value)
+        elif method_call(made, *_EAGER) is not None:
+            return False
+        return any(self._is_mover(each, depth - 1) for each in given)
 
     def _is_mover(self, given: cst.CSTNode, depth: int) -> bool:
         definition = self._evaluator.definitions.definition(given)

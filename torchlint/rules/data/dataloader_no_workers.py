@@ -36,6 +36,7 @@ from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.sources import is_for_jax
 from torchlint.semantics.tables.loaders import WITH_WORKERS, Choice
 
 if TYPE_CHECKING:
@@ -65,9 +66,11 @@ rule = Rule(
     silences={
         "given": "`num_workers` is given by an expression: somebody has thought about it.",
         "kwargs": "`*` or `**` arguments may carry `num_workers`.",
-        "in-memory": "The items are in memory already: workers would only copy them between processes.",
+        "in-memory": "The items are in memory already, or a queue that the program fills: workers would only copy them "
+        "between processes.",
         "own-thread": "MONAI's `ThreadDataLoader` makes its batches in a thread, which its documentation prefers to "
         "processes.",
+        "jax": "It loads for JAX, whose threads do not live on in worker processes.",
         "handle": "The dataset keeps an open file or database, which processes cannot share.",
         "on-device": "The dataset or the collate function makes CUDA tensors, which workers must not.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
@@ -91,7 +94,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if given is None and (rule.silent("kwargs", loader.open) or workers.default):
         return
-    if _is_better_without(loader, model):
+    if rule.silent("jax", is_for_jax(call, model.evaluator)) or _is_better_without(loader, model):
         return
     yield Finding(call, _message(loader, workers, model), _fix(loader, workers, model))
 
