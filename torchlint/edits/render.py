@@ -210,8 +210,10 @@ def _spaces(text: str, place: Range, first: str, last: str) -> tuple[str, str]:
 
 
 def _refuse_in_string(locator: Locator, node: cst.CSTNode, codes: Sequence[str]) -> None:
-    """Raise RenderError if code goes into an f-string that shows it, ends at a mark in it, or has no room for it."""
+    """Raise RenderError if code goes where it may be kept as text, or into an f-string that ends at a mark in it."""
     for ancestor in locator.enclosing(node):
+        if isinstance(ancestor, cst.Annotation) and isinstance(node, cst.Call):
+            raise RenderError("the annotation around it may be kept as text")
         if isinstance(ancestor, cst.FormattedStringExpression) and ancestor.equal is not None:
             raise RenderError("the f-string around it shows the code")  # f"{x=}"
         if isinstance(ancestor, cst.FormattedString):

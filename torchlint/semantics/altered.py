@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
@@ -23,12 +23,12 @@ _WRITING = frozenset(("update", "pop", "popitem", "clear", "setdefault", "__seti
 
 def alters_torch(model: Model) -> bool:
     """Return whether functions, methods or dtypes of torch may be other ones where this file runs."""
-    if model.names_any_of(*_MODES):
+    if model.names_any_of(*_MODES) or model.speaks_of(*_MODES):
         return True
     assigned = (name for name in model.names.rebound if _is_torch(name.rpartition(".")[0]))
     if any(assigned) or any(_replaces(call, model) for call in model.nodes(cst.Call)):
         return True
-    return any(_is_namespace(written.value, model) or _names_module(written, model) for written in _written(model))
+    return any(_is_namespaced(entry, model) for entry in _written(model))
 
 
 def _is_torch(name: str | None) -> bool:
@@ -39,7 +39,7 @@ def _is_torch(name: str | None) -> bool:
 def _replaces(call: cst.Call, model: Model) -> bool:
     """Whether a call puts something into torch, or runs code among the names of the file."""
     last = identifier(call.func)
-    if last == "exec":
+    if last == "exec" and isinstance(call.func, cst.Name):
         return len(call.args) == 1
     if last in _WRITING and isinstance(call.func, cst.Attribute):
         return _is_namespace(call.func.value, model)
@@ -51,19 +51,36 @@ def _replaces(call: cst.Call, model: Model) -> bool:
 
 
 def _is_namespace(expression: cst.BaseExpression, model: Model) -> bool:
-    """Whether an expression is a dict of names: of this file, or of torch."""
+    """Whether an expression is the dict of the names of this file, or of those of torch."""
+    return _is_inside_of_torch(expression, model) or (_is_namespace_call(expression, model) and not expression.args)
+
+
+def _is_inside_of_torch(expression: cst.BaseExpression, model: Model) -> bool:
+    """Whether an expression is ``torch.__dict__`` or ``vars(torch)``."""
     if isinstance(expression, cst.Attribute):
         return expression.attr.value == "__dict__" and _is_torch(model.qualified_name(expression.value))
-    if not isinstance(expression, cst.Call) or model.qualified_name(expression.func) not in _NAMESPACES:
-        return False
-    return not expression.args or _is_torch(model.qualified_name(expression.args[0].value))
+    arguments = expression.args if _is_namespace_call(expression, model) else ()
+    return any(_is_torch(model.qualified_name(argument.value)) for argument in arguments)
 
 
-def _names_module(entry: cst.Subscript, model: Model) -> bool:
-    """Whether an entry is that of torch among the modules."""
+def _is_namespace_call(expression: cst.BaseExpression, model: Model) -> TypeGuard[cst.Call]:
+    return isinstance(expression, cst.Call) and model.qualified_name(expression.func) in _NAMESPACES
+
+
+def _is_namespaced(entry: cst.Subscript, model: Model) -> bool:
+    """Whether an entry is that of torch among the modules, one in torch, or an import of this file."""
     index = entry.slice[0].slice
     key = literal(index.value) if isinstance(index, cst.Index) else None
-    return isinstance(key, str) and _is_torch(key) and model.qualified_name(entry.value) == "sys.modules"
+    if model.qualified_name(entry.value) == "sys.modules":
+        return isinstance(key, str) and _is_torch(key)
+    is_spoken = not isinstance(key, str) or key in _imported(model)
+    return _is_inside_of_torch(entry.value, model) or (is_spoken and _is_namespace(entry.value, model))
+
+
+def _imported(model: Model) -> Iterator[str]:
+    """Yield the names that imports bind."""
+    for alias in model.nodes(cst.ImportAlias):
+        yield alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
 
 
 def _written(model: Model) -> Iterator[cst.Subscript]:

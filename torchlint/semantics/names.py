@@ -23,9 +23,10 @@ class Names:
         self._known: dict[tuple[int, str], str | None] = {}
         self._qualified: dict[int, str | None] = {}
         self.by_convention = False
-        """Whether a name was taken for what everybody calls so, where a star import of another file must bind it."""
-        self._rebound: frozenset[str] = frozenset()
-        self._rebound = self._rebound_attributes()
+        """Whether a name was taken for what it is called, where a star import of another file binds or may bind it."""
+        self.rebound: frozenset[str] = frozenset()
+        """The names of attributes of imported objects that the file assigns to."""
+        self.rebound = self._rebound_attributes()
         self._known.clear()
         self._qualified.clear()
 
@@ -39,7 +40,7 @@ class Names:
         if key not in self._qualified:
             name = self._raw(expression)
             name = None if name is None else canonical(name)
-            self._qualified[key] = None if name in self._rebound else name
+            self._qualified[key] = None if name in self.rebound else name
         return self._qualified[key]
 
     def _raw(self, expression: cst.CSTNode) -> str | None:
@@ -123,10 +124,11 @@ class Names:
         if not found and unseen and name in CONVENTIONAL_NAMES:
             self.by_convention = True
             return CONVENTIONAL_NAMES[name]
+        self.by_convention = self.by_convention or (unseen and bool(found))
         return found.pop() if len(found) == 1 else None
 
     def _rebound_attributes(self) -> frozenset[str]:
-        """Names of imported objects that the file assigns to: ``torch.zeros = mine``; switches are meant to be set."""
+        """What is assigned to, as in ``torch.zeros = mine``; switches are meant to be set."""
         rebound = set()
         for target in self._tree.nodes(cst.AssignTarget):
             if isinstance(target.target, cst.Attribute):
