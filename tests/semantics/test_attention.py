@@ -83,3 +83,25 @@ def test_parts() -> None:
     assert [model.code(node) for node in one.others] == ["s.masked_fill(mask, -1e9)"]
     assert len(one.statements) == 3
     assert model.code(one.result) == "a @ v"
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_attention"),
+    [
+        ("a @ b.mT", False),
+        ("100.0 * a @ b.mT", False),
+        ("a @ b.mT / 0.07", False),
+        ("a @ b.mT * n", True),
+        ("a @ b.mT / math.sqrt(a.size(-1))", True),
+        ("(a @ b.mT).masked_fill(n, -1e9)", True),
+        ("query @ b.mT", False),
+        ("query @ key.mT", True),
+        ("self.to_q(a) @ self.to_k(b).mT", True),
+    ],
+)
+def test_two_products_of_unknown_tensors_need_another_sign(scores: str, is_attention: bool) -> None:
+    model = model_of(
+        f"import math, torch\ndef f(self, a, b, c, n, query, key):\n    return ({scores}).softmax(-1) @ c\n"
+    )
+    found = [attention(call, model) for call in model.nodes(cst.Call)]
+    assert any(found) is is_attention

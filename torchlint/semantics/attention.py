@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +22,8 @@ _SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softm
 _CASTS = ("float", "half", "to", "type", "type_as", "contiguous")
 _METADATA = ("shape", "size", "dtype", "device", "ndim", "dim")
 _MASKING = ("masked_fill", "masked_fill_")
+_QUERY = re.compile(r"^q$|^q_|_q$|quer", re.IGNORECASE)
+_KEY = re.compile(r"^k$|^k_|_k$|key", re.IGNORECASE)
 _DEPTH = 12
 
 
@@ -78,8 +81,8 @@ def attention(softmax: cst.Call, model: Model) -> Attention | None:
         return None
     result, value = applied
     dimensions = _rank(product, value, model)
-    if dimensions is None and is_same(product.key, value):
-        return None  # the weights say to which centres something belongs
+    if dimensions is None and (is_same(product.key, value) or not _shows_attention(product, walk)):
+        return None  # the weights say to which centres something belongs, or classes
     statements = {id(s): s for s in (model.statement(b.node) for b in walk.bindings)}
     return Attention(
         product.query,
@@ -93,6 +96,21 @@ def attention(softmax: cst.Call, model: Model) -> Attention | None:
         tuple(walk.others),
         tuple(sorted(statements.values(), key=model.order)),
     )
+
+
+def _shows_attention(product: Product, walk: _Walk) -> bool:
+    """Whether more than two products speaks of attention: a mask, dropout, a scale that depends on something, names."""
+    scaled = any(literal(scale) is None for scale, _ in walk.scales)
+    operands = ((product.query, _QUERY), (product.key, _KEY))
+    named = (any(pattern.search(name) for name in _names(operand)) for operand, pattern in operands)
+    return bool(walk.dropouts or walk.others) or scaled or all(named)
+
+
+def _names(operand: cst.CSTNode) -> Iterator[str]:
+    if isinstance(operand, (cst.Name, cst.Attribute)):
+        yield identifier(operand)
+    for child in operand.children:
+        yield from _names(child)
 
 
 def _rank(product: Product, value: cst.BaseExpression, model: Model) -> int | None:
