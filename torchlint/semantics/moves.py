@@ -242,7 +242,7 @@ class Moves:
     def _to(self, call: cst.Call) -> Move | None:
         given = bind(call.args, _TO)
         device, dtype = given.get("device"), given.get("dtype")
-        if given.open or given.get("other") is not None or device is None or is_none(device):
+        if given.open_positions or given.get("other") is not None or device is None or is_none(device):
             return None
         value = self._evaluator.value(device)
         place, evidence = self._place(device, value), self.certainty(device, value)
@@ -256,8 +256,9 @@ class Moves:
             evidence = min(evidence, Evidence.INFERRED)
         casts = dtype is not None and not is_none(dtype) and not isinstance(literal(dtype), bool)
         cast = dtype if dtype is not None and casts else ""
-        names = (device, dtype) if dtype is not None and casts else (device,)
-        droppable = given.named.keys() <= _HARMLESS and not given.extra
+        mappings = tuple(argument.value for argument in call.args if argument.star)
+        names = (device, dtype, *mappings) if dtype is not None and casts else (device, *mappings)
+        droppable = given.named.keys() <= _HARMLESS and not given.extra and not given.open_keywords
         return self._made(call, place, device, cast, names, evidence, droppable)
 
     def to_other(self, call: cst.Call) -> Move | None:
