@@ -118,9 +118,25 @@ def _site(choices: Choices, torch: str) -> Lines:
         ]
     if kind == 4 and choices.chance(4):
         return [f"x = [f'{{{made}{choices.of('=', '', '!r', '=!s')}}}', {made}][1]", f"print(f'{{{made}=}}')"]
+    if kind == 4 and choices.chance(4):
+        return _importing(choices)
     if kind == 4:
         return ["def make(n=2):", f"    return {made}", f"x = {choices.of('make()', 'make(0)', 'make(n=1)')}"]
     return [f"x = {made}"]
+
+
+def _importing(choices: Choices) -> Lines:
+    """A function that imports torch before, after, or around what it makes."""
+    made = f"    made = {_factory(choices, 'torch').removeprefix('torch.')}{choices.of(*_METHODS)}"
+    here, maybe = ["    import torch"], ["    if n > 2:", "        import torch"]
+    body = choices.of([*here, made], [made, *here], [*maybe, made], [made], [*maybe, f"    {made}", made])
+    return [
+        "def make(n=2):",
+        f"    from torch import {choices.of('', 'float64, ')}arange, as_tensor, eye, full, ones, tensor, zeros",
+        *body,
+        "    return made",
+        f"x = make({choices.of('', '3')})",
+    ]
 
 
 def program(choices: Choices) -> Program:

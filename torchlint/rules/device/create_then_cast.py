@@ -15,7 +15,7 @@ The fix is safe for `zeros`, `ones` and `eye`, for `empty` of floats, and for `f
 of numbers that are written out and that both dtypes hold exactly, where the dtype is one of torch's by name. It is
 unsafe for everything else: random factories draw other numbers in another dtype, numbers are rounded once instead of
 twice, and a variable may hold a device. Where a factory may refuse the dtype there is no fix: older releases make no
-`arange` or `eye` of 16-bit floats on the CPU.
+`arange` or `eye` of 16-bit floats on the CPU. Nor is there one with `layout=` or `pin_memory=`.
 
 ## When to ignore it
 
@@ -113,8 +113,8 @@ def _dtype(found: Cast, model: Model) -> str | None:
 def _fix(found: Cast, dtype: str | None, model: Model) -> Fix | None:
     if dtype is None or not found.fixable or model.is_partial(found.factory):
         return None
-    if "pin_memory" in found.given.named:
-        return None  # the cast gives memory that is not pinned
+    if not found.given.named.keys().isdisjoint(("pin_memory", "layout")):
+        return None  # the cast gives memory that is not pinned, and other layouts refuse other dtypes
     why = ""
     if found.name in RANDOM_FACTORIES:
         why = "The generator draws other numbers for another dtype."
