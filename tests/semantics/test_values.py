@@ -166,6 +166,17 @@ def test_evidence_is_that_of_the_weakest_premise() -> None:
     assert [model.value(e).evidence for e in marked(model)] == [Evidence.NAMED, Evidence.PROVEN, Evidence.INFERRED]
 
 
+@pytest.mark.parametrize("use", ["train()", "parameters()", "other()"])
+def test_use_bears_out_the_name_of_what_an_object_keeps(use: str) -> None:
+    model = model_of(
+        f"class Trainer:\n    def __init__(self, model):\n        self.model = model\n        self.model.{use}\n"
+        "    def run(self):\n        mark(self.model)"
+    )
+    value = model.value(marked(model)[0])
+    expected = Evidence.NAMED if use == "other()" else Evidence.INFERRED
+    assert (value.kind, value.evidence) == (Kind.MODULE, expected)
+
+
 def test_a_loss_is_known_by_its_backward_pass() -> None:
     model = model_of("def f(x):\n    value = compute(x)\n    value.backward()\n    mark(value)")
     value = model.value(marked(model)[0])
