@@ -19,7 +19,7 @@ from torchlint.semantics.tables.torch_api import (
     RESHAPING_METHODS,
 )
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, method_call
 
 # Factories whose values are the same whether they are made with a dtype or cast to it.
 _CAST_FREE = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye", "torch.rand", "torch.randn"))
@@ -81,12 +81,16 @@ def _converts_alike(found: Creation, move: Move, model: Model) -> bool:
     dtypes += [model.value(cast).name for cast in found.casts]
     if move.dtype:
         dtypes.append(model.value(move.names[1]).name if len(move.names) > 1 else None)
-    if not dtypes or name in _ONES_AND_ZEROS or identifier(found.factory.func).startswith(_WHOLE):
+    if not dtypes or identifier(found.factory.func).startswith(_WHOLE):
         return True
+    fills = (step for step in found.steps if isinstance(step, cst.Call) and method_call(step, "fill_") is not None)
+    filled = [argument.value for fill in fills for argument in fill.args]
+    if name in _ONES_AND_ZEROS:
+        return all(model.constructors.converts_alike(filled, dtype) for dtype in dtypes)
     values = [given.named["fill_value"]] if "fill_value" in given.named else [a.value for a in found.factory.args[:3]]
     if name in ("torch.tensor", "torch.as_tensor") or name in LEGACY_CONSTRUCTORS:
         values = values[:1]
-    return all(model.constructors.converts_alike(values, dtype) for dtype in dtypes)
+    return all(model.constructors.converts_alike([*values, *filled], dtype) for dtype in dtypes)
 
 
 def modernise(call: cst.Call, model: Model) -> Placement | None:
