@@ -305,6 +305,10 @@ def test_batches_are_cut_out_of_a_tensor(step: str, cut: str, role: Role) -> Non
             "each time this loss is computed while evaluating",
         ),
         ("for x in torch.utils.data.DataLoader(data):\n  {}", "on every pass of this evaluation loop"),
+        (
+            "from torchmetrics import Metric\nclass M(Metric):\n  def update(self, x):\n    {}",
+            "each time this metric is updated",
+        ),
     ],
 )
 def test_how_often_in_words(head: str, often: str) -> None:

@@ -31,6 +31,7 @@ class Role(Enum):
     FORWARD = "forward"
     STEP = "training step"
     LOSS = "loss"
+    METRIC = "metric"
     DATA = "data loading"
 
 
@@ -38,6 +39,7 @@ _OFTEN = {
     Role.FORWARD: "in every forward pass",
     Role.STEP: "in every training step",
     Role.LOSS: "each time this loss is computed",
+    Role.METRIC: "each time this metric is updated",
     Role.DATA: "for every item that is loaded",
 }
 
@@ -69,8 +71,8 @@ class Heat(NamedTuple):
 
     @property
     def is_imported(self) -> bool:
-        """Whether the program that imports it decides where it runs: a forward pass, a step of a model, a loss."""
-        return self.role in (Role.FORWARD, Role.STEP, Role.LOSS)
+        """Whether the program that imports it decides where it runs: a forward pass, a step, a loss, a metric."""
+        return self.role in (Role.FORWARD, Role.STEP, Role.LOSS, Role.METRIC)
 
 
 _ROLE_BY_METHOD = {
@@ -92,6 +94,8 @@ _CALLS_AT_ONCE = re.compile(
 _ROLE_BY_MODEL_METHOD = {"train_step": Role.STEP, "val_step": Role.EVALUATION_LOOP}
 # What SpeechBrain's `Brain` calls for each batch, by a `fit_batch` that few recipes write themselves.
 _ROLE_BY_BRAIN_METHOD = {"compute_forward": Role.STEP, "compute_objectives": Role.LOSS}
+_METRIC_METHODS = ("update", "_update")
+_METRICS = ("ignite.metrics.", "ignite.contrib.metrics.", "torchmetrics.", "pytorch_lightning.metrics.")
 _FUNCTION = "torch.autograd.Function"
 _LOSS = re.compile(r"(^|_)loss(es)?$")
 # What takes or shows the loss of a whole data set, or makes the function that computes one.
@@ -339,6 +343,8 @@ class Hotness:
                 return Heat(function, Role.FORWARD, Evidence.INFERRED)
             if name in _ROLE_BY_MODEL_METHOD and kind is Kind.MODULE:
                 return Heat(function, _ROLE_BY_MODEL_METHOD[name], Evidence.INFERRED)
+            if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
+                return Heat(function, Role.METRIC, Evidence.INFERRED)
             if name in _ROLE_BY_BRAIN_METHOD and definitions.is_brain(owner):
                 return Heat(function, _ROLE_BY_BRAIN_METHOD[name], Evidence.INFERRED)
         if self.is_step_function(function):
@@ -379,7 +385,7 @@ class Hotness:
     def _called_from(self, function: cst.FunctionDef) -> Heat | None:
         for call in self._evaluator.callers(function):
             found = self.heat(call)
-            if found is not None:
+            if found is not None and found.role is not Role.METRIC:  # its helpers may work on copies on the host
                 return found._replace(evidence=min(found.evidence, Evidence.INFERRED))
         return None
 

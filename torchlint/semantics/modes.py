@@ -61,17 +61,22 @@ class Modes:
     def _begins_evaluation(self, call: cst.Call) -> bool:
         """Whether an evaluation follows: something without gradients, or the rest of a function that does not train.
 
+        So does a checkpoint that is written before training goes on.
+
         Otherwise the model may be trained in this mode on purpose, with the statistics that it has.
         """
         disabled = self._evaluator.gradients.disabled
         for statement in self._evaluator.flow.following(call):
             calls = [node for node in self._tree.descendants(statement) if isinstance(node, cst.Call)]
-            if any(disabled(node) for node in calls):
+            if any(disabled(node) or self._saves(node) for node in calls):
                 return True
             if self._trains.trains(statement):
                 return False
         function = self._evaluator.definitions.enclosing_function(call)
         return disabled(call) or (function is not None and not self._trains.trains(function.body))
+
+    def _saves(self, call: cst.Call) -> bool:
+        return self._evaluator.names.qualified(call.func) == "torch.save" or method_call(call, "state_dict") is not None
 
     def _training_loops(
         self, node: cst.CSTNode, names: frozenset[str], depth: int

@@ -172,7 +172,11 @@ class Retentions:
         if self._backward.differentiates(value, heat.root):
             return Evidence.INFERRED, True
         found = self._evaluator.value(value)
-        if not found.is_tensor or found.graph is not Graph.ATTACHED or heat.role is not Role.EVALUATION_LOOP:
+        if not found.is_tensor or found.graph is not Graph.ATTACHED:
+            return None
+        if heat.role is Role.TRAINING_LOOP and isinstance(value, cst.Name) and self._backward.passes(heat.root):
+            return (found.evidence, True) if found.evidence >= Evidence.INFERRED else None
+        if heat.role is not Role.EVALUATION_LOOP:
             return None
         function = self._evaluator.definitions.enclosing_function(node)
         frame: cst.CSTNode = function if function is not None else self._tree.module

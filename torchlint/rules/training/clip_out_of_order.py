@@ -108,13 +108,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if clip is None or clip.act is not Act.CLIP or rule.silent("norm-only", _is_for_norm(call)):
         return
     updated = {event.subject for event in model.steps.events(model.steps.root(call)) if event.act is Act.UPDATE}
-    if rule.silent("several", len(updated) > 1) or not updated:
-        return
     found, always = _last(clip, model)
-    if found is None:
+    if found is None or not updated:
         return
     if found.act in WORDS and not _is_used(clip, model):
-        if rule.silent("sometimes", not always):
+        if rule.silent("several", len(updated) > 1) or rule.silent("sometimes", not always):
             return
         when = WORDS[found.act].format(model.code(found.node).strip())
         yield Finding(
@@ -122,14 +120,15 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
             f"`{model.code(call.func)}` runs {when}: nothing is clipped in time. Call it between "
             "`backward()` and `step()`.",
         )
-    elif found.act is Act.BACKWARD and found.scaled and _steps_scaled(clip, model):
+        return
+    step = _scaled_step(clip, model) if found.act is Act.BACKWARD and found.scaled else None
+    if step is not None:
         if rule.silent("unscaled", _is_off(model)):
             return
-        optimizer = next(iter(updated))
         yield Finding(
             call,
             f"`{model.code(call.func)}` clips gradients that are still multiplied by the loss scale, so that the limit "
-            f"means something else at every scale. Call `unscale_({optimizer})` of the scaler before it.",
+            f"means something else at every scale. Call `unscale_({step.subject})` of the scaler before it.",
         )
 
 
@@ -148,9 +147,10 @@ def _is_used(clip: Event, model: Model) -> bool:
     return next(after, None) in (Act.UPDATE, Act.OTHER)
 
 
-def _steps_scaled(clip: Event, model: Model) -> bool:
+def _scaled_step(clip: Event, model: Model) -> Event | None:
+    """Return the step of a scaler that uses what is clipped."""
     after = next((e for e in model.steps.following(clip) if e.act in (Act.UPDATE, Act.UNSCALE, Act.OTHER)), None)
-    return after is not None and after.act is Act.UPDATE and after.scaled
+    return after if after is not None and after.act is Act.UPDATE and after.scaled else None
 
 
 def _is_off(model: Model) -> bool:

@@ -73,6 +73,9 @@ _NO_TENSORS = (
     "torch.monitor.",
 )
 
+# What else the libraries of Hugging Face load by `from_pretrained`.
+_NO_MODELS = ("Tokenizer", "Processor", "Config", "FeatureExtractor", "Pipeline", "Scheduler", "Flax")
+
 
 def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     """Return what calling an imported function or class by this qualified name gives."""
@@ -97,8 +100,8 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         return Value(Kind.DATASET, Evidence.PROVEN if name.startswith("torchvision") else Evidence.INFERRED, name=name)
     if name.startswith("torchvision.transforms."):
         return Value(Kind.FUNCTION, name=name)
-    if name.partition(".")[0] == "transformers" and last == "from_pretrained":
-        is_model = not any(word in module for word in ("Tokenizer", "Processor", "Config", "FeatureExtractor"))
+    if name.partition(".")[0] in ("transformers", "diffusers") and last == "from_pretrained":
+        is_model = not any(word in module for word in _NO_MODELS)
         return Value(Kind.MODULE, Evidence.INFERRED, name=module) if is_model else UNKNOWN
     if name == "itertools.chain":
         return join([evaluator.value(a.value) for a in call.args])
@@ -143,7 +146,7 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
         return Value(Kind.MODULE, name=name, origin=Origin.LOSS if name in api.LOSS_CLASSES else Origin.UNKNOWN)
     if name.startswith("torch.distributions.") and last[:1].isupper():
         return distributions.made(name, [evaluator.value(a.value) for a in call.args if not a.star])
-    if last.startswith(("is_", "has_", "are_", "can_")):
+    if last.lstrip("_").startswith(("is_", "has_", "are_", "can_")):
         return NUMBER
     if name in ("torch.load", "torch.save") or name.startswith(_NO_TENSORS) or last.startswith(("get_", "set_")):
         return UNKNOWN

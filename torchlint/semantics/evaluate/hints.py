@@ -36,7 +36,8 @@ _OPTIMIZER = re.compile(
     r"(^|_)(optim|optimizer|optimiser|opt)(_?[a-z0-9]{1,8})?$|^optimizer[A-Z]\w*$|^optim[A-Z]\w*$", re.IGNORECASE
 )
 _MAKER = re.compile(
-    r"^_?(build|construct|create|define|get|init|initialize|instantiate|load|make|prepare|setup|set_up)_"
+    r"^_?(build|compile|construct|convert|create|define|download|export|freeze|get|init|initialize|instantiate|load|make|"
+    r"prepare|quantize|register|reset|restore|save|setup|set_up|store|trace|unfreeze|unwrap|update|upload|wrap)_"
 )
 _SCALER = re.compile(r"^(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
 # Methods that bear out a name such as `model`.

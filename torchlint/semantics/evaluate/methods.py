@@ -64,6 +64,9 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return owner
     if name in _PREPARING:
         return _prepared(call, evaluator)
+    if name == "unwrap_model" and call.args:  # of Accelerate
+        wrapped = evaluator.value(call.args[0].value)
+        return (wrapped if wrapped.kind is Kind.MODULE else Value(Kind.MODULE)).borne_out()
     if (name == "item" and not call.args) or (name == "size" and len(call.args) == 1) or name == "numel":
         return NUMBER.weakened(Evidence.INFERRED)
     if name == "detach" and not call.args:
