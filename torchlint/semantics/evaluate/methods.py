@@ -34,6 +34,7 @@ _SAME_VALUES = frozenset(
 )
 _OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "update", "sizes", "sparse_sizes"))
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
+_DICTIONARY = "torch.nn.ModuleDict"
 
 
 def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Value:
@@ -103,9 +104,9 @@ def _of_module(owner: Value, name: str) -> Value:
     if name in ("named_parameters", "named_buffers"):
         parameter = tensor(owner.evidence, graph=Graph.ATTACHED, origin=Origin.PARAMETER)
         return of(Kind.ITERATOR, sequence(Value(Kind.STRING), parameter))
-    if name in ("modules", "children"):
+    if name in ("modules", "children") or (name == "values" and owner.name == _DICTIONARY):
         return of(Kind.ITERATOR, Value(Kind.MODULE, owner.evidence))
-    if name in ("named_modules", "named_children"):
+    if name in ("named_modules", "named_children") or (name == "items" and owner.name == _DICTIONARY):
         return of(Kind.ITERATOR, sequence(Value(Kind.STRING), Value(Kind.MODULE, owner.evidence)))
     if name in ("forward", "encode", "decode", "sample", "generate", "forward_features"):
         graph = Graph.DETACHED if name in ("generate", "sample") else Graph.UNKNOWN

@@ -21,6 +21,10 @@ _CLASS = re.compile(r"^[A-Z][a-z]\w+$")
 _ANNOTATIONS = {
     "torch.Tensor": tensor(),
     "torch.nn.Module": Value(Kind.MODULE),
+    **{
+        f"torch.nn.{name}": Value(Kind.MODULE, name=f"torch.nn.{name}")
+        for name in ("ModuleList", "ModuleDict", "Sequential")
+    },
     "torch.utils.data.DataLoader": Value(Kind.DATALOADER),
     "torch.utils.data.Dataset": Value(Kind.DATASET),
     "torch.optim.Optimizer": Value(Kind.OPTIMIZER),
