@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 
+import libcst as cst
 import pytest
 
 from tests.fixture_files import (
@@ -34,11 +36,16 @@ from tests.fixture_files import (
 )
 from torchlint.engine.file import check_file
 from torchlint.engine.fix import fix_file
+from torchlint.engine.suspects import run_rule
 from torchlint.finding import Safety
 from torchlint.registry import rules
 from torchlint.rule import Example, Rule
+from torchlint.semantics.model import Options, build_model
 from torchlint.settings import Settings
 from torchlint.source import source_from_text
+from torchlint.syntax.draft import draft
+from torchlint.syntax.draft.nodes import NoDraftError
+from torchlint.syntax.parse import Parsed, parse
 
 EVERY_RULE = pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.name)
 EVERY_FILE = pytest.mark.parametrize("fixture", every_file(), ids=str)
@@ -119,6 +126,35 @@ def test_suppression_silences_each_finding(fixture: FixtureFile) -> None:
 def test_screen_hides_nothing(fixture: FixtureFile) -> None:
     seen_by_all = check_file(fixture.source(), fixture.settings, rules(), fixture.target, screened=False)
     assert fixture.check(chosen=rules()).diagnostics == seen_by_all.diagnostics
+
+
+@EVERY_FILE
+def test_a_draft_hides_nothing(fixture: FixtureFile) -> None:
+    source = fixture.source()
+    try:
+        drafted = draft(source.text)
+    except NoDraftError:
+        return
+    whole = parse(source)
+    assert isinstance(whole, Parsed)
+    on_draft, on_tree = (asked(module, fixture) for module in (drafted.module, whole.module))
+    for code, places in on_tree.items():
+        suspected = on_draft[code]
+        assert suspected is None or places is None or not places - suspected, code
+
+
+def asked(module: cst.Module, fixture: FixtureFile) -> dict[str, Counter[int] | None]:
+    """Return in which top-level statements the nodes are that each rule finds something on; None where it fails."""
+    model = build_model(module, fixture.target, Options(num_workers=fixture.settings.num_workers))
+    indices = {id(statement): index for index, statement in enumerate(module.body)}
+    found: dict[str, Counter[int] | None] = {}
+    for rule in rules():
+        try:
+            nodes = [[node, *model.ancestors(node)] for node, _ in run_rule(rule, model)]
+            found[rule.code] = Counter(indices.get(id(around[-2]), -1) if around[1:] else -1 for around in nodes)
+        except Exception:  # a draft does not show enough, so that the whole tree is made
+            found[rule.code] = None
+    return found
 
 
 @EVERY_FILE

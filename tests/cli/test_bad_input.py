@@ -161,10 +161,10 @@ def test_a_rule_that_fails_is_named_and_costs_nothing_else(
 
     real = engine.run_rule
 
-    def broken(rule: object, model: object) -> object:
+    def broken(rule: object, *rest: object) -> object:
         if getattr(rule, "code", "") == "TL101":
             raise RecursionError("too deep\nfor words")
-        return real(rule, model)  # type: ignore[arg-type]
+        return real(rule, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(engine, "run_rule", broken)
     (project / "a.py").write_text(SAFE + "loader = torch.utils.data.DataLoader([])\n")

@@ -85,9 +85,9 @@ def test_programs_learn_of_it(hanging: Path) -> None:
 def test_without_a_limit_a_slow_file_is_checked(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     real = engine.suspects.run_rule
 
-    def dawdle(rule: object, model: object) -> Iterator[object]:
+    def dawdle(*given: object) -> Iterator[object]:
         time.sleep(0.05)
-        yield from real(rule, model)  # type: ignore[arg-type]
+        yield from real(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(engine.suspects, "run_rule", dawdle)
     (project / "slow.py").write_text(SAFE)

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from torchlint.edits import operations as op
-from torchlint.edits.diagnose import diagnose
+from torchlint.edits.diagnose import diagnose, without_broken_fixes
 from torchlint.engine.fix import FixResult, fix_file
 from torchlint.engine.result import FileResult, Status
 from torchlint.finding import Finding, Fix, Safety
@@ -62,7 +62,8 @@ def check_file(source: Source, settings: Any, rules: Sequence[Rule], target: obj
         for check in checks
         for finding in check(node, tree)  # type: ignore[arg-type]
     ]
-    diagnostics = sorted(diagnose(parsed, tree.parent, found, settings), key=lambda d: d.range)
+    diagnostics = without_broken_fixes(diagnose(parsed, tree.parent, found, settings), source.text)
+    diagnostics.sort(key=lambda d: d.range)
     return FileResult(source.path, Status.CHECKED, tuple(diagnostics))
 
 

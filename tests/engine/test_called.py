@@ -38,7 +38,7 @@ def all_of_them(model, x: torch.Tensor):
 
 def place(rule: Rule, model: Model) -> list[int]:
     """Return where the rule fires, in document order."""
-    return sorted(model.order(finding.owner or finding.node) for finding in run_rule(rule, model))
+    return sorted(model.order(finding.owner or finding.node) for _, finding in run_rule(rule, model))
 
 
 def compare(text: str) -> int:

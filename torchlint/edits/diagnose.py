@@ -37,8 +37,8 @@ class Diagnoser:
         self._source = parsed.source
         self._locator = Locator(parsed, parent)
         self._settings = settings
-        self.original = Original(parsed.source.text)
-        self._fixes = FixMaker(self._locator, self.original, parsed.source.path, settings)
+        original = Original(parsed.source.text)
+        self._fixes = FixMaker(self._locator, original, parsed.source.path, settings)
 
     def diagnose(self, rule: Rule, finding: Finding) -> Diagnostic:
         """Return the diagnostic of one finding.
@@ -113,15 +113,20 @@ class Diagnoser:
 def diagnose(
     parsed: Parsed, parent: Parent, found: Sequence[tuple[Rule, Finding]], settings: DiagnoseSettings
 ) -> list[Diagnostic]:
-    """Return the diagnostics of all findings in a file, in their order; fixes that break its syntax are left out.
+    """Return the diagnostics of all findings in a file, in their order.
 
     Raises:
         LocateError: the tree does not give the text of the file back.
     """
     diagnoser = Diagnoser(parsed, parent, settings)
-    diagnostics = [diagnoser.diagnose(rule, finding) for rule, finding in found]
+    return [diagnoser.diagnose(rule, finding) for rule, finding in found]
+
+
+def without_broken_fixes(diagnostics: Sequence[Diagnostic], text: str) -> list[Diagnostic]:
+    """Return the diagnostics of a text, without the fixes after which it would not parse."""
+    original = Original(text)
     fixes = list(dict.fromkeys(d.fix for d in diagnostics if d.fix))
-    broken = set(fixes) - _sound(diagnoser.original, fixes) if fixes else set()
+    broken = set(fixes) - _sound(original, fixes) if fixes else set()
     return [replace(d, fix=None) if d.fix in broken else d for d in diagnostics]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
@@ -33,6 +33,9 @@ _MOST_EXCERPT_ROWS = 8
 _ALTERED = "The file replaces something in torch, so that names of torch may not mean what they say."
 _MOST_GRAFTED = 0.8
 """The share of a file's rows of which a graft is cheaper than parsing all of it."""
+
+_MOST_ROWS = 4_000
+"""Rows that are parsed at a time: libcst's tree of more takes more memory than all else together."""
 
 
 class Stopwatch:
@@ -124,33 +127,53 @@ class _Check:
         if not found.rules:
             return self._result([])
         diagnostics = self._on_graft(drafted, found)
-        return self.run(found.rules) if diagnostics is None else self._result(diagnostics)
+        del drafted, model  # what follows may need as much memory again
+        return self.run(found.rules) if diagnostics is None else self._result(self._sound(diagnostics))
 
     def _on_graft(self, drafted: Draft, found: Suspects) -> list[Diagnostic] | None:
-        """Return all findings by a tree of which only the suspect statements are parsed, None if it takes the whole."""
+        """Return all findings by trees of which only suspect statements are parsed, None if it takes the whole."""
+        if found.parts is None:
+            return None
+        in_batches = found.are_apart and drafted.rows(found.statements) > _MOST_ROWS
+        if not in_batches and drafted.share(found.statements) > _MOST_GRAFTED:
+            return None
+        batches = suspects.batches(found, drafted.rows, _MOST_ROWS) if in_batches else [found.statements]
+        try:
+            return [d for batch in batches for d in self._on_batch(drafted, found.rules, batch, in_batches)]
+        except Exception:  # whatever it is, the whole tree shows it too or does not have it
+            return None
+
+    def _on_batch(
+        self, drafted: Draft, rules: Sequence[Rule], statements: Collection[int], is_one_of_several: bool
+    ) -> list[Diagnostic]:
+        """Return all findings by a tree of which only these statements are parsed."""
         from torchlint.edits.diagnose import diagnose
         from torchlint.syntax.calls import source_text_only
         from torchlint.syntax.parse import Parsed
 
-        if found.statements is None or drafted.share(found.statements) > _MOST_GRAFTED:
-            return None
+        with self._watch.time("parse"):
+            parsed = Parsed(self._source, drafted.grafted(statements))
+        model = self._model(parsed.module)
         try:
-            with self._watch.time("parse"):
-                parsed = Parsed(self._source, drafted.grafted(found.statements))
-            model = self._model(parsed.module)
-            try:
-                with source_text_only():
-                    pairs = [pair for rule in found.rules for pair in self._timed(rule, model)]
-                    with self._watch.time("locate"):
-                        return diagnose(parsed, model.parent, _certain(pairs, model), self._settings)
-            finally:
-                model.release()
-        except Exception:  # whatever it is, the whole tree shows it too or does not have it
-            return None
+            among = suspects.within(statements, model) if is_one_of_several else None
+            with source_text_only():
+                pairs = [pair for rule in rules for pair in self._timed(rule, model, among)]
+                with self._watch.time("locate"):
+                    return diagnose(parsed, model.parent, _certain(pairs, model), self._settings)
+        finally:
+            model.release()
 
-    def _timed(self, rule: Rule, model: Model) -> list[tuple[Rule, Finding]]:
+    def _sound(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+        from torchlint.edits.diagnose import without_broken_fixes
+
+        with self._watch.time("locate"):
+            return without_broken_fixes(diagnostics, self._source.text)
+
+    def _timed(
+        self, rule: Rule, model: Model, among: Callable[[cst.CSTNode], bool] | None
+    ) -> list[tuple[Rule, Finding]]:
         with self._watch.time(rule.code):
-            return [(rule, finding) for finding in suspects.run_rule(rule, model)]
+            return [(rule, finding) for _, finding in suspects.run_rule(rule, model, among)]
 
     def run(self, active: Sequence[Rule] | None = None) -> FileResult:
         """Return what these rules, or all active ones, find on the whole tree."""
@@ -185,7 +208,7 @@ class _Check:
     def _findings(self, rule: Rule, model: Model) -> list[Finding]:
         try:
             with self._watch.time(rule.code):
-                return list(suspects.run_rule(rule, model))
+                return [finding for _, finding in suspects.run_rule(rule, model)]
         except Exception as error:
             self._fail(rule, error)
             return []
@@ -197,7 +220,7 @@ class _Check:
 
         try:
             pairs = [(rule, finding) for rule, findings in found for finding in findings]
-            return diagnose(parsed, model.parent, _certain(pairs, model), self._settings)
+            return self._sound(diagnose(parsed, model.parent, _certain(pairs, model), self._settings))
         except LocateError as error:
             if len(found) == 1:
                 self._errors.append(Problem(self._source.path, f"no place for what {found[0][0].code} finds: {error}"))

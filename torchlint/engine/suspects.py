@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,53 +21,100 @@ class Suspects(NamedTuple):
     """What has to be looked at again where the source text is known."""
 
     rules: tuple[Rule, ...]
-    statements: frozenset[int] | None
-    """The top-level statements, by index, in which findings and what they rewrite stand; None for the whole file."""
+    parts: tuple[frozenset[int], ...] | None
+    """The top-level statements, by index, in which findings and what they rewrite stand: one that is found with
+    another is in its part. None stands for the whole file."""
+
+    are_apart: bool
+    """Whether each finding is found by looking at the statements of its part, not at the module."""
+
+    @property
+    def statements(self) -> frozenset[int]:
+        """All statements of all parts."""
+        return frozenset().union(*self.parts or ())
 
 
 def find(active: Sequence[Rule], model: Model, time: Timer) -> Suspects:
     """Return the rules that find something on a draft and those to which it does not show enough, and where."""
     found: list[Rule] = []
-    touched: list[cst.CSTNode] = []
+    touched: list[list[cst.CSTNode]] = []
     for rule in active:
         with time(rule.code):
-            nodes = list(_touched(rule, model))
-        if nodes:
+            groups = list(_touched(rule, model))
+        if groups:
             found.append(rule)
-            touched += nodes
-    return Suspects(tuple(found), _statements(touched, model))
+            touched += groups
+    indices = {id(statement): index for index, statement in enumerate(model.tree.module.body)}
+    parts: list[set[int]] = []
+    are_apart = True
+    for asked, *nodes in touched:
+        places = [indices.get(id(_outermost(node, model))) for node in nodes]
+        known = {place for place in places if place is not None}
+        if len(known) < len(set(places)):
+            return Suspects(tuple(found), None, are_apart=False)
+        asked_at = indices.get(id(_outermost(asked, model)))
+        are_apart &= asked_at is not None
+        parts.append(known if asked_at is None else known | {asked_at})
+    return Suspects(tuple(found), tuple(_merged(parts)), are_apart)
 
 
-def run_rule(rule: Rule, model: Model) -> Iterator[Finding]:
-    """Yield what the rule's checks find on the nodes they asked for."""
+def run_rule(
+    rule: Rule, model: Model, among: Callable[[cst.CSTNode], bool] | None = None
+) -> Iterator[tuple[cst.CSTNode, Finding]]:
+    """Yield what the rule's checks find on the nodes that they ask for, ``among`` some or all, each with that node."""
     for node_type, checks in rule.checks.items():
         for check in checks:
             called = rule.called.get(check)
             for node in model.nodes(node_type) if called is None else model.called.named(called):
-                yield from check(node, model)
+                if among is None or among(node):
+                    for finding in check(node, model):
+                        yield node, finding
 
 
-def _touched(rule: Rule, model: Model) -> Iterator[cst.CSTNode]:
-    """Yield the nodes that a rule reports or rewrites; the module where a draft does not show it enough."""
+def within(statements: Collection[int], model: Model) -> Callable[[cst.CSTNode], bool]:
+    """Return what tells whether a node is in one of these top-level statements."""
+    wanted = {id(model.tree.module.body[index]) for index in statements}
+    return lambda node: id(_outermost(node, model)) in wanted
+
+
+def batches(found: Suspects, sizes: Callable[[Collection[int]], int], most: int) -> Iterator[frozenset[int]]:
+    """Yield the statements in groups of parts of at most this size together, or of one part."""
+    batch: frozenset[int] = frozenset()
+    for part in sorted(found.parts or (), key=min):
+        if batch and sizes(batch) + sizes(part) > most:
+            yield batch
+            batch = frozenset()
+        batch |= part
+    if batch:
+        yield batch
+
+
+def _touched(rule: Rule, model: Model) -> Iterator[list[cst.CSTNode]]:
+    """Yield the node that was asked for and those that a finding reports or rewrites.
+
+    The module stands for them where a draft does not show enough.
+    """
     import libcst as cst  # only now: most files need no tree
 
     try:
-        for finding in run_rule(rule, model):
-            yield finding.owner or finding.node
-            for edit in finding.fix.edits if finding.fix else ():
-                values = (getattr(edit, field.name) for field in fields(edit))
-                yield from (value for value in values if isinstance(value, cst.CSTNode))
+        for asked, finding in run_rule(rule, model):
+            edits = finding.fix.edits if finding.fix else ()
+            values = [getattr(edit, field.name) for edit in edits for field in fields(edit)]
+            yield [asked, finding.owner or finding.node, *(v for v in values if isinstance(v, cst.CSTNode))]
     except Exception:
-        yield model.tree.module
+        yield [model.tree.module] * 2
 
 
-def _statements(touched: Sequence[cst.CSTNode], model: Model) -> frozenset[int] | None:
-    indices = {id(statement): index for index, statement in enumerate(model.tree.module.body)}
-    found: set[int] = set()
-    for node in touched:
-        around = [node, *model.ancestors(node)]
-        index = indices.get(id(around[-2])) if len(around) > 1 else None
-        if index is None:
-            return None
-        found.add(index)
-    return frozenset(found)
+def _outermost(node: cst.CSTNode, model: Model) -> cst.CSTNode | None:
+    """Return the top-level statement around a node, None for the module."""
+    around = [node, *model.ancestors(node)]
+    return around[-2] if len(around) > 1 else None
+
+
+def _merged(parts: Iterable[set[int]]) -> list[frozenset[int]]:
+    """Return the parts, those that share a statement as one."""
+    by_statement: dict[int, set[int]] = {}
+    for part in parts:
+        whole = set(part).union(*(by_statement[index] for index in part if index in by_statement))
+        by_statement.update(dict.fromkeys(whole, whole))
+    return [frozenset(part) for part in {id(part): part for part in by_statement.values()}.values()]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.syntax.canonical import canonical
+from torchlint.syntax.constants import value_of
 
 _CONSTANTS: frozenset[type] = frozenset(
     (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString, cst.UnaryOperation)
@@ -80,7 +81,7 @@ def _is_literal_mapping(expression: cst.BaseExpression, named: dict[str, cst.Bas
         for element in expression.elements:
             if not isinstance(element, cst.DictElement) or not isinstance(element.key, cst.SimpleString):
                 return False
-            key = element.key.evaluated_value
+            key = value_of(element.key)
             if isinstance(key, str):
                 named[key] = element.value
         return True
@@ -93,13 +94,9 @@ def literal(expression: cst.CSTNode | None) -> bool | int | float | str | None:
         return None
     if isinstance(expression, cst.Name):
         return {"True": True, "False": False}.get(expression.value)
-    if isinstance(expression, cst.Integer):
-        return expression.evaluated_value
-    if isinstance(expression, cst.Float):
-        return expression.evaluated_value
-    if isinstance(expression, (cst.SimpleString, cst.ConcatenatedString)):
-        text = expression.evaluated_value
-        return text if isinstance(text, str) else None
+    if isinstance(expression, (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)):
+        value = value_of(expression)
+        return value if isinstance(value, (int, float, str)) else None
     if isinstance(expression, cst.UnaryOperation) and isinstance(expression.operator, cst.Minus):
         number = literal(expression.expression)
         return -number if isinstance(number, (int, float)) else None

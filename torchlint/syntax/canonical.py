@@ -6,6 +6,8 @@ from dataclasses import fields
 
 import libcst as cst
 
+from torchlint.syntax.constants import value_of
+
 _PUNCTUATION = frozenset(
     (
         "lpar",
@@ -55,7 +57,7 @@ def canonical(node: object) -> str:
     if not isinstance(node, cst.CSTNode):
         return repr(node)
     if isinstance(node, _CONSTANTS):
-        value = getattr(node, "evaluated_value", None)
+        value = value_of(node)
         if value is not None:  # None for a concatenation that holds replacement fields
             return repr(value)
     return f"{node.__class__.__name__}({','.join(canonical(getattr(node, name)) for name in _FIELDS[node.__class__])})"

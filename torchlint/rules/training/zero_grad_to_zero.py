@@ -41,7 +41,7 @@ from torchlint.semantics.definitions import parameters
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import identifier, literal
 
 WHY = (
     "A parameter that gets no gradient in a step has None instead of zeros: momentum and weight decay skip it, and "
@@ -102,7 +102,7 @@ def zero_grad(node: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("not-torch", receiver.kind in OTHERS and receiver.evidence > Evidence.NAMED):
         return
     known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE) and receiver.evidence is Evidence.PROVEN
-    handed_on = bare and not known and model.code(node.func.value) != "super()" and _in_zero_grad(node, model)
+    handed_on = bare and not known and not _is_super(node.func.value) and _in_zero_grad(node, model)
     if rule.silent("own-method", handed_on or model.own_method(node.func) is not None):
         return
     yield Finding(node, _message(node, bare, model), _call_fix(node, model))
@@ -136,6 +136,10 @@ def _call_fix(call: cst.Call, model: Model) -> Fix | None:
     receiver = model.value(call.func.value)
     known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE)
     return Fix(message, (edit,), Safety.UNSAFE, WHY, receiver.evidence if known else Evidence.NAMED)
+
+
+def _is_super(receiver: cst.BaseExpression) -> bool:
+    return isinstance(receiver, cst.Call) and identifier(receiver.func) == "super" and not receiver.args
 
 
 def _in_zero_grad(node: cst.CSTNode, model: Model) -> bool:

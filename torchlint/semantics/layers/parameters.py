@@ -11,6 +11,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import ends_in_jump
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.syntax.calls import is_none, literal
+from torchlint.syntax.constants import value_of
 
 _TESTS = (cst.If, cst.IfExp)
 
@@ -144,11 +145,11 @@ class Touches:
     def _classes(self, test: cst.BaseExpression) -> Iterator[str]:
         """The class names in ``isinstance(m, (nn.Conv2d, nn.Linear))`` and ``classname.find("Conv") != -1``."""
         for node in self._tree.descendants(test):
-            if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
+            if isinstance(node, cst.SimpleString) and isinstance(name := value_of(node), str):
                 parent = self._tree.parent(node)
                 attribute_name = isinstance(parent, cst.Arg) and self._is_hasattr(self._tree.parent(parent))
                 if not attribute_name:
-                    yield node.evaluated_value
+                    yield name
             elif isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) == "builtins.isinstance":
                 yield from self._tested(node)
             elif isinstance(node, cst.Comparison):

@@ -38,10 +38,13 @@ class Draft(NamedTuple):
 
         return graft(self.module, self.spans, self.text, wanted)
 
+    def rows(self, wanted: Collection[int]) -> int:
+        """Return how many rows these statements take."""
+        return sum(self.spans[index].last - self.spans[index].first + 1 for index in wanted)
+
     def share(self, wanted: Collection[int]) -> float:
         """Return which part of the text these statements are, 0 to 1, by rows."""
-        rows = sum(self.spans[index].last - self.spans[index].first + 1 for index in wanted)
-        return rows / (self.text.count("\n") + 1)
+        return self.rows(wanted) / (self.text.count("\n") + 1)
 
 
 def draft(text: str) -> Draft:

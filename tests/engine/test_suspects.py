@@ -1,0 +1,71 @@
+"""A file whose suspect statements are parsed a few at a time shows what it shows as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixture_files import every_file
+from torchlint.engine import file, suspects
+from torchlint.engine.suspects import Suspects
+from torchlint.registry import rules
+from torchlint.semantics.target import UNKNOWN_TARGET
+from torchlint.settings import Settings
+from torchlint.source import source_from_text
+
+BLOCK = """
+
+def step{number}(n, d):
+    a = torch.zeros(n).to("cuda")
+    return a + d
+"""
+TEXT = "import torch\n" + "".join(BLOCK.format(number=number) for number in range(40))
+
+
+def sizes(statements) -> int:
+    return len(statements)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, *, most: int) -> list[int]:
+    """Let batches have this many rows at most, and return how many statements each has as they come."""
+    seen: list[int] = []
+    grafted = file._Check._on_batch
+
+    def on_batch(self, drafted, rules, statements, is_one_of_several):
+        seen.append(len(statements))
+        return grafted(self, drafted, rules, statements, is_one_of_several)
+
+    monkeypatch.setattr(file, "_MOST_ROWS", most)
+    monkeypatch.setattr(file._Check, "_on_batch", on_batch)
+    return seen
+
+
+def test_many_suspect_statements_are_parsed_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = file.check_file(source_from_text(TEXT), Settings(), rules(), UNKNOWN_TARGET, screened=False)
+    seen = counted(monkeypatch, most=9)
+    found = file.check_file(source_from_text(TEXT), Settings(), rules(), UNKNOWN_TARGET)
+    assert found.diagnostics == whole.diagnostics
+    assert len(found.diagnostics) >= 40
+    assert seen == [3] * 13 + [1]
+
+
+def test_so_it_is_for_the_fixtures(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = counted(monkeypatch, most=1)
+    several = 0
+    for fixture in every_file()[::5]:
+        seen.clear()
+        arguments = (fixture.source(), fixture.settings, rules(), fixture.target)
+        found, whole = file.check_file(*arguments), file.check_file(*arguments, screened=False)
+        assert found.diagnostics == whole.diagnostics, fixture
+        several += len(seen) > 1
+    assert several > 20
+
+
+def test_parts_that_share_a_statement_are_one() -> None:
+    assert suspects._merged([{1}, {2, 3}, {4}, {3, 4}, {1}]) == [frozenset({1}), frozenset({2, 3, 4})]
+
+
+def test_a_batch_holds_whole_parts_in_their_order() -> None:
+    found = Suspects((), (frozenset({7}), frozenset({1, 9}), frozenset({2}), frozenset({3, 4, 5})), are_apart=True)
+    batches = [sorted(batch) for batch in suspects.batches(found, sizes, 3)]
+    assert batches == [[1, 2, 9], [3, 4, 5], [7]]
+    assert [sorted(batch) for batch in suspects.batches(found, sizes, 1)] == [[1, 9], [2], [3, 4, 5], [7]]
