@@ -12,8 +12,8 @@ Append to a list and call `torch.cat` once after the loop. Where the loop needs 
 token by token) allocate the final size once and write into slices of it, as a static cache does.
 
 The fix collects in a list that starts with the first value. It is offered where nothing else in the loop uses the
-tensor, and nothing changes the parts after they were collected. It is unsafe in that the parts stay alive until the
-loop is over, and that a loop without any pass gives a copy of the first value.
+tensor, nothing changes the parts after they were collected, and no error of the concatenation is caught. It is unsafe
+in that the parts stay alive until the loop is over, and that a loop without any pass gives a copy of the first value.
 
 ## When to ignore it
 
@@ -79,7 +79,8 @@ def features(model, loader):
     silences={
         "not-grown": "The result does not go back into the tensor that is concatenated.",
         "rebuilt": "Each pass makes the tensor anew, so that it does not grow from pass to pass.",
-        "few-passes": "The loop runs over the layers of a module, or a small constant number of times.",
+        "few-passes": "The loop runs over the layers of a module or the keyword arguments of a function, or a small "
+        "constant number of times.",
         "window": "A slice of the tensor is kept: its size does not grow.",
     },
     fixes=(Safety.UNSAFE,),

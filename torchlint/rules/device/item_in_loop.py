@@ -11,7 +11,8 @@ Some functions do it inside: `math.sqrt(tensor)`, `writer.add_scalar(tag, tensor
 ## What to write instead
 
 Keep the running total a tensor and convert it once after the loop; log every few steps; read several values with one
-`torch.stack([...]).tolist()`. A total in `float64` adds up exactly as Python floats do.
+`torch.stack([...]).tolist()`. A total in `float64` adds up exactly as Python floats do. The size of a tensor has to be
+known to the host: take it from a shape, or from lengths that were never copied to the device.
 
 The fix turns `total += loss.item()` into `total += loss.detach().double()` and converts `total` once after the loop,
 and `losses.append(loss.item())` likewise, where the total is local, starts as a number (the list: empty) and is only
