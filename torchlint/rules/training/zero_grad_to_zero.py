@@ -102,6 +102,7 @@ def zero_grad(node: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("not-torch", receiver.kind in OTHERS and receiver.evidence > Evidence.NAMED):
         return
     known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE) and receiver.evidence is Evidence.PROVEN
+    known = known or model.evaluator.usage.has_parameters(node.func.value)
     handed_on = bare and not known and not _is_super(node.func.value) and _in_zero_grad(node, model)
     if rule.silent("own-method", handed_on or model.own_method(node.func) is not None):
         return
