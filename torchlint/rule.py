@@ -126,6 +126,9 @@ class Rule:
     about_speed: bool = True
     """Whether the rule claims that its finding costs time or memory; False: it is about what the program computes."""
 
+    yields_to: tuple[str, ...] = ()
+    """Rules that speak alone where both could: their fixes may bring findings of this one to light."""
+
     checks: dict[type[cst.CSTNode], list[Check]] = field(default_factory=dict)
     called: dict[Check, frozenset[str]] = field(default_factory=dict)
     """For checks of calls: the last names of the functions and methods that they ask for."""

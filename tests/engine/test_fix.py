@@ -11,6 +11,7 @@ import libcst as cst
 import pytest
 
 from tests.engine.made_rules import SETTINGS, UNWRAP, check_file, fixed, make_rule, name_of
+from torchlint.api import fix_source
 from torchlint.diagnostic import Position, Range
 from torchlint.edits import operations as op
 from torchlint.engine.fix import fix_file
@@ -272,3 +273,13 @@ def test_a_file_without_findings_is_checked_once() -> None:
     target: Any = None
     fix_file(source_from_text("x = 1\n"), SETTINGS, [UNWRAP], target, unsafe=True, check=check)
     assert counted.calls == 1
+
+
+def test_a_fix_may_bring_to_light_what_a_rule_that_yields_to_it_says() -> None:
+    text = "import torch\nx = torch.arange(8).float().cuda()\n"
+    result = fix_source(text, select=["TL201", "TL219"])
+    assert result.text == 'import torch\nx = torch.arange(8, device="cuda", dtype=torch.float32)\n'
+    result = fix_source(text.replace("8", "len(y)"), select=["TL201", "TL219"])
+    assert result.text == 'import torch\nx = torch.arange(len(y), device="cuda").float()\n'
+    assert not result.refused
+    assert [diagnostic.code for diagnostic in result.remaining] == ["TL219"]

@@ -15,6 +15,7 @@ from torchlint.edits.text import Places, Shift, apply_edits, merged
 from torchlint.edits.verify import Original
 from torchlint.engine.limits import Scope
 from torchlint.finding import Safety
+from torchlint.registry import rules_of
 from torchlint.suppress import SYNTAX_ERROR, UNUSED
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ def _failure(
 ) -> str:
     """Return what is wrong with the findings after the fixes of a batch, empty if all is well.
 
-    A new finding of another rule whose fix is wanted too is none: the next pass has it.
+    A new finding of another rule whose fix is wanted too is none: the next pass has it. Nor is one of a rule that was
+    silent because the rule of the fix spoke.
     """
     if len(after.errors) > len(before.errors):
         return "checking the result fails"
@@ -223,9 +225,15 @@ def _failure(
             return "the finding is still there after the fix"
         remaining = lasting.codes(new)
         fresh = sorted(code for code in remaining if remaining[code] > expected[code] and code != UNUSED)
+        fresh = [code for code in fresh if not _yields(code, diagnostic.code)]
         if fresh:
             return f"the fix leads to a new finding of {fresh[0]}"
     return ""
+
+
+def _yields(code: str, other: str) -> bool:
+    """Return whether a rule keeps silent where the other one speaks."""
+    return any(other in rule.yields_to for rule in rules_of(frozenset((code,))))
 
 
 class _Findings:

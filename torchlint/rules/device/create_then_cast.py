@@ -47,7 +47,7 @@ rule = Rule(
     name="create-then-cast",
     family=Family.DEVICE,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="a tensor is made with one dtype and cast to another at once",
     triggers=Triggers.all_of(
         frozenset(name.rpartition(".")[2] for name in FACTORIES), frozenset(("to", "type", *DTYPE_CASTS))
@@ -72,6 +72,7 @@ rule = Rule(
         "out": "The tensor is written into one that is there already.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
+    yields_to=("TL201", "TL504"),
 )
 
 
