@@ -71,3 +71,21 @@ def test_no_sizes(body: str) -> None:
 def test_the_word_of_another_process(body: str, ends: bool) -> None:
     call, decisions = read_in(body)
     assert decisions.decides(call) is ends
+
+
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        ("if x.item() > 1:\n    print(x.item())", True),
+        ("if x > 1 and batch:\n    if batch:\n        pass\n    print(x.item())", True),
+        ("if x > 1:\n    pass\nelse:\n    print(x.item())", False),
+        ("if lengths.item() > 1:\n    print(x.item())", False),
+        ("if batch:\n    print(x.item())", False),
+        ("if x > 1:\n    for part in x:\n        print(x.item())", False),
+    ],
+)
+def test_what_a_test_has_looked_at_before(body: str, asked: bool) -> None:
+    model = model_of(PROGRAM.format(body="\n".join(f"        {line}" for line in body.splitlines())))
+    call = calls(model, "item")[-1]
+    assert isinstance(call.func, cst.Attribute)
+    assert model.decisions.is_asked_before(call.func.value, call) is asked

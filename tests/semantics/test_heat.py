@@ -36,10 +36,12 @@ HOT = {
     "test of the guard itself": "if here.at() and i % 10 == 0:\n    pass",
     "f-string": "print(f'{here.at()}')",
     "lambda": "f = lambda: here.at(); f()",
+    "assertion": "assert here.at(), 'never'",
     "two statements": "a = 1; here.at()",
     "comprehension": "[here.at() for _ in y]",
 }
 GUARDED = {
+    "message of an assertion": "assert x is not None, here.at()",
     "remainder": "if i % 10 == 0:\n    here.at()",
     "not remainder": "if not i % 10:\n    here.at()",
     "shifted": "if (i + 1) % 10 == 0:\n    here.at()",

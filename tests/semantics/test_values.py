@@ -64,6 +64,26 @@ KINDS = {
     "passed": ("def f(a):\n    mark(a)\nf(torch.zeros(1))", Kind.TENSOR),
     "annotated": ("def f(a: torch.Tensor):\n    mark(a)", Kind.TENSOR),
     "optional annotation": ("def f(a: torch.Tensor | None = None):\n    mark(a)", Kind.TENSOR),
+    "annotation that allows a number": (
+        "class M(torch.nn.Module):\n    def forward(self, a: int | torch.Tensor):\n        mark(a)",
+        Kind.UNKNOWN,
+    ),
+    "union that allows a number": (
+        "import typing\nclass M(torch.nn.Module):\n    def forward(self, a: typing.Union[torch.Tensor, int]): mark(a)",
+        Kind.UNKNOWN,
+    ),
+    "input without annotation": (
+        "class M(torch.nn.Module):\n    def forward(self, a):\n        mark(a)",
+        Kind.TENSOR,
+    ),
+    "batches on a device that is a string": (
+        "def f(s, device='cuda'):\n  for a in s:\n    mark(a)\n    a = a.to(device)\n    a.sum().backward()",
+        Kind.BATCH,
+    ),
+    "values of a ModuleDict": (
+        "layers = torch.nn.ModuleDict()\nfor name, layer in layers.items():\n    mark(layer)",
+        Kind.MODULE,
+    ),
     "attribute": (
         "class A:\n    def __init__(self):\n        self.x = torch.zeros(1)\n    def f(self):\n        mark(self.x)",
         Kind.TENSOR,

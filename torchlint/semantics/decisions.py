@@ -11,6 +11,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.scopes import targets as bound_names
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.canonical import is_same
 
 _SCHEDULER = re.compile(r"sched|plateau|warm|anneal|stop|(^|_)lrs?(_|$)", re.IGNORECASE)
 _SIZED = frozenset(("view", "reshape", "expand", "repeat", "narrow", "new_zeros", "new_ones", "new_empty", "new_full"))
@@ -68,6 +69,17 @@ class Decisions:
             if parent is None or not passes:
                 return node
             node = parent
+
+    def is_asked_before(self, tensor: cst.BaseExpression, node: cst.CSTNode) -> bool:
+        """Return whether a test around a node has looked at the same tensor: ``if x.item() > 9: print(x.item())``."""
+        child = node
+        for ancestor in self._evaluator.tree.ancestors(node):
+            if isinstance(ancestor, (cst.For, cst.While, cst.FunctionDef)):
+                return False
+            if isinstance(ancestor, cst.If) and child is ancestor.body:
+                return any(is_same(part, tensor) for part in self._evaluator.tree.descendants(ancestor.test))
+            child = ancestor
+        return False
 
     def ends_loop(self, call: cst.Call) -> bool:
         """Return whether what a call reads came from another process, which so says whether the loop goes on."""

@@ -18,6 +18,7 @@ from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
 
 _FRAMES: frozenset[type] = frozenset((*LOOPS, *FUNCTIONS, cst.ClassDef))
+_DECIDING: frozenset[type] = _FRAMES | {cst.Assert}
 
 
 class Role(Enum):
@@ -63,11 +64,9 @@ class Heat(NamedTuple):
     @property
     def often(self) -> str:
         """How often it runs, in words that follow what runs there."""
-        if self.role in _OFTEN:
-            return _OFTEN[self.role] + " while evaluating" * self.evaluates
-        if isinstance(self.root, FUNCTIONS):
-            return "in every evaluation step"
-        return f"on every pass of this {self.role.value}"
+        evaluated = "in every evaluation step" if isinstance(self.root, FUNCTIONS) else ""
+        otherwise = evaluated or f"on every pass of this {self.role.value}"
+        return _OFTEN.get(self.role, otherwise) + " while evaluating" * self.evaluates
 
     @property
     def is_imported(self) -> bool:
@@ -124,8 +123,10 @@ class Hotness:
         """
         child = node
         for ancestor in self._tree.ancestors(node):
-            if ancestor.__class__ not in _FRAMES:
+            if ancestor.__class__ not in _DECIDING:
                 pass
+            elif isinstance(ancestor, cst.Assert) and child is ancestor.msg:
+                return None  # only made when the program ends
             elif isinstance(ancestor, LOOPS):
                 if child is ancestor.body or (isinstance(ancestor, cst.While) and child is ancestor.test):
                     found = self.loop(ancestor)
@@ -154,11 +155,9 @@ class Hotness:
 
     def _by_phase(self, heat: Heat, node: cst.CSTNode, root: cst.CSTNode) -> Heat:
         """The heat of a branch: a loop that trains and evaluates by turns does not train in each of them."""
-        if heat.role in _BY_TURNS and in_evaluation(node, root, self._tree):
-            return (
-                Heat(heat.root, Role.EVALUATION_LOOP, heat.evidence) if heat.trains else heat._replace(evaluates=True)
-            )
-        return heat
+        if heat.role not in _BY_TURNS or not in_evaluation(node, root, self._tree):
+            return heat
+        return heat._replace(role=Role.EVALUATION_LOOP) if heat.trains else heat._replace(evaluates=True)
 
     def _runs_at_once(self, function: cst.Lambda) -> bool:
         """Whether a lambda is called where it stands, or handed to what calls it before it returns."""

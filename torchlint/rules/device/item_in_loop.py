@@ -90,6 +90,7 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
     silences={
         "not-hot": "The read does not run on every step: once per epoch, at set-up, outside loops.",
         "guarded": "A periodic test, a clock or a flag that is off by default stands around it.",
+        "asked": "A test of the same value stands around it, which is what is reported.",
         "no-tensor": "What is read is no torch tensor: NumPy scalars, Python numbers, `.items()`.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
@@ -110,6 +111,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("on-cpu", not model.may_be_on_accelerator(read.value, heat)):
         return
     if rule.silent("data-worker", heat.role is Role.DATA):
+        return
+    if read.tensor is not None and rule.silent("asked", model.decisions.is_asked_before(read.tensor, call)):
         return
     sampling = heat.role is Role.SAMPLING_LOOP and read.value.origin is not Origin.LOSS
     decides = sampling and not model.host_reads.is_added_up(call)

@@ -53,6 +53,7 @@ _STEP = re.compile(
     r"_((one|single)_)?(mini_?)?(batch|step|iteration)$"
 )
 _BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$")
+_ACCELERATORS = ("cuda", "xpu", "mps", "npu", "hpu")
 
 
 _MOVED_BATCH = Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH)
@@ -239,4 +240,13 @@ def _bottom_name(expression: cst.BaseExpression) -> str:
 def _is_device_move(call: cst.Call, evaluator: Evaluator) -> bool:
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "cuda":
         return True
-    return bool(call.args) and evaluator.value(call.args[0].value).kind is Kind.DEVICE
+    return any(_says_device(argument.value, evaluator) for argument in call.args if not argument.star)
+
+
+def _says_device(argument: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    given = evaluator.value(argument)
+    if given.kind is Kind.STRING and isinstance(given.literal, str):
+        return given.literal.startswith(_ACCELERATORS)
+    # A parameter whose default is a string or a number says by its name that it is a device.
+    is_said = given.kind in (Kind.STRING, Kind.NUMBER) and named(identifier(argument)).kind is Kind.DEVICE
+    return given.kind is Kind.DEVICE or is_said

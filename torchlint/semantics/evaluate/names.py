@@ -37,6 +37,8 @@ _ANNOTATIONS = {
     "builtins.str": Value(Kind.STRING),
 }
 
+_UNIONS = ("typing.Union", "typing.Optional")
+
 _CONTAINERS = {
     **dict.fromkeys(("builtins.tuple", "builtins.list", "typing.Tuple", "typing.List"), Kind.SEQUENCE),
     **dict.fromkeys(("typing.Sequence", "collections.abc.Sequence"), Kind.SEQUENCE),
@@ -173,6 +175,8 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
     passed = _passed(function, param, evaluator)
     if passed.known:
         return passed.weakened(Evidence.INFERRED)
+    if _may_be_number(param, evaluator):
+        return UNKNOWN
     role = hints.parameter_role(function, param, evaluator)
     if role.known and (role.evidence > Evidence.NAMED or not holds):
         return role
@@ -180,6 +184,19 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
         return annotated
     default = evaluator.value(param.default) if param.default is not None else UNKNOWN
     return _only_by_default(default) if default.known and default.kind is not Kind.NONE else UNKNOWN
+
+
+def _may_be_number(param: cst.Param, evaluator: Evaluator) -> bool:
+    """Return whether the annotation of a parameter allows a number: ``int | Tensor``, ``Union[float, Tensor]``."""
+    waiting = [param.annotation.annotation] if param.annotation is not None else []
+    for part in waiting:
+        if isinstance(part, cst.BinaryOperation):
+            waiting += [part.left, part.right]
+        elif isinstance(part, cst.Subscript) and evaluator.names.qualified(part.value) in _UNIONS:
+            waiting += [inner.slice.value for inner in part.slice if isinstance(inner.slice, cst.Index)]
+        elif _annotated(part, evaluator).kind is Kind.NUMBER:
+            return True
+    return False
 
 
 def _is_given_the_class(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
