@@ -76,8 +76,8 @@ class Example:
     good: str | None = None
 
 
-class RuleWords(Protocol):
-    """What selecting and reporting need to know of a rule: no check, so that no syntax tree is needed."""
+class Described(Protocol):
+    """What reports say about a rule."""
 
     @property
     def code(self) -> str: ...
@@ -87,6 +87,11 @@ class RuleWords(Protocol):
     def summary(self) -> str: ...
     @property
     def documentation(self) -> str: ...
+
+
+class RuleWords(Described, Protocol):
+    """What selecting and reporting need to know of a rule: no check, so that no syntax tree is needed."""
+
     @property
     def default(self) -> Default: ...
     @property

@@ -8,28 +8,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine.result import FileResult, Problem, Status
+from torchlint.rule import Described
 from torchlint.safety import Safety
 
 
-class Described(Protocol):
-    """What reports say about a rule."""
-
-    @property
-    def code(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def documentation(self) -> str: ...
-
-
 class RuleInfo(NamedTuple):
-    """The same of a rule of which no more is known, as that of a finding from elsewhere."""
+    """The words of a rule of which no more is known, as that of a finding from elsewhere."""
 
     code: str
     name: str

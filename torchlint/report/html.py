@@ -17,9 +17,10 @@ from torchlint import evidence
 from torchlint.diagnostic import Diagnostic
 from torchlint.engine.result import FileResult
 from torchlint.report import summary
-from torchlint.report.data import Described, Report, RuleInfo
+from torchlint.report.data import Report, RuleInfo
 from torchlint.report.hunks import hunks
 from torchlint.report.styled import plain
+from torchlint.rule import Described
 from torchlint.safety import Safety
 
 _CODE = re.compile(r"`([^`]+)`")

@@ -8,8 +8,9 @@ from typing import Any
 
 from torchlint.diagnostic import Diagnostic, Position, Severity
 from torchlint.engine.result import FileResult, Problem
-from torchlint.report.data import Described, Report, RuleInfo, path_below
+from torchlint.report.data import Report, RuleInfo, path_below
 from torchlint.report.fingerprint import fingerprinted
+from torchlint.rule import Described
 from torchlint.safety import Safety
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
