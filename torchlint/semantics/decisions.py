@@ -113,10 +113,23 @@ class Decisions:
         if self._steps_with(call) or self._is_acted_on(call) or self.ends_loop(call):
             return True
         function = self._evaluator.definitions.enclosing_function(call)
-        if function is None or not isinstance(self._evaluator.flow.statement(call), cst.Return):
+        if function is None or not self._is_returned(call, function):
             return False
         callers = self._evaluator.callers(function)
         return any(self._steps_with(caller) or self._is_acted_on(caller) for caller in callers)
+
+    def _is_returned(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a function returns what a call gives, at once or by a name of its own."""
+        flow = self._evaluator.flow
+        statement = flow.statement(call)
+        if isinstance(statement, cst.Return):
+            return True
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        returned = (node.value for node in self._evaluator.tree.below(function.body, cst.Return))
+        return isinstance(target, cst.Name) and any(
+            isinstance(value, cst.Name) and any(binding.node is target for binding in flow.definitions(value))
+            for value in returned
+        )
 
     def _is_acted_on(self, call: cst.Call) -> bool:
         """Whether a statement binds what a call gives to a name that is passed to ``step`` of an environment."""
