@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.semantics.support import model_of
-from torchlint.semantics.altered import alters_torch
+from torchlint.semantics.altered import alters_libraries
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,8 @@ from torchlint.semantics.altered import alters_torch
         "with mock.patch('torch.ones', mine):\n    pass",
         "with patch.object(torch.Tensor, 'half', mine):\n    pass",
         "monkeypatch.setattr('torch.cuda.is_available', mine)",
+        "import numpy as np\nsetattr(np, 'zeros', mine)",
+        "mock.patch('numpy.zeros', mine)",
         "torch.__dict__['ones'] = mine",
         "vars(torch)['ones'] = mine",
         "torch.__dict__.update(ones=mine)",
@@ -35,7 +37,7 @@ from torchlint.semantics.altered import alters_torch
     ],
 )
 def test_torch_is_altered(code: str) -> None:
-    assert alters_torch(model_of(f"import torch\n{code}\n"))
+    assert alters_libraries(model_of(f"import torch\n{code}\n"))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,7 @@ def test_torch_is_altered(code: str) -> None:
         "setattr(torch.backends.cudnn, 'benchmark', True)",
         "setattr(self, 'torch', 1)",
         "torchvision.ops.nms = mine",
+        "import numpy as np\nnp.bool = bool",
         "mock.patch('torchvision.ops.nms', mine)",
         "mock.patch('helpers.torch.ones', mine)",
         "patch('x')",
@@ -62,4 +65,4 @@ def test_torch_is_altered(code: str) -> None:
     ],
 )
 def test_torch_is_not_altered(code: str) -> None:
-    assert not alters_torch(model_of(f"import torch\n{code}\n"))
+    assert not alters_libraries(model_of(f"import torch\n{code}\n"))

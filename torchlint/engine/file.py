@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torchlint.syntax.parse import Parsed, SyntaxFailure
 
 _MOST_EXCERPT_ROWS = 8
-_ALTERED = "The file replaces something in torch, so that names of torch may not mean what they say."
+_ALTERED = "The file replaces something in torch or NumPy, so that their names may not mean what they say."
 _MOST_GRAFTED = 0.8
 """The share of a file's rows of which a graft is cheaper than parsing all of it."""
 
@@ -272,17 +272,17 @@ class _Check:
 
 
 def _certain(pairs: list[tuple[Rule, Finding]], model: Model) -> list[tuple[Rule, Finding]]:
-    """Return the findings, without fixes where another file binds names, and without safe ones where torch is altered.
+    """Return the findings, without fixes where another file binds names, without safe ones where libraries are altered.
 
     What another file binds is not certain enough to rewrite.
     """
     from torchlint.finding import Safety
-    from torchlint.semantics.altered import alters_torch
+    from torchlint.semantics.altered import alters_libraries
 
     if model.names.by_convention:
         return [(rule, replace(finding, fix=None)) for rule, finding in pairs]
     fixes = [finding.fix for _, finding in pairs]
-    if all(fix is None or fix.safety is Safety.UNSAFE for fix in fixes) or not alters_torch(model):
+    if all(fix is None or fix.safety is Safety.UNSAFE for fix in fixes) or not alters_libraries(model):
         return pairs
     unsafe = [fix and replace(fix, safety=Safety.UNSAFE, why=fix.why or _ALTERED) for fix in fixes]
     return [(rule, replace(finding, fix=fix)) for (rule, finding), fix in zip(pairs, unsafe, strict=True)]

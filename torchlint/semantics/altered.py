@@ -1,4 +1,4 @@
-"""Whether a file puts something else in place of what torch defines, where no name of it shows that."""
+"""Whether a file puts something else in place of what torch or NumPy define, where no name of it shows that."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NAMESPACES = frozenset(("builtins.globals", "builtins.locals", "builtins.vars")
 _WRITING = frozenset(("update", "pop", "popitem", "clear", "setdefault", "__setitem__", "__delitem__"))
 
 
-def alters_torch(model: Model) -> bool:
-    """Return whether functions, methods or dtypes of torch may be other ones where this file runs."""
+def alters_libraries(model: Model) -> bool:
+    """Return whether functions, methods or dtypes of torch or NumPy may be other ones where this file runs."""
     if model.names_any_of(*_MODES) or model.speaks_of(*_MODES):
         return True
     assigned = (name for name in model.names.rebound if _is_torch(name.rpartition(".")[0]))
@@ -37,7 +37,7 @@ def _is_torch(name: str | None) -> bool:
 
 
 def _replaces(call: cst.Call, model: Model) -> bool:
-    """Whether a call puts something into torch, or runs code among the names of the file."""
+    """Whether a call puts something into torch or NumPy, or runs code among the names of the file."""
     last = identifier(call.func)
     if last == "exec" and isinstance(call.func, cst.Name):
         return len(call.args) == 1
@@ -47,7 +47,8 @@ def _replaces(call: cst.Call, model: Model) -> bool:
         return False
     first = call.args[0].value
     named = literal(first)
-    return _is_torch(named if isinstance(named, str) else model.qualified_name(first))
+    owner = named if isinstance(named, str) else model.qualified_name(first)
+    return _is_torch(owner) or f"{owner}.".startswith("numpy.")
 
 
 def _is_namespace(expression: cst.BaseExpression, model: Model) -> bool:
