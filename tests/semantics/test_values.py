@@ -197,6 +197,14 @@ def test_use_bears_out_the_name_of_what_an_object_keeps(use: str) -> None:
     assert (value.kind, value.evidence) == (Kind.MODULE, expected)
 
 
+@pytest.mark.parametrize("use", ["eval()", "parameters()", "other()"])
+def test_use_bears_out_the_name_of_what_a_loop_binds(use: str) -> None:
+    model = model_of(f"def f(models, x):\n    for model in models:\n        model.{use}\n        mark(model)")
+    value = model.value(marked(model)[0])
+    expected = Evidence.NAMED if use == "other()" else Evidence.INFERRED
+    assert (value.kind, value.evidence) == (Kind.MODULE, expected)
+
+
 def test_a_loss_is_known_by_its_backward_pass() -> None:
     model = model_of("def f(x):\n    value = compute(x)\n    value.backward()\n    mark(value)")
     value = model.value(marked(model)[0])

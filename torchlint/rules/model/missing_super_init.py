@@ -1,7 +1,8 @@
 """A module's `__init__` never runs that of `nn.Module`.
 
 A subclass of `torch.nn.Module`, of one of torch's layers, or of another module of the file, whose `__init__` sets
-attributes and calls neither `super().__init__()` nor the `__init__` of a base class by name.
+attributes, or does nothing beside a `forward` that does something, and calls neither `super().__init__()` nor the
+`__init__` of a base class by name.
 
 ## Why it costs
 
@@ -67,7 +68,7 @@ class Net(nn.Module):
         "handed-over": "The class hands itself to a function, or calls a method that another file defines.",
         "made-otherwise": "A metaclass, a decorator or a `__new__` of its own decides how objects are made.",
         "called-otherwise": "The class says itself what a call or an assignment to an attribute does.",
-        "sets-nothing": "`__init__` sets no attribute: it is abstract, or there is nothing to keep.",
+        "sets-nothing": "`__init__` sets no attribute, and no forward pass of its own says that it is not abstract.",
         "no-use": "The class has no forward pass and keeps no layer or parameter: nothing asks for what is missing.",
         "not-a-module": "The class is no module, or nothing says that it is one.",
     },
@@ -84,7 +85,8 @@ def check(class_def: cst.ClassDef, model: Model) -> Iterator[Finding]:
     init = methods.get(INIT)
     if init is None or rule.silent("initialised", _names_init(class_def, model)):
         return
-    if rule.silent("sets-nothing", not _sets_attributes(init, model)):
+    is_whole = _does_nothing(init) and "forward" in methods and not _does_nothing(methods["forward"], or_raises=True)
+    if rule.silent("sets-nothing", not is_whole and not _sets_attributes(init, model)):
         return
     if rule.silent("state-copied", _copies(init, model)):
         return
@@ -119,6 +121,19 @@ def _sets_attributes(init: cst.FunctionDef, model: Model) -> bool:
     )
     parts = (part for target in targets for part in model.descendants(target))
     return any(isinstance(part, cst.Attribute) and identifier(part.value) == own for part in parts)
+
+
+def _does_nothing(function: cst.FunctionDef, *, or_raises: bool = False) -> bool:
+    """Whether a function has no statement but `pass`, its documentation or dots, or one that raises where asked."""
+    lines = function.body.body
+    small = [part for line in lines if isinstance(line, cst.SimpleStatementLine) for part in line.body]
+    small += [part for part in lines if isinstance(part, cst.BaseSmallStatement)]  # def __init__(self): ...
+    idle = [
+        isinstance(part, (cst.Pass, cst.Raise) if or_raises else cst.Pass)
+        or (isinstance(part, cst.Expr) and isinstance(part.value, (cst.BaseString, cst.Ellipsis)))
+        for part in small
+    ]
+    return all(idle) and not any(isinstance(line, cst.BaseCompoundStatement) for line in lines)
 
 
 def _keeps_layers(init: cst.FunctionDef, model: Model) -> bool:

@@ -11,8 +11,9 @@ autocast are not recommended."
 
 ## What to write instead
 
-Move `loss.backward()`, and what follows it, one level out. The fix does so where only the backward pass, the
-optimizer's step and the like follow. It is unsafe: gradients of what ran in float32 become more exact.
+Move `loss.backward()`, or `accelerator.backward(loss)`, and what follows it, one level out. The fix does so where only
+the backward pass, the optimizer's step and the like follow. It is unsafe: gradients of what ran in float32 become more
+exact.
 
 ## When to ignore it
 
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import dropwhile
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -33,11 +35,18 @@ from torchlint.edits.operations import InsertAfter, RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.precision import AutocastBlock
 from torchlint.syntax.calls import method_call
 
 STEPS = ("backward", "step", "update", "unscale_", "zero_grad")
 CLIPS = frozenset(("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"))
+
+
+class Block(NamedTuple):
+    """A `with` statement, and the call that makes its context."""
+
+    statement: cst.With
+    context: cst.Call
+
 
 rule = Rule(
     code="TL307",
@@ -81,7 +90,7 @@ def train(model, loader, optimizer):
     silences={
         "outside": "The backward pass comes after the block, or the block is around the definition of its function.",
         "off": "The innermost block switches autocast off.",
-        "engine": "The loss is given to an engine, which may leave the block itself: `engine.backward(loss)`.",
+        "engine": "The loss is given to an engine other than the one whose block it is, which may leave the block.",
         "own-method": "The file defines the class whose `backward` is called.",
         "test": "The code belongs to a test.",
     },
@@ -94,14 +103,17 @@ def train(model, loader, optimizer):
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a backward pass in an autocast block."""
     method = method_call(call, "backward")
-    block = model.precision.around(call) if method is not None else None
-    if method is None or block is None or rule.silent("off", block.autocast.enabled is False):
+    if method is None:
         return
-    if rule.silent("engine", any(argument.keyword is None for argument in call.args)):
+    found, own = model.precision.around(call), _own_block(call, method, model)
+    if found is not None and rule.silent("off", found.autocast.enabled is False):
+        return
+    block = own or (Block(found.statement, found.autocast.call) if found is not None else None)
+    if block is None or rule.silent("engine", own is None and any(argument.keyword is None for argument in call.args)):
         return
     if rule.silent("own-method", model.own_method(method) is not None) or rule.silent("test", model.in_test(call)):
         return
-    context = model.code(block.autocast.call.func)
+    context = model.code(block.context.func)
     yield Finding(
         call,
         f"{model.shown(call, 'This backward pass')} runs inside `{context}`, which casts its operations too: gradients "
@@ -111,7 +123,24 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     )
 
 
-def _fix(call: cst.Call, block: AutocastBlock, model: Model) -> Fix | None:
+def _own_block(call: cst.Call, method: cst.Attribute, model: Model) -> Block | None:
+    """Return the block of the engine that is given the loss: `with accelerator.autocast():`."""
+    if not call.args or not isinstance(method.value, (cst.Name, cst.Attribute)):
+        return None
+    child: cst.CSTNode = call
+    for ancestor in model.ancestors(call):
+        if isinstance(ancestor, (cst.FunctionDef, cst.Lambda)):
+            return None
+        if isinstance(ancestor, cst.With) and child is ancestor.body:
+            for context in (item.item for item in ancestor.items):
+                made = method_call(context, "autocast")
+                if made is not None and isinstance(context, cst.Call) and made.value.deep_equals(method.value):
+                    return Block(ancestor, context)
+        child = ancestor
+    return None
+
+
+def _fix(call: cst.Call, block: Block, model: Model) -> Fix | None:
     """Return the fix that moves the backward pass and what follows it out of the block."""
     body = block.statement.body
     if len(block.statement.items) != 1 or not isinstance(body, cst.IndentedBlock):

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 
-_BORNE_OUT = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCALER))
-"""What the use of ``self.model`` can show, where ``self.model = model`` says no more than its name."""
-
 _PAIR = ("values", "indices")
 """What ``topk``, ``sort`` and ``max`` along a dimension name their results."""
 
@@ -46,12 +43,7 @@ def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
     found = _of_owner(owner, name, evaluator)
     if found.elements == ():
         found = hints.filled(found, expression, evaluator)
-    if found.known and not (found.kind in _BORNE_OUT and found.evidence is Evidence.NAMED):
-        return found
-    used = hints.variable(expression, evaluator)
-    if not found.known:
-        return used
-    return found.borne_out() if used.kind is found.kind and used.evidence > Evidence.NAMED else found
+    return hints.borne_out(found, expression, evaluator) if found.known else hints.variable(expression, evaluator)
 
 
 def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:

@@ -44,6 +44,7 @@ _SCALER = re.compile(r"^(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
 _OF_MODULES = frozenset(
     ("eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad")
 )
+_BORNE_OUT = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCALER))
 _ENGINES = frozenset(("ignite.Engine", "ignite.engine.Engine", "ignite.engine.engine.Engine"))
 # Parameters of `forward` and of the step methods of frameworks.
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
@@ -71,6 +72,14 @@ def variable(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Valu
     if found.kind is Kind.MODULE and evaluator.usage.attributes(expression) & _OF_MODULES:
         return found.borne_out()
     return found
+
+
+def borne_out(found: Value, expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
+    """Return what a variable holds, borne out by its use where a name alone said so: ``self.model = model``."""
+    if found.kind not in _BORNE_OUT or found.evidence is not Evidence.NAMED:
+        return found
+    used = variable(expression, evaluator)
+    return found.borne_out() if used.kind is found.kind and used.evidence > Evidence.NAMED else found
 
 
 def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:

@@ -68,7 +68,9 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
         found = found._replace(evidence=Evidence.INFERRED) if weak else tensor(Evidence.INFERRED)
     if found.is_tensor and found.origin in (Origin.OUTPUT, Origin.UNKNOWN) and hints.names_loss(name.value):
         return found._replace(origin=Origin.LOSS)
-    return found if found.known or found.kind is Kind.NONE else hints.variable(name, evaluator)
+    if found.known or found.kind is Kind.NONE:
+        return hints.borne_out(found, name, evaluator)
+    return hints.variable(name, evaluator)
 
 
 def _is_used_as_tensor(name: cst.Name, definitions: list[Binding], weak: bool, evaluator: Evaluator) -> bool:
