@@ -13,7 +13,7 @@ from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.tables.uniform_api import MEDDLING_NAMES, STRANGE_OPTIMIZERS
 from torchlint.semantics.uniform import Uniform
 from torchlint.semantics.values import Kind, Origin, Value
-from torchlint.syntax.calls import literal, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 _HARMLESS_METHODS = frozenset("to cuda cpu train eval float double half bfloat16 state_dict load_state_dict".split())
 
@@ -197,8 +197,16 @@ class Training:
             return True
         if any(map(self._changes_module, self._tree.nodes(cst.Assign))):
             return True
+        if any(map(self._asks, self._tree.nodes(cst.Call))):
+            return True
         named = ((a.keyword.value, a.value) for a in self._tree.nodes(cst.Arg) if a.keyword is not None)
         return any(name in MEDDLING_NAMES and literal(value) is not False for name, value in named)
+
+    def _asks(self, call: cst.Call) -> bool:
+        """Whether a ``getattr`` may ask for a gradient: it works a name out, and does not look it up in an import."""
+        if identifier(call.func) != "getattr" or len(call.args) < 2 or isinstance(call.args[1].value, cst.SimpleString):
+            return False
+        return self._evaluator.names.qualified(call.args[0].value) is None
 
     def _changes_module(self, statement: cst.Assign) -> bool:
         """Whether a statement gives a module another parameter, or another way to run, when it is made already."""

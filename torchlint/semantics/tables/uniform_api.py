@@ -85,7 +85,9 @@ MEDDLING_NAMES = frozenset(
         "register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook "
         "register_backward_hook register_module_forward_hook register_post_accumulate_grad_hook add_param_group "
         "set_submodule setattr delattr exec __dict__ sparse prune parametrize functional_call deepcopy no_sync "
-        "find_unused_parameters freeze unfreeze register_parameter _parameters _modules assign __setattr__"
+        "find_unused_parameters freeze unfreeze register_parameter _parameters _modules assign __setattr__ "
+        "__getattribute__ attrgetter swap_tensors parametrizations remove_parametrizations orthogonal weight_norm "
+        "remove_weight_norm spectral_norm remove_spectral_norm prepare_qat"
     ).split()
 )
 # Optimizers that call the step themselves, or whose gradients are no plain tensors.
