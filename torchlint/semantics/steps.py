@@ -36,7 +36,8 @@ _MODES = frozenset(("train", "eval", "to", "cuda", "cpu", "parameters", "named_p
 # Methods that are harmless whatever has them.
 _HARMLESS = frozenset(
     "sum mean item detach float double view reshape flatten squeeze unsqueeze cpu cuda to numpy tolist append extend "
-    "size dim clone log exp max min argmax norm format join items keys values set_description set_postfix".split()
+    "size dim clone log exp max min argmax norm format join items keys values set_description set_postfix "
+    "debug info warn warning error exception".split()
 )
 # Methods of modules that may do more than compute outputs.
 _TRAINS = re.compile("zero|reset|clear|step|train|optim|grad|update|backward")

@@ -1,7 +1,8 @@
 """Gradients are clipped at a point of the step where that changes nothing, or where they are still scaled.
 
 `clip_grad_norm_` or `clip_grad_value_` after the optimizer has used the gradients, right after they were dropped, or
-between the backward pass of a loss that a `GradScaler` has scaled and its `step`, without `unscale_`.
+between the backward pass of a loss that a `GradScaler` has scaled and its `step`, without `unscale_`; also in a
+function that is called there.
 
 ## Why it costs
 
@@ -109,9 +110,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     updated = {event.subject for event in model.steps.events(model.steps.root(call)) if event.act is Act.UPDATE}
     found, always = _last(clip, model)
-    if found is None or not updated:
-        return
-    if found.act in WORDS and not _is_used(clip, model):
+    if updated and found is not None and found.act in WORDS and not _is_used(clip, model):
         if rule.silent("several", len(updated) > 1) or rule.silent("sometimes", not always):
             return
         when = WORDS[found.act].format(model.code(found.node).strip())
@@ -121,10 +120,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
             "`backward()` and `step()`.",
         )
         return
-    step = _scaled_step(clip, model) if found.act is Act.BACKWARD and found.scaled else None
-    if step is not None:
-        if rule.silent("unscaled", _is_off(model)):
-            return
+    step = _scaled_step(clip, found, model)
+    if step is not None and not rule.silent("unscaled", _is_off(model)):
         yield Finding(
             call,
             f"`{model.code(call.func)}` clips gradients that are still multiplied by the loss scale, so that the limit "
@@ -147,10 +144,30 @@ def _is_used(clip: Event, model: Model) -> bool:
     return next(after, None) in (Act.UPDATE, Act.OTHER)
 
 
-def _scaled_step(clip: Event, model: Model) -> Event | None:
-    """Return the step of a scaler that uses what is clipped."""
-    after = next((e for e in model.steps.following(clip) if e.act in (Act.UPDATE, Act.UNSCALE, Act.OTHER)), None)
-    return after if after is not None and after.act is Act.UPDATE and after.scaled else None
+def _scaled_step(clip: Event, before: Event | None, model: Model) -> Event | None:
+    """Return the step of a scaler that uses what is clipped still scaled, here or where the function is called."""
+    after = _next(clip, model)
+    callers = _callers(clip, model) if before is None or after is None else []
+    for outer in callers or [clip]:
+        last, step = before or _last(outer, model)[0], after or _next(outer, model)
+        is_scaled = last is not None and last.act is Act.BACKWARD and last.scaled
+        if is_scaled and step is not None and step.act is Act.UPDATE and step.scaled:
+            return step
+    return None
+
+
+def _next(event: Event, model: Model) -> Event | None:
+    """Return what happens to the gradients next, as far as their scale goes."""
+    acts = (Act.UPDATE, Act.UNSCALE, Act.OTHER)
+    return next((later for later in model.steps.following(event) if later.act in acts), None)
+
+
+def _callers(clip: Event, model: Model) -> list[Event]:
+    """Return the calls of the function that clips, if it does so outside of its loops."""
+    function = model.steps.root(clip.node)
+    calls = model.callers(function) if isinstance(function, cst.FunctionDef) else []
+    events = (model.steps.around(call) for call in calls)
+    return [event for event in events if event is not None]
 
 
 def _is_off(model: Model) -> bool:
