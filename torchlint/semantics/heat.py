@@ -346,7 +346,7 @@ class Hotness:
                 return Heat(function, Role.METRIC, Evidence.INFERRED)
             if name in _ROLE_BY_BRAIN_METHOD and definitions.is_brain(owner):
                 return Heat(function, _ROLE_BY_BRAIN_METHOD[name], Evidence.INFERRED)
-        if self.is_step_function(function):
+        if self.is_step_function(function) or self._evaluator.kept_batch(function):
             return Heat(function, Role.STEP, Evidence.INFERRED)
         if owner is None and self._is_loss(function):
             return Heat(function, Role.LOSS, Evidence.INFERRED)

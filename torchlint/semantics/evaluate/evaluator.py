@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.semantics.definitions import Definitions
-from torchlint.semantics.evaluate import attributes, calls, containers, hints, names, operators
+from torchlint.semantics.evaluate import attributes, calls, containers, hints, kept, names, operators
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import Flow
 from torchlint.semantics.gradients import Gradients
@@ -44,6 +44,7 @@ class Evaluator:
         self._returned: dict[int, Value] = {}
         self._callers: dict[int, list[cst.Call]] | None = None
         self._engine_steps: tuple[cst.FunctionDef, ...] | None = None
+        self._kept_batches: dict[int, str] = {}
         self._steps = _BUDGET
 
     def value(self, expression: cst.CSTNode) -> Value:
@@ -138,6 +139,12 @@ class Evaluator:
             self._engine_steps = hints.engine_steps(self)
         return any(step is function for step in self._engine_steps)
 
+    def kept_batch(self, function: cst.FunctionDef) -> str:
+        """Return the parameter of a method that is a batch, by what the method keeps of it for a step; "" if none."""
+        if id(function) not in self._kept_batches:
+            self._kept_batches[id(function)] = kept.kept_batch(function, self)
+        return self._kept_batches[id(function)]
+
     def release(self) -> None:
         """Let go of what refers back to the evaluator; afterwards it answers nothing."""
         del self.gradients
@@ -147,6 +154,7 @@ class Evaluator:
         self._known.clear()
         self._returned.clear()
         self._attempts.clear()
+        self._kept_batches.clear()
         self.gradients.forget()
 
 

@@ -162,6 +162,8 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
     if name == "forward" and evaluator.definitions.class_kind(owner) is Kind.MODULE and param.default is None:
         is_device = named(param.name.value).kind is Kind.DEVICE
         return UNKNOWN if is_device else tensor(Evidence.NAMED, origin=Origin.BATCH)
+    if evaluator.kept_batch(function) == param.name.value:
+        return _MOVED_BATCH.weakened(Evidence.NAMED)
     return _step_batch(function, param, owner, evaluator)
 
 
