@@ -197,7 +197,7 @@ class Training:
             return True
         if any(map(self._changes_module, self._tree.nodes(cst.Assign))):
             return True
-        if any(map(self._asks, self._tree.nodes(cst.Call))):
+        if any(self._asks(call) or _may_assign(call) for call in self._tree.nodes(cst.Call)):
             return True
         named = ((a.keyword.value, a.value) for a in self._tree.nodes(cst.Arg) if a.keyword is not None)
         return any(name in MEDDLING_NAMES and literal(value) is not False for name, value in named)
@@ -285,3 +285,10 @@ class Training:
             return True
         scaler = method_call(call, "step", "unscale_")
         return scaler is not None and self._evaluator.value(scaler.value).kind is Kind.SCALER
+
+
+def _may_assign(call: cst.Call) -> bool:
+    """Whether a ``load_state_dict`` may put other parameters in place of those that the optimizer moves."""
+    if method_call(call, "load_state_dict") is None:
+        return False
+    return len(call.args) > 2 or any(argument.star for argument in call.args)

@@ -125,6 +125,7 @@ _BETWEEN_EPOCHS = (
     "model.register_module('first', nn.Linear(2, 2))",
     "model.first.register_parameter('weight', nn.Parameter(torch.ones(2, 2)))",
     "model.first.weight = nn.Parameter(torch.ones(2, 2))",
+    "model.load_state_dict({k: v.clone() for k, v in model.state_dict().items()}, True, True)",
     "nn.utils.parametrizations.weight_norm(model.first)",
     "nn.utils.spectral_norm(model.layers[0])",
     "model.load_state_dict({k: v.clone() for k, v in model.state_dict().items()})",

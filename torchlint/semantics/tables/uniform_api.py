@@ -87,7 +87,8 @@ MEDDLING_NAMES = frozenset(
         "set_submodule setattr delattr exec __dict__ sparse prune parametrize functional_call deepcopy no_sync "
         "find_unused_parameters freeze unfreeze register_parameter _parameters _modules assign __setattr__ "
         "__getattribute__ attrgetter swap_tensors parametrizations remove_parametrizations orthogonal weight_norm "
-        "remove_weight_norm spectral_norm remove_spectral_norm prepare_qat"
+        "remove_weight_norm spectral_norm remove_spectral_norm prepare_qat "
+        "set_overwrite_module_params_on_conversion set_swap_module_params_on_conversion"
     ).split()
 )
 # Optimizers that call the step themselves, or whose gradients are no plain tensors.
