@@ -20,6 +20,13 @@ _COUNTING = frozenset(
 )
 _PASSING = frozenset(("builtins.int", "builtins.max", "builtins.min", "builtins.round"))
 _RECEIVING = frozenset(("torch.distributed.broadcast", "torch.distributed.recv"))
+_IDENTITY = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+_METADATA = frozenset(
+    "shape size dim ndim numel nelement dtype device is_cuda requires_grad grad grad_fn is_leaf layout".split()
+)
+_OF_KIND = frozenset(
+    ("builtins.isinstance", "builtins.len", "builtins.hasattr", "builtins.type", "builtins.id", "torch.is_tensor")
+)
 
 
 class Decisions:
@@ -77,9 +84,20 @@ class Decisions:
             if isinstance(ancestor, (cst.For, cst.While, cst.FunctionDef)):
                 return False
             if isinstance(ancestor, cst.If) and child is ancestor.body:
-                return any(is_same(part, tensor) for part in self._evaluator.tree.descendants(ancestor.test))
+                parts = self._evaluator.tree.descendants(ancestor.test)
+                return any(is_same(part, tensor) and self._looks_at(part) for part in parts)
             child = ancestor
         return False
+
+    def _looks_at(self, part: cst.CSTNode) -> bool:
+        """Whether a test needs the value of a part of it, not its shape, nor whether there is one."""
+        parent = self._evaluator.tree.parent(part)
+        if isinstance(parent, cst.Comparison):
+            return not any(isinstance(target.operator, _IDENTITY) for target in parent.comparisons)
+        if isinstance(parent, cst.Attribute):
+            return parent.attr.value not in _METADATA
+        call = self._evaluator.tree.parent(parent) if isinstance(parent, cst.Arg) else None
+        return not isinstance(call, cst.Call) or self._evaluator.names.qualified(call.func) not in _OF_KIND
 
     def ends_loop(self, call: cst.Call) -> bool:
         """Return whether what a call reads came from another process, which so says whether the loop goes on."""
