@@ -216,7 +216,7 @@ class Training:
         name = self._evaluator.names.qualified(statement.value.func) if isinstance(statement.value, cst.Call) else None
         is_parameter = (name or "").startswith("torch.nn.") and (name or "").endswith("Parameter")
         attributes = (t.target.attr.value for t in statement.targets if isinstance(t.target, cst.Attribute))
-        return any(is_parameter or attribute in ("weight", "bias", "forward") for attribute in attributes)
+        return any(is_parameter or attribute in ("weight", "bias", "forward", "__class__") for attribute in attributes)
 
     def _optimizer(self) -> cst.Call | None:
         """Return the call that makes the only optimizer of the file, if it is one of torch's plain ones."""

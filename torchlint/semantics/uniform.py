@@ -17,12 +17,14 @@ from torchlint.semantics.tables.uniform_api import (
     VARYING_MODULES,
 )
 from torchlint.semantics.values import Kind, Value
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import identifier, literal
 
 _STATIC_CALLS = frozenset(("builtins.len", "builtins.isinstance", "builtins.hasattr", "torch.cuda.is_available"))
 _PASSED_THROUGH = frozenset(
     ("builtins.enumerate", "builtins.zip", "builtins.reversed", "builtins.list", "builtins.range")
 )
+_FILLING = frozenset("append extend insert pop update clear popitem setdefault __setitem__ __delitem__".split())
+"""Methods that change what a container of modules holds."""
 
 
 class Uniform:
@@ -77,7 +79,25 @@ class Uniform:
     def containers_are_visible(self) -> bool:
         """Return whether all that the file puts into ``Sequential`` and its like is made by calls that it shows."""
         calls = (c for c in self._tree.nodes(cst.Call) if self._names.qualified(c.func) in CONTAINERS)
-        return all(self._items_are_visible(call) for call in calls) and not self._adds_modules()
+        return all(self._items_are_visible(call) for call in calls) and not self._adds_modules() and not self._refills()
+
+    def _refills(self) -> bool:
+        """Whether something is put into a container of an object, or taken out of it, once the object is made."""
+        made = (assign for assign in self._tree.nodes(cst.Assign) if self._is_container(assign.value))
+        names = {identifier(target.target) for assign in made for target in assign.targets}
+        calls = (c.func for c in self._tree.nodes(cst.Call) if isinstance(c.func, cst.Attribute))
+        filled: list[cst.BaseExpression] = [method.value for method in calls if method.attr.value in _FILLING]
+        targets: list[cst.AssignTarget | cst.Del] = [*self._tree.nodes(cst.AssignTarget), *self._tree.nodes(cst.Del)]
+        filled += [target.target.value for target in targets if isinstance(target.target, cst.Subscript)]
+        held = (each for each in filled if isinstance(each, cst.Attribute) and each.attr.value in names)
+        return any(not self._is_making(each) for each in held)
+
+    def _is_container(self, expression: cst.BaseExpression) -> bool:
+        return isinstance(expression, cst.Call) and self._names.qualified(expression.func) in CONTAINERS
+
+    def _is_making(self, node: cst.CSTNode) -> bool:
+        function = self._definitions.enclosing_function(node)
+        return function is not None and function.name.value == "__init__"
 
     def _adds_modules(self) -> bool:
         methods = (c.func for c in self._tree.nodes(cst.Call) if isinstance(c.func, cst.Attribute))

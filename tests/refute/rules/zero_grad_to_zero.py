@@ -120,6 +120,8 @@ _BETWEEN_EPOCHS = (
     "model.last = nn.Linear(2, 1)",
     "model.layers[0] = nn.Linear(2, 2)",
     "model.layers.append(nn.Linear(2, 2))",
+    "model.layers.insert(0, nn.Linear(2, 2))",
+    "model.__class__ = type('Other', (Net,), {'forward': lambda self, x: self.last(x)})",
     "model.layers.pop(1)",
     "model.add_module('first', nn.Linear(2, 2))",
     "model.register_module('first', nn.Linear(2, 2))",
