@@ -140,3 +140,34 @@ def test_unused_suppressions_are_found_where_their_rule_was_asked() -> None:
     assert codes(check(text, rule_for_names()).diagnostics) == []
     assert codes(check(text, anomaly, settings=Settings(ignore=("TL001",))).diagnostics) == []
     assert codes(check(text, anomaly, settings=Settings(select=("TL601",))).diagnostics) == []
+
+
+OLD = """\
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(2, 2).cuda()
+for x, y in DataLoader(data, num_workers=2, pin_memory=True):
+    y = y.cuda(async=True)
+    x = x.cuda()
+    loss = model(x, async=False).sum()
+    print(loss.item())
+    loss.backward()
+"""
+
+
+def test_a_file_of_old_python_is_looked_at_and_not_fixed() -> None:
+    found = check_file(source_from_text(OLD), Settings(), rules(), UNKNOWN_TARGET).diagnostics
+    rows = [(d.code, d.start.row) for d in found]
+    assert ("TL000", 5) in rows
+    assert ("TL205", 6) in rows
+    assert ("TL205", 5) not in rows  # it does not block
+    assert ("TL202", 8) in rows
+    assert all(d.fix is None for d in found)
+    assert not any("Async" in d.message for d in found)
+    assert "non_blocking" in next(d.message for d in found if d.code == "TL000")
+
+
+def test_old_python_beside_another_mistake_is_only_a_mistake() -> None:
+    found = check_file(source_from_text(OLD + "print 'done'\n"), Settings(), rules(), UNKNOWN_TARGET).diagnostics
+    assert [d.code for d in found] == ["TL000"]
+    assert found[0].message.endswith("nothing else was looked for in this file.")

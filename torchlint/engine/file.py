@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 _MOST_EXCERPT_ROWS = 8
 _ALTERED = "The file replaces something in torch or NumPy, so that their names may not mean what they say."
+_NOTHING_ELSE = "nothing else was looked for in this file"
+_OLD_NAME = (
+    "`async` is a keyword since Python 3.7 (torch calls the argument `non_blocking`): "
+    "until it has another name nothing is fixed in this file"
+)
 _MOST_GRAFTED = 0.8
 """The share of a file's rows of which a graft is cheaper than parsing all of it."""
 
@@ -182,22 +187,37 @@ class _Check:
         with self._watch.time("parse"):
             parsed = parse(self._source)
         if isinstance(parsed, SyntaxFailure):
-            return self._result([syntax_error(self._source, parsed)])
+            return self._result(self._in_old_python(parsed))
         if not self._active:
             return self._result([])
+        return self._result(self._in_tree(parsed, self._active if active is None else active))
+
+    def _in_old_python(self, failure: SyntaxFailure) -> list[Diagnostic]:
+        """Return the syntax error, and where only names of old Python are one what is found beside them, unfixed."""
+        from torchlint.syntax.old_python import as_written, without_old_names
+        from torchlint.syntax.parse import Parsed, parse
+
+        text = without_old_names(self._source.text) if self._active else None
+        with self._watch.time("parse"):
+            parsed = None if text is None else parse(replace(self._source, text=text))
+        if not isinstance(parsed, Parsed):
+            return [syntax_error(self._source, failure, _NOTHING_ELSE)]
+        others = [replace(d, fix=None, message=as_written(d.message)) for d in self._in_tree(parsed, self._active)]
+        return [syntax_error(self._source, failure, _OLD_NAME), *others]
+
+    def _in_tree(self, parsed: Parsed, rules: Sequence[Rule]) -> list[Diagnostic]:
+        """Return what the rules find on the whole tree."""
         try:
             model = self._model(parsed.module)
         except Exception as error:
             self._errors.append(internal_problem(self._source.path, "the model", error))
-            return self._result([])
-        rules = self._active if active is None else active
+            return []
         try:
             found = [(rule, findings) for rule in rules if (findings := self._findings(rule, model))]
             with self._watch.time("locate"):
-                diagnostics = self._diagnostics(parsed, model, found) if found else []
+                return self._diagnostics(parsed, model, found) if found else []
         finally:
             model.release()
-        return self._result(diagnostics)
 
     def _model(self, module: cst.Module) -> Model:
         from torchlint.semantics.model import Options, build_model
@@ -293,15 +313,15 @@ def place(diagnostic: Diagnostic) -> tuple[int, int, str]:
     return diagnostic.range.start, diagnostic.range.end, diagnostic.code
 
 
-def syntax_error(source: Source, failure: SyntaxFailure) -> Diagnostic:
-    """Return the finding that stands for all that could not be looked for."""
+def syntax_error(source: Source, failure: SyntaxFailure, consequence: str) -> Diagnostic:
+    """Return the finding about a file that cannot be parsed, and what follows from that."""
     start = Position(failure.row, failure.column)
     offset = source.offset(start)
     return Diagnostic(
         SYNTAX_ERROR,
         suppress.BUILT_IN[SYNTAX_ERROR],
         Severity.ERROR,
-        f"{failure.message}; nothing else was looked for in this file.",
+        f"{failure.message}; {consequence}.",
         source.path,
         Range(offset, offset),
         start,

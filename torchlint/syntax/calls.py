@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.syntax.canonical import canonical
 from torchlint.syntax.constants import value_of
+from torchlint.syntax.old_python import OLD_KEYWORDS
 
 _CONSTANTS: frozenset[type] = frozenset(
     (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString, cst.UnaryOperation)
@@ -58,8 +59,9 @@ def bind(arguments: Sequence[cst.Arg], signature: Sequence[str] = ()) -> Argumen
         elif argument.star == "**":
             open_keywords = open_keywords or not _is_literal_mapping(argument.value, named)
         elif argument.keyword is not None:
-            named[argument.keyword.value] = argument.value
-            nodes[argument.keyword.value] = argument
+            name = OLD_KEYWORDS.get(argument.keyword.value, argument.keyword.value)
+            named[name] = argument.value
+            nodes[name] = argument
         else:
             if not open_positions and position < len(signature):
                 named[signature[position]] = argument.value
