@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.tables.uniform_api import (
     CONTAINERS,
     PLAIN_FUNCTIONS,
@@ -25,6 +25,8 @@ _PASSED_THROUGH = frozenset(
 )
 _FILLING = frozenset("append extend insert pop update clear popitem setdefault __setitem__ __delitem__".split())
 """Methods that change what a container of modules holds."""
+
+_PARTS = frozenset("children named_children modules named_modules get_submodule".split())
 
 
 class Uniform:
@@ -82,15 +84,47 @@ class Uniform:
         return all(self._items_are_visible(call) for call in calls) and not self._adds_modules() and not self._refills()
 
     def _refills(self) -> bool:
-        """Whether something is put into a container of an object, or taken out of it, once the object is made."""
+        """Whether something may be put into a container of an object, or taken out of it, once the object is made."""
         made = (assign for assign in self._tree.nodes(cst.Assign) if self._is_container(assign.value))
-        names = {identifier(target.target) for assign in made for target in assign.targets}
+        names = frozenset(identifier(target.target) for assign in made for target in assign.targets)
         calls = (c.func for c in self._tree.nodes(cst.Call) if isinstance(c.func, cst.Attribute))
         filled: list[cst.BaseExpression] = [method.value for method in calls if method.attr.value in _FILLING]
         targets: list[cst.AssignTarget | cst.Del] = [*self._tree.nodes(cst.AssignTarget), *self._tree.nodes(cst.Del)]
         filled += [target.target.value for target in targets if isinstance(target.target, cst.Subscript)]
-        held = (each for each in filled if isinstance(each, cst.Attribute) and each.attr.value in names)
-        return any(not self._is_making(each) for each in held)
+        bound = (attribute for attribute in self._tree.nodes(cst.Attribute) if self._is_bound_aside(attribute))
+        changed = (*bound, *(each for each in filled if self._may_be_part(each, names)))
+        return any(not self._is_making(each) for each in changed)
+
+    def _may_be_part(self, held: cst.BaseExpression, names: frozenset[str]) -> bool:
+        """Whether an expression may be a container of modules that an object holds under one of these names."""
+        while isinstance(held, cst.Subscript):
+            held = held.value
+        if isinstance(held, cst.Attribute):
+            return held.attr.value in names
+        if not isinstance(held, cst.Name):
+            return self._reveals(held)
+        return any(self._is_part(binding) for binding in self._evaluator.scopes.bindings(held))
+
+    def _is_part(self, binding: Binding) -> bool:
+        value = binding.value
+        if binding.kind not in (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED) or binding.path or value is None:
+            return binding.kind is not BindingKind.IMPORT
+        is_held = isinstance(value, (cst.Attribute, cst.Subscript, cst.Name))
+        return is_held or self._evaluator.value(value).kind is Kind.MODULE or self._reveals(value)
+
+    def _reveals(self, expression: cst.BaseExpression) -> bool:
+        """Whether a method that gives the parts of a module is called below an expression."""
+        return any(isinstance(n, cst.Attribute) and n.attr.value in _PARTS for n in self._tree.descendants(expression))
+
+    def _is_bound_aside(self, attribute: cst.Attribute) -> bool:
+        """Whether an attribute is set by a loop, by ``with`` or together with others."""
+        child: cst.CSTNode = attribute
+        parent = self._tree.parent(child)
+        while isinstance(parent, (cst.Element, cst.StarredElement, cst.Tuple, cst.List)):
+            child, parent = parent, self._tree.parent(parent)
+        if isinstance(parent, cst.AssignTarget):
+            return child is not attribute
+        return isinstance(parent, cst.AsName) or (isinstance(parent, cst.For) and parent.target is child)
 
     def _is_container(self, expression: cst.BaseExpression) -> bool:
         return isinstance(expression, cst.Call) and self._names.qualified(expression.func) in CONTAINERS
