@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Invoke
 from torchlint.maps import LINTERS, PLANNED
 from torchlint.registry import rules
+from torchlint.suppress import BUILT_IN
 
 
 def test_map_names_a_rule_for_each_code(invoke: Invoke) -> None:
@@ -55,3 +58,19 @@ def test_map_takes_no_rule(invoke: Invoke) -> None:
     outcome = invoke("rules", "TL805", "--map", "torchfix")
     assert outcome.code == 2
     assert "leave 'TL805' out" in outcome.err
+
+
+@pytest.mark.parametrize(("code", "name"), BUILT_IN.items())
+def test_what_no_rule_finds_is_explained_too(invoke: Invoke, code: str, name: str) -> None:
+    outcome = invoke("rules", code)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith(f"# {code} {name}\n\n")
+    assert invoke("rules", name).out == outcome.out
+    assert json.loads(invoke("rules", code.lower(), "--output-format", "json").out)["documentation"] == outcome.out
+
+
+def test_the_hint_after_a_syntax_error_works(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\nx = (\n")
+    said = invoke("check", "--no-cache", tmp_path / "a.py")
+    (command,) = re.findall(r"torchlint (rules \w+)  explains", said.out + said.err)
+    assert invoke(*command.split()).code == 0

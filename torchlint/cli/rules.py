@@ -41,6 +41,9 @@ def command(name: str | None, output_format: str, linter: str | None, isolated: 
     """List the rules, or explain one: what it finds, why it costs, what the fix changes."""
     from torchlint.cli.output import Output
     from torchlint.registry import rules
+    from torchlint.report.built_in import built_in_code, built_in_page
+    from torchlint.report.page import page
+    from torchlint.suppress import BUILT_IN
 
     output = Output(colour=color)
     if linter is not None:
@@ -48,15 +51,21 @@ def command(name: str | None, output_format: str, linter: str | None, isolated: 
             raise click.UsageError(f"--map shows all rules of {linter}: leave {name!r} out")
         show_map(counterparts(linter, rules()), output, as_json=output_format == "json")
         return CLEAN
+    as_json = output_format == "json"
+    built_in = None if name is None else built_in_code(name)
+    if built_in is not None:
+        data = {"code": built_in, "name": BUILT_IN[built_in], "documentation": built_in_page(built_in)}
+        show(json.dumps(data, indent=2) + "\n" if as_json else data["documentation"], output, as_is=as_json)
+        return CLEAN
     known = rules() if isolated else (*rules(), *of_plugins())
     shown = known if name is None else (find(name, known),)
-    if output_format == "json":
-        data = [description(rule) for rule in shown]
-        output.text(json.dumps(data if name is None else data[0], indent=2) + "\n")
+    if as_json:
+        rows = [description(rule) for rule in shown]
+        output.text(json.dumps(rows if name is None else rows[0], indent=2) + "\n")
     elif name is None:
         listing(shown, output)
     else:
-        explanation(shown[0], output)
+        show(page(shown[0]), output)
     return CLEAN
 
 
@@ -179,13 +188,11 @@ def listing(rules: Sequence[Rule], output: Output) -> None:
     )
 
 
-def explanation(rule: Rule, output: Output) -> None:
-    """Print the page of a rule: rendered on a terminal, as Markdown in a pipe."""
-    from torchlint.report.page import page
-
-    if not output.coloured:
-        output.text(page(rule))
+def show(page: str, output: Output, *, as_is: bool = False) -> None:
+    """Print a page: rendered on a terminal, as Markdown in a pipe or where it is to stay as it is."""
+    if as_is or not output.coloured:
+        output.text(page)
         return
     from rich.markdown import Markdown
 
-    output.console().print(Markdown(page(rule), hyperlinks=False))
+    output.console().print(Markdown(page, hyperlinks=False))
