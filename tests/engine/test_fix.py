@@ -283,3 +283,13 @@ def test_a_fix_may_bring_to_light_what_a_rule_that_yields_to_it_says() -> None:
     assert result.text == 'import torch\nx = torch.arange(len(y), device="cuda").float()\n'
     assert not result.refused
     assert [diagnostic.code for diagnostic in result.remaining] == ["TL219"]
+
+
+def test_so_may_the_fix_of_a_move_in_a_loop() -> None:
+    text = (
+        "import torch\nmodel = torch.nn.Linear(2, 2).cuda()\nfor x in loader:\n"
+        "    weight = torch.tensor([1.0, 2.0]).cuda()\n    (model(x) * weight).sum().backward()\n"
+    )
+    result = fix_source(text, select=["TL201", "TL210"], unsafe_fixes=True)
+    assert 'torch.tensor([1.0, 2.0], device="cuda")\n' in result.text
+    assert not any(refusal.diagnostic.code == "TL201" for refusal in result.refused)
