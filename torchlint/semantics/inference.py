@@ -19,7 +19,8 @@ from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 _EVALUATES = re.compile(
-    r"^_?((log|run|do|perform)_)?(eval|evaluate|evaluation|validate|validation|val|valid|test|infer|inference|predict|prediction|greedy_decode|"
+    r"^_?((log|run|do|perform)_)?"
+    r"(eval|evaluate|evaluation|validate|validation|val|valid|test|infer|inference|predict|prediction|greedy_decode|"
     r"beam_search|get_predictions)"
     r"(_(epoch|loop|step|model|network|net|one_epoch|fn|func|batch|set|dataset|data|loader|accuracy|loss|all|single_image))?$"
 )

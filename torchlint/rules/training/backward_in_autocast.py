@@ -36,6 +36,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import is_same
 
 STEPS = ("backward", "step", "update", "unscale_", "zero_grad")
 CLIPS = frozenset(("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"))
@@ -134,7 +135,7 @@ def _own_block(call: cst.Call, method: cst.Attribute, model: Model) -> Block | N
         if isinstance(ancestor, cst.With) and child is ancestor.body:
             for context in (item.item for item in ancestor.items):
                 made = method_call(context, "autocast")
-                if made is not None and isinstance(context, cst.Call) and made.value.deep_equals(method.value):
+                if made is not None and isinstance(context, cst.Call) and is_same(made.value, method.value):
                     return Block(ancestor, context)
         child = ancestor
     return None
