@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import torchlint.rules
 from torchlint.rule import Default, Family, Rule, RuleWords
+from torchlint.syntax.lean_libcst import import_libcst
 
 _CODE = re.compile(r"TL\d{3}")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -104,6 +105,7 @@ def rules() -> tuple[Rule, ...]:
 
 
 def _imported(module_name: str) -> Rule:
+    import_libcst()
     rule = getattr(importlib.import_module(module_name), "rule", None)
     if not isinstance(rule, Rule):
         raise RuleError(f"{module_name} defines no `rule`")

@@ -1,0 +1,97 @@
+"""libcst, imported as the command line does it, is libcst."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.installed import ROOT
+
+DESCRIBE = """
+import dataclasses, inspect, libcst
+from libcst._nodes.base import CSTNode
+
+def subclasses(cls):
+    for sub in cls.__subclasses__():
+        yield sub
+        yield from subclasses(sub)
+
+for cls in sorted({CSTNode, *subclasses(CSTNode)}, key=lambda cls: (cls.__module__, cls.__qualname__)):
+    owners = [getattr(cls, name).__qualname__ for name in ("__eq__", "__repr__", "__hash__", "__post_init__")]
+    fields = [(f.name, f.init, f.default is dataclasses.MISSING) for f in dataclasses.fields(cls)]
+    signature = [(p.name, p.kind, p.default is p.empty) for p in inspect.signature(cls).parameters.values()]
+    print(cls, owners, fields, signature, cls.__match_args__, cls.__dataclass_params__.frozen)
+"""
+
+USE = """
+import dataclasses, pathlib, libcst as cst
+
+text = pathlib.Path(cst.__file__).with_name("tool.py").read_text()
+module = cst.parse_module(text)
+assert module.code == text
+assert module.deep_clone().deep_equals(module)
+name = cst.Name("a")
+assert name != cst.Name("a") and hash(name) != hash(cst.Name("a"))
+assert name.with_changes(value="b").value == "b" and name.value == "a"
+match name:
+    case cst.Name("a"):
+        pass
+    case _:
+        raise AssertionError
+try:
+    cst.Name("")
+except cst.CSTValidationError:
+    pass
+else:
+    raise AssertionError("not validated")
+
+@dataclasses.dataclass(frozen=True)
+class Own(cst.Name):
+    note: str = ""
+
+assert Own("a", note="b").with_changes(value="c").note == "b"
+assert repr(cst.Name("a")).startswith("Name(")
+assert cst.metadata.CodePosition(1, 2) == cst.metadata.CodePosition(1, 2)
+print(module.visit(cst.CSTTransformer()).code == text)
+"""
+
+LEAN = "from torchlint.syntax.lean_libcst import import_libcst; import_libcst()\n"
+
+
+def output(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_its_nodes_are_declared_as_ever() -> None:
+    described = output(LEAN + DESCRIBE)
+    assert described == output(DESCRIBE)
+    assert described.count("\n") > 150
+
+
+@pytest.mark.parametrize("start", ["", LEAN])
+def test_its_nodes_do_what_they_ever_did(start: str) -> None:
+    assert output(start + USE) == "True\n"
+
+
+def test_a_field_can_be_set_which_is_all_the_difference() -> None:
+    assert output(LEAN + "import libcst; n = libcst.Name('a'); n.value = 'b'; print(n.value)") == "b\n"
+
+
+def test_dataclass_itself_is_left_alone() -> None:
+    program = LEAN + "import dataclasses; print(dataclasses.dataclass.__name__)"
+    assert output(program) == "dataclass\n"
+
+
+def test_what_is_imported_already_stays() -> None:
+    program = "import libcst; before = vars(libcst.Name)['__init__']\n" + LEAN
+    assert output(program + "print(vars(libcst.Name)['__init__'] is before)") == "True\n"
