@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from torchlint.safety import Safety
 
@@ -22,24 +22,21 @@ class Severity(str, Enum):
         return order.index(self) <= order.index(level)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Range:
+class Range(NamedTuple):
     """Half-open range of offsets, in code points of the decoded text (without a byte order mark)."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TextEdit:
+class TextEdit(NamedTuple):
     """Write ``content`` in place of ``range``; an empty range inserts."""
 
     range: Range
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextFix:
+class TextFix(NamedTuple):
     """A fix as sorted, disjoint text edits that are applied together or not at all."""
 
     message: str
@@ -48,16 +45,14 @@ class TextFix:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """Row and column, both 1-based, the column in code points."""
 
     row: int
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """One code cell of a notebook; the cells are checked as one text."""
 
     number: int
@@ -80,8 +75,7 @@ def essence(code: str) -> str:
     return shortened[1] if shortened else _LAYOUT.sub("", code)
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(NamedTuple):
     """What a finding is known again by when its lines have moved."""
 
     scope: str = ""
@@ -91,8 +85,7 @@ class Anchor:
     """Its statement, or the header of a compound one, without what formatters change; shortened if long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One finding at its place in one file."""
 
     code: str

@@ -141,7 +141,7 @@ def _kind(diagnostic: Diagnostic) -> tuple[str, str]:
 
 
 def _only(diagnostic: Diagnostic, one: Diagnostic) -> Diagnostic:
-    return diagnostic if diagnostic is one else replace(diagnostic, fix=None)
+    return diagnostic if diagnostic is one else diagnostic._replace(fix=None)
 
 
 def _remembering(source: Source, found: FileResult) -> Check:
@@ -156,7 +156,7 @@ def _offering(source: Source, only: FileResult) -> Check:
         if some.text == source.text:
             return only
         result = every_rule(some)
-        return replace(result, diagnostics=tuple(replace(d, fix=None) for d in result.diagnostics))
+        return replace(result, diagnostics=tuple(d._replace(fix=None) for d in result.diagnostics))
 
     return check
 

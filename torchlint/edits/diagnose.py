@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import libcst as cst
@@ -127,7 +126,7 @@ def without_broken_fixes(diagnostics: Sequence[Diagnostic], text: str) -> list[D
     original = Original(text)
     fixes = list(dict.fromkeys(d.fix for d in diagnostics if d.fix))
     broken = set(fixes) - _sound(original, fixes) if fixes else set()
-    return [replace(d, fix=None) if d.fix in broken else d for d in diagnostics]
+    return [d._replace(fix=None) if d.fix in broken else d for d in diagnostics]
 
 
 def _sound(original: Original, fixes: Sequence[TextFix]) -> set[TextFix]:

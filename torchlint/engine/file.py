@@ -202,7 +202,7 @@ class _Check:
             parsed = None if text is None else parse(replace(self._source, text=text))
         if not isinstance(parsed, Parsed):
             return [syntax_error(self._source, failure, _NOTHING_ELSE)]
-        others = [replace(d, fix=None, message=as_written(d.message)) for d in self._in_tree(parsed, self._active)]
+        others = [d._replace(fix=None, message=as_written(d.message)) for d in self._in_tree(parsed, self._active)]
         return [syntax_error(self._source, failure, _OLD_NAME), *others]
 
     def _in_tree(self, parsed: Parsed, rules: Sequence[Rule]) -> list[Diagnostic]:

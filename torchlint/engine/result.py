@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import PurePath
 
@@ -120,7 +120,7 @@ class FileResult:
         if not self.cells:
             return diagnostic
         start, end = (Position(self._file_row(each), 1) for each in (diagnostic.start, diagnostic.end))
-        return replace(diagnostic, start=start, end=end, fix=None)
+        return diagnostic._replace(start=start, end=end, fix=None)
 
     def _file_row(self, position: Position) -> int:
         cell = self.cell(position)

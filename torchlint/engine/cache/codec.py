@@ -14,7 +14,7 @@ from torchlint.diagnostic import Diagnostic
 from torchlint.engine.result import FileResult, Status
 
 _MOST = 2**40
-_PLACE_OF_PATH = [field.name for field in fields(Diagnostic)].index("path")
+_PLACE_OF_PATH = Diagnostic._fields.index("path")
 _LEFT_OUT = ("path", "status", "errors", "timings", "digest")
 _KEPT = tuple(field.name for field in fields(FileResult) if field.name not in _LEFT_OUT)
 _PLAIN = {status.value: status for status in Status if status is not Status.FAILED}
@@ -30,7 +30,7 @@ def encode(result: FileResult) -> Any:
         return result.status.value
     bare = replace(
         result,
-        diagnostics=tuple(replace(diagnostic, path="") for diagnostic in result.diagnostics),
+        diagnostics=tuple(diagnostic._replace(path="") for diagnostic in result.diagnostics),
         warnings=tuple(warning.removeprefix(result.path) for warning in result.warnings),
     )
     return [result.status.value, *(plain(getattr(bare, name)) for name in _KEPT)]
@@ -117,8 +117,8 @@ def _reader(wanted: Any) -> Callable[[Any], Any]:
         return _sequence(_reader(arguments[0]))
     if origin is Mapping:
         return _mapping(_reader(arguments[0]), _reader(arguments[1]))
-    if isinstance(wanted, type) and is_dataclass(wanted):
-        return _record(wanted, [_reader(_hints(wanted)[field.name]) for field in fields(wanted)])
+    if isinstance(wanted, type) and (is_dataclass(wanted) or issubclass(wanted, tuple)):
+        return _record(wanted, [_reader(hint) for hint in _hints(wanted).values()])
     if isinstance(wanted, type) and issubclass(wanted, Enum):
         return _member(wanted)
     return {int: _number, str: _text, bool: _flag}[wanted]

@@ -121,7 +121,7 @@ def _fixed(file: File, left_out: Collection[Change]) -> tuple[str, list[Change]]
         for diagnostic in result.diagnostics:
             change = _change(file.path, diagnostic, rows, counts)
             seen[_place(diagnostic)] = change
-            kept.append(replace(diagnostic, fix=None) if change in left_out else diagnostic)
+            kept.append(diagnostic._replace(fix=None) if change in left_out else diagnostic)
         return replace(result, diagnostics=tuple(kept))
 
     rules = file.plan.rules()
