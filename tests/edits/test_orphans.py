@@ -47,3 +47,29 @@ def test_an_import_stays_in_the_file_of_a_package() -> None:
 
 def test_an_import_stays_in_a_file_that_looks_names_up() -> None:
     assert removals(Original("import a\neval(input())\n"), "x.py", {"a"}) == []
+
+
+def test_only_the_import_of_the_module_goes_where_that_is_asked() -> None:
+    text = "import a\ndef f():\n    import a; b\n"
+    orphans = removals(Original(text), "x.py", {"a"}, of_module_only=True)
+    assert apply_edits(text, [orphan.edit for orphan in orphans]) == text.removeprefix("import a\n")
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_used"),
+    [
+        ("def f(a):\n    return a\n", False),
+        ("def f():\n    a = 1\n    return lambda: a\n", False),
+        ("def f(b):\n    return [a for a in b]\n", False),
+        ("def f():\n    return a\n", True),
+        ("def f():\n    global a\n    a = 1\n    return a\n", True),
+        ("class C:\n    a = a\n", True),
+        ("class C:\n    a = 1\n    b = a\n", True),
+        ("def f(a, b=a):\n    return a\n", True),
+        ("def f(a):\n    return 'a'\n", True),
+        ("__all__ = ['a']\n", True),
+        ("[a for b in b]\n", True),
+    ],
+)
+def test_what_another_scope_binds_does_not_use_the_name_of_the_module(rest: str, is_used: bool) -> None:
+    assert ("a" in Original(f"import a\n{rest}").uses_of_module) is is_used

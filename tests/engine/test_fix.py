@@ -214,6 +214,14 @@ def test_fixes_that_need_the_same_import_share_it() -> None:
     assert result.text == "import os\nimport torch\nold = os\ntorch.new()\ntorch.new()\ntorch.new()\n"
 
 
+def test_an_import_goes_whose_name_only_another_scope_uses() -> None:
+    rule = make_rule("TL203", cst.Call, writes("t", "print()"))
+    function = "\ndef f(t):\n    return t\n"
+    assert fixed(f"from torch import t\nt()\n{function}", rule).text == f"print()\n{function}"
+    shown = f"from torch import t\nprint()\n{function}t\n"
+    assert fixed(f"from torch import t\nt()\n{function}t\n", rule).text == shown
+
+
 def test_lines_that_several_fixes_insert_at_one_place_follow_each_other() -> None:
     def check(call: cst.Call, tree: Tree) -> Iterator[Finding]:
         loop = tree.enclosing(call, cst.For)

@@ -67,8 +67,10 @@ def orphaned_imports(original: Original, path: str, edits: Sequence[TextEdit]) -
     return removals(original, path, {name for name in names if not left[name]}, edits)
 
 
-def removals(original: Original, path: str, names: Set[str], edits: Sequence[TextEdit] = ()) -> list[Orphan]:
-    """Return the edits that remove imports of these names.
+def removals(
+    original: Original, path: str, names: Set[str], edits: Sequence[TextEdit] = (), *, of_module_only: bool = False
+) -> list[Orphan]:
+    """Return the edits that remove imports of these names, those in functions too unless it is the module's only.
 
     An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` or an
     ``if``), if ``edits`` change it already, and in a file that looks names up.
@@ -77,7 +79,9 @@ def removals(original: Original, path: str, names: Set[str], edits: Sequence[Tex
         return []
     found: list[Orphan] = []
     rows = Rows(original.text)
-    for statement in _imports(original.tree):
+    for statement in original.tree.body if of_module_only else _imports(original.tree):
+        if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+            continue
         place = _place_of(rows, statement)
         unused = [alias for alias in statement.names if _local_name(alias) in names]
         if unused and not any(e.range.start < place.end and e.range.end > place.start for e in edits):

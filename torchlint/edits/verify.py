@@ -56,6 +56,14 @@ class Original:
         return uses_of_names(self.tree) if self.tree else Counter()
 
     @cached_property
+    def uses_of_module(self) -> frozenset[str]:
+        """The names of the module that it uses: what another scope binds and uses under the same name is none."""
+        if self.tree is None or not self._compiles:
+            return frozenset(self.uses)
+        bare = Counter(node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name))
+        return names_of_module(self.text) | {name for name, count in self.uses.items() if count > bare[name]}
+
+    @cached_property
     def looks_up_names(self) -> bool:
         """Whether something in the text finds names by other means than writing them."""
         return self.tree is not None and looks_up_names(self.tree)
@@ -262,6 +270,19 @@ def undefined_names(text: str) -> frozenset[str]:
         for inner in tables
         for symbol in inner.get_symbols()
         if symbol.is_referenced() and symbol.is_global() and symbol.get_name() not in known
+    )
+
+
+def names_of_module(text: str) -> frozenset[str]:
+    """Return the names that the module or a class reads, or a function that does not bind them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tables = _tables(symtable.symtable(text, "<file>", "exec"))
+    return frozenset(
+        symbol.get_name()
+        for table in tables
+        for symbol in table.get_symbols()
+        if symbol.is_referenced() and (table.get_type() != "function" or symbol.is_global())
     )
 
 

@@ -175,13 +175,17 @@ class FixRun:
 
     def _remove_orphans(self) -> None:
         """Remove imports that the fixes left without use only together."""
-        used = Original(self._first.text).uses
+        used = Original(self._first.text)
         while edits := self._orphans(used):
             self._accept(edits, self._check(replace(self._source, text=apply_edits(self._source.text, edits))))
 
-    def _orphans(self, used: Counter[str]) -> tuple[TextEdit, ...]:
-        names = {name for name in used if not self._original.uses[name]}
-        orphans = removals(self._original, self._source.path, names)
+    def _orphans(self, used: Original) -> tuple[TextEdit, ...]:
+        names = {name for name in used.uses if not self._original.uses[name]}
+        of_module = {name for name in used.uses_of_module - self._original.uses_of_module if self._original.uses[name]}
+        orphans = [
+            *removals(self._original, self._source.path, names),
+            *removals(self._original, self._source.path, of_module, of_module_only=True),
+        ]
         edits = merged(orphan.edit for orphan in orphans if self._unsafe or not orphan.risk) or ()
         return () if edits and self._original.broken_by(edits) else edits
 
