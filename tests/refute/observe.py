@@ -236,16 +236,12 @@ def _compare(path: str, old: Any, new: Any) -> Iterator[Difference]:
                 words = "differ" if each.name == "values" else f"{one}, then {other}"
                 yield Difference(_KINDS[each.name], f"{path}: {words}")
     elif path.endswith(".grad") and _NOTHING in (old, new):
-        yield Difference(Kind.GRADIENT, _lost(path, old) if isinstance(old, TensorFacts) else f"{path} is there now")
+        yield Difference(Kind.GRADIENT, f"{path} is {'gone' if isinstance(old, TensorFacts) else 'there now'}")
     elif isinstance(old, Same) or isinstance(new, Same):
         yield Difference(Kind.SHARING, f"{path} is {old}, then {new}")
     else:
         kind = Kind.VALUES if _type(old) == _type(new) else Kind.DTYPE
         yield Difference(kind, f"{path} is {old!r}, then {new!r}")
-
-
-def _lost(path: str, old: TensorFacts) -> str:
-    return f"{path} is {'None instead of zeros' if old.values is not None and not any(old.values) else 'gone'}"
 
 
 def _type(fact: object) -> object:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.host_reads import ScalarRead
     from torchlint.semantics.loaders import LoaderCall
     from torchlint.semantics.moves import Move, TensorType
-    from torchlint.semantics.training import TrainingStep
 
 NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 _PARTIAL = "functools.partial"
@@ -316,10 +315,6 @@ class Model(Parts):
     def buffers_gradients(self, node: cst.CSTNode) -> bool:
         """Return whether the definition around a node computes into the tensors that ``.grad`` holds."""
         return self.clearing.buffered(node)
-
-    def training_step(self, clearing: cst.Call) -> TrainingStep | None:
-        """Return the step of a ``zero_grad`` call, if it certainly reaches the same parameters each time."""
-        return self.training.step(clearing)
 
     def own_method(self, function: cst.Attribute) -> cst.FunctionDef | None:
         """Return the method that ``receiver.name`` is, where the file defines the class of the receiver."""

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.retention import Retentions
     from torchlint.semantics.steps import Steps
     from torchlint.semantics.switches import Switches
-    from torchlint.semantics.training import Training
     from torchlint.semantics.trains import Trains
     from torchlint.semantics.unbounded import Unbounded
     from torchlint.semantics.wide import Wide
@@ -104,13 +103,6 @@ class Parts:
         from torchlint.semantics.clearing import Clearing
 
         return Clearing(self.evaluator)
-
-    @cached_property
-    def training(self) -> Training:
-        """What a training step does."""
-        from torchlint.semantics.training import Training
-
-        return Training(self.evaluator)
 
     @cached_property
     def steps(self) -> Steps:

@@ -18,9 +18,8 @@ project needs (`torch>=2.0` in its metadata, or `target-torch = "2.0"`), and the
 
 A parameter that gets no gradient in a step has `None` then instead of zeros: momentum, weight decay and Adam move it
 under zeros and skip it under `None`, and code that reads `p.grad` must expect `None`. The fix is unsafe for that
-reason. It is safe where the file shows that every step gives the same parameters their gradients: one model that is
-defined in the file and runs the same layers every time, one loss, one backward pass and one optimizer, no branch around
-them, and nobody who reads `.grad` or changes `requires_grad`.
+reason, also where a file seems to give every parameter its gradient in every step: a layer that is frozen or replaced
+elsewhere is enough, and no file shows that there is none.
 
 ## When to ignore it
 
@@ -44,8 +43,8 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal
 
 WHY = (
-    "A parameter that gets no gradient in a step has None instead of zeros: momentum and weight decay skip it, and "
-    "code that reads `.grad` sees None."
+    "A parameter that gets no gradient in a step has None instead of zeros: momentum, weight decay and Adam still move "
+    "it under zeros and skip it under None, and code that reads `.grad` sees None."
 )
 FIRST_CHOICE = (1, 7)
 """`set_to_none` exists since then."""
@@ -83,7 +82,7 @@ rule = Rule(
         "selected": "A loop that zeroes the gradients of some parameters only: the zeros mask.",
         "buffer": "The definition around the loop computes into gradients in place, so that there must be some.",
     },
-    fixes=(Safety.SAFE, Safety.UNSAFE),
+    fixes=(Safety.UNSAFE,),
 )
 
 
@@ -132,8 +131,6 @@ def _call_fix(call: cst.Call, model: Model) -> Fix | None:
         dropped = model.target.version >= (2, 0)
         edit = RemoveArgument(call, given) if dropped else Replace(given.value, "True")
     message = "Leave `set_to_none` out" if isinstance(edit, RemoveArgument) else "Pass `set_to_none=True`"
-    if model.training_step(call) is not None:
-        return Fix(message, (edit,), Safety.SAFE)
     receiver = model.value(call.func.value)
     known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE)
     return Fix(message, (edit,), Safety.UNSAFE, WHY, receiver.evidence if known else Evidence.NAMED)
