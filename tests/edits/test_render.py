@@ -46,6 +46,52 @@ def test_a_keyword_is_added_in_the_style_of_the_call(before: str, after: str) ->
     ast.parse(after)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f()\n", "f(0)\n"),
+        ("f( )\n", "f(0 )\n"),
+        ("f(a)\n", "f(0, a)\n"),
+        ("f(*a, k=1)\n", "f(0, *a, k=1)\n"),
+        ("f( a )\n", "f( 0, a )\n"),
+        ("f(\n    a,  # b\n)\n", "f(\n    0,\n    a,  # b\n)\n"),
+        ("f(  # b\n    # c\n    a\n)\n", "f(  # b\n    # c\n    0,\n    a\n)\n"),
+        ("f(\n    # b\n)\n", "f(\n    # b\n    0,\n)\n"),
+        ("(f)(a)\n", "(f)(0, a)\n"),
+        ("f(a, f(b))\n", "f(0, a, f(b))\n"),
+    ],
+)
+def test_an_argument_is_put_before_the_others(before: str, after: str) -> None:
+    code = Code(before)
+    assert code.edited(op.AddPositional(code.call("f"), "0")) == after
+    ast.parse(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "removed", "after"),
+    [
+        ("f(a, k=b)\n", 2, "f(0, l=1)\n"),
+        ("f(a, *b)\n", 1, "f(0, l=1, *b)\n"),
+        ("f(\n    a,  # c\n    **b\n)\n", 1, "f(\n    0,\n    l=1,  # c\n    **b\n)\n"),
+    ],
+)
+def test_an_argument_is_put_where_the_first_ones_become_keywords(before: str, removed: int, after: str) -> None:
+    code = Code(before)
+    call = code.call("f")
+    edits: list[op.Edit] = [op.RemoveArgument(call, argument) for argument in call.args[:removed]]
+    assert code.edited(*edits, op.AddPositional(call, "0"), op.AddKeyword(call, "l", "1")) == after
+    ast.parse(after)
+
+
+@pytest.mark.parametrize(("text", "removed"), [("f(a for a in b)\n", 0), ("f(a, b)\n", 1)])
+def test_an_argument_that_cannot_be_the_first_is_refused(text: str, removed: int) -> None:
+    code = Code(text)
+    call = code.call("f")
+    edits: list[op.Edit] = [op.RemoveArgument(call, argument) for argument in call.args[:removed]]
+    with pytest.raises(RenderError):
+        code.edited(*edits, op.AddPositional(call, "0"), op.AddKeyword(call, "l", "1"))
+
+
 def test_two_keywords_keep_their_order() -> None:
     code = Code("f()\ng(a)\n")
     f, g = code.call("f"), code.call("g")

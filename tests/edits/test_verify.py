@@ -19,6 +19,7 @@ def edit(text: str, old: str, new: str) -> tuple[TextEdit, ...]:
     [
         ("x = 1\n", "1", "2", ""),
         ("x = 1\r\nä = 'ü'; y = x\r\n", "1", "2", ""),
+        ("def f():\n    return 1\n", "", "import a\n", ""),
         ("x = 1\n", "1", "(", "the result does not parse"),
         ("x = 1\n", "1", "y", "'y' would be used without being bound"),
         ("import a\nx = a\n", "import a\n", "", "'a' would be used without being bound"),

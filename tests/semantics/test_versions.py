@@ -31,4 +31,10 @@ def test_target(case: str) -> None:
     program, version = PROVEN[case]
     model = model_of("import torch\n" + program)
     assert model.target.version == version
-    assert model.target.known is (version != (1, 8))
+    assert not model.target.known
+
+
+def test_what_a_file_needs_is_not_what_a_project_supports() -> None:
+    model = model_of("import torch\ntorch.autocast('cpu')")
+    assert model.target.version == (1, 10)
+    assert not model.target.lacks((2, 4))

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.errors import RenderError
 from torchlint.edits.locate import Locator
-from torchlint.edits.operations import AddKeyword, RemoveArgument
+from torchlint.edits.operations import AddKeyword, AddPositional, ArgumentEdit, RemoveArgument
 from torchlint.edits.text import indentation, line_before, line_end, line_start, starts_line
 from torchlint.syntax.calls import bind
 
@@ -23,24 +23,35 @@ class _Call(NamedTuple):
     close: int
 
 
-def change_arguments(
-    locator: Locator, call: cst.Call, removals: Sequence[RemoveArgument], additions: Sequence[AddKeyword]
-) -> list[TextEdit]:
+def change_arguments(locator: Locator, call: cst.Call, changes: Sequence[ArgumentEdit]) -> list[TextEdit]:
     """Return the edits that remove and add arguments of one call.
 
     Raises:
         RenderError: the call cannot take the argument.
     """
+    removals = [change for change in changes if isinstance(change, RemoveArgument)]
+    additions = [change for change in changes if isinstance(change, AddKeyword)]
     _check(call, removals, additions)
     place = _locate(locator, call)
+    leading = [change.code for change in changes if isinstance(change, AddPositional)]
+    if (leading or additions) and _has_bare_generator(call, removals):
+        raise RenderError("a generator without parentheses must be the only argument")
     removed = {index for index, argument in enumerate(call.args) if any(argument is r.argument for r in removals)}
     keywords = [f"{addition.name}={addition.code}" for addition in additions]
     slot = _slot(removed, call) if keywords else None
     edits = [_removal(locator.text, place, *run) for run in _runs(removed) if run != slot]
+    if leading and (0 in removed or not call.args):
+        if call.args and (slot is None or slot[0] > 0):
+            raise RenderError("an argument goes where another one is put")
+        keywords, leading = [*leading, *keywords], []
     if slot:
         edits.append(_replacement(locator.text, place, *slot, keywords))
     elif keywords:
         edits += _addition(locator, place, keywords)
+    if leading:
+        first = place.arguments[0].start
+        separator = _separator(locator.text, first)
+        edits.append(TextEdit(Range(first, first), separator.join([*leading, ""])))
     return edits
 
 
@@ -52,8 +63,11 @@ def _check(call: cst.Call, removals: Sequence[RemoveArgument], additions: Sequen
     taken = {argument.keyword.value for argument in kept if argument.keyword} | bind(kept).named.keys()
     if any(addition.name in taken for addition in additions):
         raise RenderError("the call has this argument already")
-    if additions and any(isinstance(a.value, cst.GeneratorExp) and not a.value.lpar for a in kept):
-        raise RenderError("a generator without parentheses must be the only argument")
+
+
+def _has_bare_generator(call: cst.Call, removals: Sequence[RemoveArgument]) -> bool:
+    bare = [a for a in call.args if isinstance(a.value, cst.GeneratorExp) and not a.value.lpar]
+    return any(all(argument is not removal.argument for removal in removals) for argument in bare)
 
 
 def _locate(locator: Locator, call: cst.Call) -> _Call:

@@ -34,6 +34,14 @@ class AddKeyword:
 
 
 @dataclass(frozen=True, slots=True)
+class AddPositional:
+    """Put a positional argument before all other arguments of a call."""
+
+    call: cst.Call
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveArgument:
     """Drop an argument of a call together with its comma."""
 
@@ -103,11 +111,11 @@ class AddImport:
     name: str | None = None
 
 
+ArgumentEdit: TypeAlias = AddKeyword | AddPositional | RemoveArgument
 Edit: TypeAlias = (
     Replace
     | Unwrap
-    | AddKeyword
-    | RemoveArgument
+    | ArgumentEdit
     | RemoveStatement
     | ReplaceStatement
     | InsertBefore

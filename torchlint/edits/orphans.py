@@ -43,6 +43,9 @@ _MOST_LINES = 50
 _CONTINUATION = re.compile(r"(?:[ \t]*\\(?:\r\n|\r|\n))+")
 _SEMICOLON_BEFORE = re.compile(r"[ \t]*;[ \t]*$")
 _SEMICOLON_AFTER = re.compile(r"[ \t]*;[ \t]*(?=[^\s#\\])")
+_TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
+_KEPT = re.compile(r"#.*\bF401\b")
+"""A comment that tells linters to let an import without use be."""
 _PRAGMA = re.compile(r"#\s*(?:noqa|type:|isort|pylint|pyright|nosec|pragma|fmt|yapf|ruff)", re.IGNORECASE)
 _IMPORT = re.compile(r"^[ \t]*(?:from\b[^\n]*?\s)?import\b\s*(?:\([^)]*\)|[^\n]*(?:\\\r?\n[^\n]*)*)", re.MULTILINE)
 
@@ -73,17 +76,21 @@ def removals(
     """Return the edits that remove imports of these names, those in functions too unless it is the module's only.
 
     An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` or an
-    ``if``), if ``edits`` change it already, and in a file that looks names up.
+    ``if``), if ``edits`` change it already, if it is written for others (``import a as a``, ``# noqa: F401``) or for a
+    comment that says a type, and in a file that looks names up.
     """
     if original.tree is None or original.looks_up_names or path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
         return []
     found: list[Orphan] = []
     rows = Rows(original.text)
+    names -= _words_of_type_comments(original.text)
     for statement in original.tree.body if of_module_only else _imports(original.tree):
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
         place = _place_of(rows, statement)
-        unused = [alias for alias in statement.names if _local_name(alias) in names]
+        unused = [alias for alias in statement.names if _local_name(alias) in names and alias.asname != alias.name]
+        if _KEPT.search(original.text, place.end, line_end(original.text, place.end)):
+            continue
         if unused and not any(e.range.start < place.end and e.range.end > place.start for e in edits):
             found += _removal(original.text, rows, statement, unused)
     return found
@@ -100,6 +107,11 @@ def _touched_words(text: str, edits: Sequence[TextEdit]) -> Counter[str]:
             end += 1
         words.update(re.findall(r"\w+", text[start:end]))
     return words
+
+
+@lru_cache(maxsize=4)
+def _words_of_type_comments(text: str) -> frozenset[str]:
+    return frozenset(word for found in _TYPE_COMMENT.findall(text) for word in re.findall(r"\w+", found))
 
 
 @lru_cache(maxsize=4)

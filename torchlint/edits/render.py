@@ -75,20 +75,16 @@ def _text_edits(locator: Locator, edits: Sequence[op.Edit]) -> Iterator[TextEdit
     removed = {id(edit.statement) for edit in edits if isinstance(edit, op.RemoveStatement)}
     calls: dict[int, cst.Call] = {}
     for edit in edits:
-        if isinstance(edit, (op.AddKeyword, op.RemoveArgument)):
+        if isinstance(edit, op.ArgumentEdit):
             calls.setdefault(id(edit.call), edit.call)
         elif isinstance(edit, op.RemoveStatement):
             yield from statements.remove_statement(locator, edit.statement, removed)
         else:
             yield from _render_one(locator, edit)
     for call in calls.values():
-        _refuse_in_string(locator, call, [e.code for e in edits if isinstance(e, op.AddKeyword) and e.call is call])
-        yield from change_arguments(
-            locator,
-            call,
-            [edit for edit in edits if isinstance(edit, op.RemoveArgument) and edit.call is call],
-            [edit for edit in edits if isinstance(edit, op.AddKeyword) and edit.call is call],
-        )
+        changes = [edit for edit in edits if isinstance(edit, op.ArgumentEdit) and edit.call is call]
+        _refuse_in_string(locator, call, [edit.code for edit in changes if not isinstance(edit, op.RemoveArgument)])
+        yield from change_arguments(locator, call, changes)
 
 
 def _render_one(locator: Locator, edit: op.Edit) -> list[TextEdit]:

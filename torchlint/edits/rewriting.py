@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import libcst as cst
 
-from torchlint.edits.operations import AddKeyword, Edit, RemoveArgument, Replace
+from torchlint.edits.operations import AddKeyword, AddPositional, Edit, RemoveArgument, Replace
 from torchlint.edits.renaming import Spelling, from_root, renamed, spelled
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.symbols import Use, is_only_called
+from torchlint.semantics.symbols import Use, is_asked_for, is_only_called, takes_all
 from torchlint.semantics.tables.symbols import SymbolTable
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import is_none, literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
@@ -28,6 +28,8 @@ _DTYPE = "Of a dtype or `out` that is None the new function makes whole numbers.
 _DEVICE = "The new function works on the default device, which the old one ignores."
 _TYPE = "The type of the object is the base class of what it was: `isinstance` can notice."
 _WHOLE = "It is right for whole numbers only, which the arguments seem to be."
+_AUTOCAST_TO = MappingProxyType({"cuda": "torch.float16", "cpu": "torch.bfloat16"})
+"""What the old forms cast to where nothing says it."""
 _NESTED = "Inside another autocast the default dtype is that of the outer one."
 _DIGITS = "The function is another one: the last digits, and the signs of vectors, can differ."
 
@@ -44,14 +46,23 @@ Rewriter: TypeAlias = "Callable[[Use, Model], Rewrite | None]"
 
 def rewritten(use: Use, table: SymbolTable, model: Model) -> Rewrite | None:
     """Return what writes the modern form at one use of a table's symbol, None where there is no certain one."""
-    if use.symbol.replacement:
-        found = renamed(use, table, model)
-        if found is None:
-            return None
-        why = "" if use.symbol.same else _TYPE
-        if not why and not is_only_called(use, model):
-            why = _OBJECT
-        return Rewrite(found.edits, why or ("Other files may import the old name from this one." * found.drops_name))
+    found = _renamed(use, table, model) if use.symbol.replacement else _reformed(use, model)
+    is_noticed = found is not None and _TYPE in found.why and is_asked_for(use, model)
+    return None if is_noticed else found
+
+
+def _renamed(use: Use, table: SymbolTable, model: Model) -> Rewrite | None:
+    found = renamed(use, table, model) if takes_all(use, model) else None
+    if found is None:
+        return None
+    is_class = use.symbol.replacement.rpartition(".")[2][:1].isupper()
+    why = "" if use.symbol.same else _TYPE if is_class else _OBJECT
+    if not why and not is_only_called(use, model):
+        why = _OBJECT
+    return Rewrite(found.edits, why or ("Other files may import the old name from this one." * found.drops_name))
+
+
+def _reformed(use: Use, model: Model) -> Rewrite | None:
     rewriter = _REWRITERS.get(use.name)
     return None if rewriter is None or use.reference is None else rewriter(use, model)
 
@@ -59,12 +70,12 @@ def rewritten(use: Use, table: SymbolTable, model: Model) -> Rewrite | None:
 def _called(
     use: Use, name: str, signature: tuple[str, ...], model: Model
 ) -> tuple[cst.Call, Arguments, Spelling] | None:
-    """Return a call, its arguments and how to write the new function; None where stars may carry arguments."""
-    if use.call is None or use.reference is None:
+    """Return a call, its arguments and how to write the new function; None where stars carry arguments."""
+    if use.call is None or use.reference is None or any(argument.star for argument in use.call.args):
         return None
     given = model.arguments(use.call, signature)
     written = from_root(use.reference, name, model)
-    return None if given.open or given.extra or written is None else (use.call, given, written)
+    return None if given.extra or written is None else (use.call, given, written)
 
 
 def _function(use: Use, written: Spelling) -> list[Edit]:
@@ -104,8 +115,14 @@ def _qr(use: Use, model: Model) -> Rewrite | None:
         if literal(some.value) is False:
             edits.append(AddKeyword(call, "mode", '"complete"'))
         elif literal(some.value) is not True:
-            edits.append(AddKeyword(call, "mode", f'"reduced" if {model.code(some.value)} else "complete"'))
+            edits.append(AddKeyword(call, "mode", f'"reduced" if {_condition(some.value, model)} else "complete"'))
     return Rewrite(tuple(edits))
+
+
+def _condition(expression: cst.BaseExpression, model: Model) -> str:
+    """Return an expression as the condition of another one."""
+    is_loose = isinstance(expression, (cst.IfExp, cst.Lambda, cst.NamedExpr)) and not expression.lpar
+    return f"({model.code(expression)})" if is_loose else model.code(expression)
 
 
 def _chain_matmul(use: Use, model: Model) -> Rewrite | None:
@@ -118,18 +135,11 @@ def _chain_matmul(use: Use, model: Model) -> Rewrite | None:
     if written is None or len(matrices) + len(others) < len(use.call.args) or not (has_star or len(matrices) > 1):
         return None
     listed = ", ".join(a.star + model.code(a.value) for a in matrices)
-    arguments = ", ".join([f"[{listed}]", *(_keyword(a, model) for a in others)])
+    arguments = ", ".join([f"[{listed}]", *(model.code(a).strip().rstrip(",").rstrip() for a in others)])
     why = "The new function refuses a single matrix." if has_star else ""
     if any(a.keyword is not None and a.keyword.value == "out" for a in others):
         why = "The old function leaves `out` alone for two matrices."
     return Rewrite((Replace(use.call, f"{written.code}({arguments})"), *written.imports), why)
-
-
-def _keyword(argument: cst.Arg, model: Model, name: str = "") -> str:
-    """Return an argument as text, a positional one by its name."""
-    if argument.star:
-        return argument.star + model.code(argument.value)
-    return f"{argument.keyword.value if argument.keyword is not None else name}={model.code(argument.value)}"
 
 
 def _range(use: Use, model: Model) -> Rewrite | None:
@@ -139,14 +149,15 @@ def _range(use: Use, model: Model) -> Rewrite | None:
     call, given, written = found
     start, end, step = given.get("start"), given.get("end"), given.get("step")
     width = literal(step) if step is not None else 1
-    if end is None or not isinstance(width, int) or width == 0 or any(_is_fraction(e) for e in (start, end)):
+    if end is None or not isinstance(width, int) or width == 0 or any(_is_fraction(e, model) for e in (start, end)):
         return None
     edits = _function(use, written)
     edits.append(Replace(end, _one_further(end, 1 if width > 0 else -1, model)))
-    if "dtype" not in given.named and "out" not in given.named:
+    if all(given.get(name) is None or is_none(given.get(name)) for name in ("dtype", "out")):
         dtype = spelled("torch.get_default_dtype", call, model)
         if dtype is None:
             return None
+        edits += [RemoveArgument(call, given.nodes["dtype"])] if "dtype" in given.nodes else []
         edits += [AddKeyword(call, "dtype", f"{dtype.code}()"), *dtype.imports]
     why = "" if all(e is None or literal(e) is not None for e in (start, end)) else _WHOLE
     if not all(_is_given(given.get(name), model) for name in ("dtype", "out")):
@@ -157,16 +168,34 @@ def _range(use: Use, model: Model) -> Rewrite | None:
 
 
 def _is_given(expression: cst.BaseExpression | None, model: Model) -> bool:
-    """Return whether an argument is left out, or certainly not None."""
-    if expression is None:
+    """Return whether an argument is left out or certainly not None, or the fix writes what None means."""
+    if expression is None or is_none(expression):
         return True
     value = model.value(expression)
     return value.evidence is Evidence.PROVEN and (value.kind is Kind.DTYPE or value.is_tensor)
 
 
-def _is_fraction(expression: cst.BaseExpression | None) -> bool:
+def _is_fraction(expression: cst.BaseExpression | None, model: Model, depth: int = 3) -> bool:
+    """Return whether a number is a fraction, or computed in fractions."""
+    if expression is None or not depth:
+        return False
     value = literal(expression)
-    return value is not None and not isinstance(value, int)
+    if value is not None:
+        return not isinstance(value, int)
+    parts: list[cst.BaseExpression | None] = []
+    if isinstance(expression, cst.BinaryOperation):
+        if isinstance(expression.operator, cst.Divide):
+            return True
+        parts = [expression.left, expression.right]
+    elif isinstance(expression, cst.UnaryOperation):
+        parts = [expression.expression]
+    elif isinstance(expression, cst.IfExp):
+        parts = [expression.body, expression.orelse]
+    elif isinstance(expression, cst.NamedExpr):
+        parts = [expression.value]
+    elif isinstance(expression, cst.Name):
+        parts = [binding.part for binding in model.bindings(expression)]
+    return any(_is_fraction(part, model, depth - 1) for part in parts)
 
 
 def _one_further(end: cst.BaseExpression, sign: int, model: Model) -> str:
@@ -193,12 +222,39 @@ def _autocast(device: str, use: Use, model: Model) -> Rewrite | None:
     given = model.arguments(use.call, names)
     if written is None or given.open_positions or given.extra:
         return None
-    named = {id(argument): name for name, argument in given.nodes.items()}
-    arguments = [f'"{device}"', *(_keyword(a, model, named.get(id(a), "")) for a in use.call.args)]
-    edits: tuple[Edit, ...] = (Replace(use.call, f"{written.code}({', '.join(arguments)})"), *written.imports)
+    edits = [*_function(use, written), AddPositional(use.call, f'"{device}"')]
+    for name, argument in given.nodes.items():
+        if argument.keyword is None:
+            edits += [RemoveArgument(use.call, argument), AddKeyword(use.call, name, model.code(argument.value))]
     is_settled = "dtype" in given.named or literal(given.get("enabled")) is False
-    why = "" if _is_entered(use.call, model) else _TYPE
-    return Rewrite(edits, why if is_settled and not given.open else _NESTED)
+    if not is_settled and _is_in_autocast(use.call, model):
+        dtype = None if given.open else spelled(_AUTOCAST_TO[device], use.call, model)
+        if dtype is None:
+            return None
+        edits += [AddKeyword(use.call, "dtype", dtype.code), *dtype.imports]
+        is_settled = True
+    reasons = () if is_settled and not given.open else (_NESTED,)
+    return Rewrite(tuple(edits), " ".join(reasons if _is_entered(use.call, model) else (*reasons, _TYPE)))
+
+
+def _is_in_autocast(call: cst.Call, model: Model) -> bool:
+    """Return whether a call stands inside an autocast that chooses a dtype, which the new form would take over."""
+    contexts: list[cst.BaseExpression] = []
+    for ancestor in model.ancestors(call):
+        if isinstance(ancestor, cst.With):
+            contexts += [item.item for item in ancestor.items]
+        elif isinstance(ancestor, cst.FunctionDef):
+            contexts += [decorator.decorator for decorator in ancestor.decorators]
+    outer = (found for found in contexts if isinstance(found, cst.Call) and found is not call)
+    return any(_chooses_dtype(found, model) for found in outer)
+
+
+def _chooses_dtype(context: cst.Call, model: Model) -> bool:
+    name = model.callee(context) or ""
+    if not (name.startswith("torch.") and name.endswith(".autocast")):
+        return False
+    given = model.arguments(context, ("device_type", "dtype"))  # the second one of the old form too
+    return given.open or "dtype" in given.named
 
 
 def _is_entered(call: cst.Call, model: Model) -> bool:
@@ -215,10 +271,7 @@ def _scaler(device: str, use: Use, model: Model) -> Rewrite | None:
     written = from_root(use.reference, "torch.amp.GradScaler", model)
     if written is None:
         return None
-    given = (model.code(a.value) if a.keyword is None and not a.star else _keyword(a, model) for a in use.call.args)
-    arguments = ", ".join((f'"{device}"', *given))
-    code = f"{written.code}({arguments})"
-    return Rewrite((Replace(use.call, code), *written.imports), _TYPE)
+    return Rewrite((*_function(use, written), AddPositional(use.call, f'"{device}"')), _TYPE)
 
 
 def _custom(name: str, use: Use, model: Model) -> Rewrite | None:
@@ -279,7 +332,7 @@ def _symeig(use: Use, model: Model) -> Rewrite | None:
     matrix, wanted, upper = given.get("input"), given.get("eigenvectors"), given.get("upper")
     if matrix is None or "out" in given.named or (wanted is not None and literal(wanted) is None):
         return None
-    half = f'"U" if {model.code(upper)} else "L"' if upper is not None and literal(upper) is None else '"U"'
+    half = f'"U" if {_condition(upper, model)} else "L"' if upper is not None and literal(upper) is None else '"U"'
     half = '"L"' if upper is not None and literal(upper) is False else half
     code = f"{written.code}({model.code(matrix)}, UPLO={half})"
     return Rewrite((Replace(whole, code), *written.imports), _DIGITS)

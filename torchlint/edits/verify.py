@@ -25,10 +25,13 @@ _MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__path__", "__spe
     "WindowsError",
 }
 _WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
+_DEVICES = frozenset(("cpu", "cuda", "mps", "xpu"))
+_TAKING_DEVICES = frozenset(("device", "device_type", "map_location"))
 _LOOKING = frozenset(("eval", "exec", "globals", "locals"))
 _LOOKING_BARE = frozenset(("vars", "dir"))
 """What looks into the file if it is called without arguments."""
 
+_MODULE = -1
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -138,7 +141,10 @@ def _compile_error(text: str) -> str | None:
 
 
 class _Statement(NamedTuple):
-    """A statement that no edit touches; of a compound one the header. ``parent`` is None where edits touch that."""
+    """A statement that no edit touches; of a compound one the header.
+
+    ``parent`` is where the one around it starts: None where edits touch that, ``_MODULE`` where there is none.
+    """
 
     start: int
     parent: int | None
@@ -146,14 +152,14 @@ class _Statement(NamedTuple):
     dump: str
 
     def moved(self, shift: Shift) -> _Statement:
-        parent = self.parent if self.parent is None else shift.offset(self.parent)
+        parent = self.parent if self.parent in (None, _MODULE) else shift.offset(self.parent)
         return self._replace(start=shift.offset(self.start), parent=parent)
 
 
 def _statements(tree: ast.Module, text: str, edited: Sequence[Range]) -> Iterator[_Statement]:
     """Yield every statement that no edit touches."""
     rows, places = Rows(text), Places(edited)
-    stack: list[tuple[ast.AST, int | None, str]] = [(tree, 0, "")]
+    stack: list[tuple[ast.AST, int | None, str]] = [(tree, _MODULE, "")]
     while stack:
         node, parent, block = stack.pop()
         own = parent
@@ -217,21 +223,28 @@ def docstrings(tree: ast.Module) -> Counter[str]:
 def uses_of_names(tree: ast.AST) -> Counter[str]:
     """Return how often each name stands in the tree, in strings too, which may be looked up, run or filled in.
 
-    A string that names a device is none of them: ``device="cuda"`` does not use ``import torch.cuda as cuda``. Neither
-    is prose, which stands as a statement and holds no example.
+    A string that names a device is none of them: ``x.to("cuda")`` does not use ``from torch import cuda``. Neither is
+    prose, which stands as a statement and holds no example.
     """
     names: Counter[str] = Counter()
     silent: set[ast.expr] = set()
     for node in ast.walk(tree):  # from the outside to the inside
         if isinstance(node, ast.Name):
             names[node.id] += 1
-        elif (isinstance(node, ast.keyword) and node.arg == "device") or (
+        elif isinstance(node, ast.Call):
+            silent.update(argument for argument in node.args if _is_device(argument))
+        elif (isinstance(node, ast.keyword) and node.arg in _TAKING_DEVICES) or (
             isinstance(node, ast.Expr) and _is_prose(node.value)
         ):
             silent.add(node.value)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in silent:
             names.update(_WORD.findall(node.value))
     return names
+
+
+def _is_device(argument: ast.expr) -> bool:
+    text = argument.value if isinstance(argument, ast.Constant) else None
+    return isinstance(text, str) and text.partition(":")[0] in _DEVICES
 
 
 def _is_prose(statement: ast.expr) -> bool:

@@ -235,10 +235,5 @@ def _start(binding: Binding) -> str | None:
     """The type of the number that an assignment writes out, None if it is anything else."""
     if binding.kind is not BindingKind.ASSIGNMENT:
         return None
-    value = binding.value
-    for index in binding.path:
-        if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
-            return None
-        value = value.elements[index].value
-    start = literal(value)
+    start = literal(binding.part)
     return None if isinstance(start, (bool, str)) or start is None else type(start).__name__

@@ -230,18 +230,13 @@ class Arrays:
     def _binding(self, binding: Binding) -> Array | None:
         if binding.kind is BindingKind.PARAMETER:
             return Array(Evidence.INFERRED) if self._is_annotated(binding) else None
-        if binding.value is None or binding.kind not in (BindingKind.ASSIGNMENT, BindingKind.ITERATION):
-            return None
         value = binding.value
         if binding.kind is BindingKind.ITERATION:
             if binding.path or not isinstance(value, (cst.Tuple, cst.List)):
                 return None
             return self._all([element.value for element in value.elements], self.array)
-        for index in binding.path:
-            if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
-                return None
-            value = value.elements[index].value
-        return self.array(value)
+        part = binding.part if binding.kind is BindingKind.ASSIGNMENT else None
+        return self.array(part) if part is not None else None
 
     def _is_annotated(self, binding: Binding) -> bool:
         parameter = self._evaluator.tree.parent(binding.node)

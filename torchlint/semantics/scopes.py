@@ -51,6 +51,16 @@ class Binding(NamedTuple):
     imported: str | None = None
     """The dotted name that an import binds."""
 
+    @property
+    def part(self) -> cst.BaseExpression | None:
+        """The part of the value on the path, None where the value is not written out so far."""
+        value = self.value
+        for index in self.path:
+            if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
+                return None
+            value = value.elements[index].value
+        return value
+
 
 @dataclass(eq=False, slots=True)
 class Scope:

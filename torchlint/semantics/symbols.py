@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.scopes import dotted
 from torchlint.semantics.tables.names import canonical
 from torchlint.semantics.tables.symbols import Symbol, SymbolTable
+from torchlint.syntax.calls import bind
 
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
@@ -89,6 +90,27 @@ def is_type_test(use: Use, model: Model) -> bool:
         return use.call is None and _is_asked_for(use.reference, model)
     names = [name for name in model.nodes(cst.Name) if _is_bound_by(name, use.alias, model)]
     return bool(names) and all(_is_asked_for(name, model) for name in names)
+
+
+def is_asked_for(use: Use, model: Model) -> bool:
+    """Return whether something in the file asks if an object is of the class, which its successor makes none of."""
+    last = use.name.rpartition(".")[2]
+    local = {a.evaluated_alias or a.evaluated_name for _, a, name in imports(model) if name == use.name}
+    references: list[Reference] = [name for name in model.nodes(cst.Name) if name.value in local]
+    references += [attribute for attribute in model.nodes(cst.Attribute) if attribute.attr.value == last]
+    return any(_is_asked_for(found, model) and model.qualified_name(found) == use.name for found in references)
+
+
+def takes_all(use: Use, model: Model) -> bool:
+    """Return whether the replacement has every parameter that a call in the file gives the symbol."""
+    lost, most = use.symbol.lost, use.symbol.positions
+    if not lost:
+        return True
+    calls = (call for call in model.nodes(cst.Call) if model.qualified_name(call.func) == use.name)
+    given = [bind(call.args) for call in calls]
+    if most is not None and any(len(found.extra) > most for found in given):
+        return False
+    return all(not found.open and lost.isdisjoint(found.named) for found in given)
 
 
 def is_only_called(use: Use, model: Model) -> bool:

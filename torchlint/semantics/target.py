@@ -13,7 +13,7 @@ class Target(NamedTuple):
     version: tuple[int, int]
     origin: str
     known: bool = True
-    """False where nothing says so and the oldest supported version is assumed."""
+    """False where nothing says so: the oldest supported version is assumed, or the oldest that the file runs with."""
 
     def __str__(self) -> str:
         return shown(self.version)

@@ -61,5 +61,5 @@ def proven_target(tree: Tree, names: Names, assumed: Target) -> Target:
             continue
         guards = _asks_for_version if name.startswith(_ONLY_WAY) else _is_guarded
         if not guards(call, tree):
-            newest = Target(since, f"`{name}` in the file needs it")
+            newest = Target(since, f"`{name}` in the file needs it", known=False)
     return newest

@@ -95,6 +95,6 @@ def unset(call: cst.Call, model: Model) -> Iterator[Finding]:
             (AddKeyword(call, "use_reentrant", "False"),),
             Safety.UNSAFE,
             "Parameters of a function whose inputs need no gradient are trained then, and hooks run in another order."
-            + ("" if model.target.known else f" It needs torch {shown(SINCE[name])}."),
+            + ("" if model.target.version >= SINCE[name] else f" It needs torch {shown(SINCE[name])}."),
         ),
     )

@@ -139,7 +139,7 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 def _fix(call: cst.Call, given: Arguments, model: Model) -> Fix | None:
     if "pickle_module" in given.named or model.target.lacks(FIRST_CHOICE):
         return None
-    needs = "" if model.target.known else " It needs torch 1.13."
+    needs = "" if model.target.version >= FIRST_CHOICE else " It needs torch 1.13."
     return Fix(
         "Pass `weights_only=True`",
         (AddKeyword(call, "weights_only", "True"),),

@@ -84,12 +84,20 @@ rule = Rule(
 @rule.check(cst.Assign)
 def assigned(statement: cst.Assign, model: Model) -> Iterator[Finding]:
     """Report an assignment to the misspelt attribute."""
-    for target in statement.targets:
-        attribute = target.target
+    for attribute in (part for target in statement.targets for part in _parts(target.target)):
         if not isinstance(attribute, cst.Attribute) or attribute.attr.value != TYPO:
             continue
         if not _is_meant(attribute.value, model):
             yield Finding(statement, _message(attribute.value, model), _assignment_fix(statement, attribute, model))
+
+
+def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield what a target assigns to: itself, or all that it takes apart."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        yield target
+        return
+    for element in target.elements:
+        yield from _parts(element.value)
 
 
 @rule.check(cst.Call)
@@ -116,7 +124,9 @@ def _is_meant(receiver: cst.BaseExpression, model: Model) -> bool:
 
 def _is_read(receiver: cst.BaseExpression, model: Model) -> bool:
     """Whether the file reads the attribute of something with the name of the receiver, or an object reads its own."""
-    written = {id(target.target) for target in model.nodes(cst.AssignTarget)}
+    targets = [target.target for target in model.nodes(cst.AssignTarget)]
+    targets += [statement.target for statement in model.nodes(cst.AnnAssign)]
+    written = {id(part) for target in targets for part in _parts(target)}
     read = [a.value for a in model.nodes(cst.Attribute) if a.attr.value == TYPO and id(a) not in written]
     asked = (call for call in model.nodes(cst.Call) if identifier(call.func) in ("getattr", "hasattr"))
     read += [call.args[0].value for call in asked if len(call.args) > 1 and literal(call.args[1].value) == TYPO]
@@ -146,7 +156,8 @@ def _message(receiver: cst.BaseExpression, model: Model) -> str:
 def _assignment_fix(statement: cst.Assign, attribute: cst.Attribute, model: Model) -> Fix | None:
     if not _is_module(attribute.value, model):
         return _fix(Replace(attribute.attr, NAME))
-    if len(statement.targets) > 1 or model.value(attribute.value).evidence < Evidence.INFERRED:
+    is_alone = len(statement.targets) == 1 and statement.targets[0].target is attribute
+    if not is_alone or model.value(attribute.value).evidence < Evidence.INFERRED:
         return None
     line = f"{model.code(attribute.value)}.requires_grad_({model.code(statement.value)})"
     return _fix(ReplaceStatement(statement, (line,)))

@@ -28,7 +28,7 @@ from torchlint.edits.renaming import from_root, spelled
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.symbols import Use, is_type_test, symbol_uses
+from torchlint.semantics.symbols import Use, is_asked_for, is_type_test, symbol_uses
 from torchlint.semantics.tables.symbols import TO_TENSOR
 from torchlint.semantics.version_guards import depends_on_version
 
@@ -79,7 +79,7 @@ def to_tensor(module: cst.Module, model: Model) -> Iterator[Finding]:
 
 
 def _fix(use: Use, model: Model) -> Fix | None:
-    if use.call is None or use.call.args or not isinstance(use.reference, cst.Attribute):
+    if use.call is None or use.call.args or not isinstance(use.reference, cst.Attribute) or is_asked_for(use, model):
         return None  # without its import, which goes, a bare name has nothing to bring the module in
     parts = [from_root(use.reference, f"{V2}.{part}", model) for part in PARTS]
     dtype = spelled("torch.float32", use.call, model)

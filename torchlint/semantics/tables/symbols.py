@@ -25,6 +25,12 @@ class Symbol(NamedTuple):
     instead: str = ""
     """What to write, in words, where there is no replacement."""
 
+    lost: frozenset[str] = frozenset()
+    """Parameters that the replacement does not have under these names."""
+
+    positions: int | None = None
+    """How many positional arguments the replacement takes, None where it is as many."""
+
 
 @dataclass(frozen=True, slots=True)
 class SymbolTable:
@@ -82,7 +88,9 @@ DEPRECATED = SymbolTable(
         },
         **{f"torch.nn.init.{name}": Symbol(f"torch.nn.init.{name}_", same=True) for name in _INIT.split()},
         "torch.nn.utils.clip_grad_norm": Symbol("torch.nn.utils.clip_grad_norm_", same=True),
-        "torch.nn.utils.stateless.functional_call": Symbol("torch.func.functional_call", (2, 0), deprecated=(2, 0)),
+        "torch.nn.utils.stateless.functional_call": Symbol(
+            "torch.func.functional_call", (2, 0), deprecated=(2, 0), lost=frozenset(("parameters_and_buffers",))
+        ),
         "torch.nn.functional.upsample": Symbol("torch.nn.functional.interpolate", same=True),
         "torch.nn.NLLLoss2d": Symbol("torch.nn.NLLLoss"),
         "torch.cuda.memory_cached": Symbol("torch.cuda.memory_reserved", same=True),
@@ -90,7 +98,11 @@ DEPRECATED = SymbolTable(
         "torch.cuda.reset_max_memory_allocated": Symbol("torch.cuda.reset_peak_memory_stats", same=True),
         "torch.cuda.reset_max_memory_cached": Symbol("torch.cuda.reset_peak_memory_stats", same=True),
         "torch.utils._pytree._register_pytree_node": Symbol(
-            "torch.utils._pytree.register_pytree_node", (2, 2), deprecated=(2, 2)
+            "torch.utils._pytree.register_pytree_node",
+            (2, 2),
+            deprecated=(2, 2),
+            lost=frozenset(("to_str_fn", "maybe_from_str_fn")),
+            positions=3,
         ),
         "torch.cholesky": Symbol(deprecated=(1, 9), instead="`torch.linalg.cholesky(A)`, with `upper=` by name"),
         "torch.qr": Symbol(deprecated=(1, 9), instead='`torch.linalg.qr(A)`, with `mode="complete"` for `some=False`'),
