@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchlint.spelling import nearest
+from torchlint.spelling import misspelt, nearest
 
 CHOICES = ("TL301", "TL310", "TL311", "item-in-loop", "create-then-move")
 
@@ -27,3 +27,28 @@ def test_the_nearest(word: str, meant: str) -> None:
 def test_nothing_is_near() -> None:
     assert nearest("E501x", CHOICES) == ""
     assert nearest("", CHOICES) == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("deterministc", "deterministic"),
+        ("determinsitic", "deterministic"),
+        ("determinismic", "deterministic"),
+        ("enable", "enabled"),
+        ("Enabled", "enabled"),
+        ("allow_tf_32", "allow_tf32"),
+        ("allow_tf16", ""),
+        ("deterministic", ""),
+        ("determined", ""),
+        ("enables", ""),
+        ("abled", ""),
+        ("fats", ""),
+    ],
+)
+def test_slips_of_the_pen(word: str, meant: str) -> None:
+    assert misspelt(word, ("deterministic", "enabled", "allow_tf32", "fast"), ("enables",)) == meant
+
+
+def test_two_words_are_as_near() -> None:
+    assert misspelt("allow_fp_math", ("allow_fpa_math", "allow_fpb_math")) == ""

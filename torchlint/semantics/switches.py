@@ -9,6 +9,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.names import canonical
 from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES
 from torchlint.syntax.calls import bind, code, identifier, literal
 
@@ -38,6 +39,9 @@ class Setting(NamedTuple):
     keyword: str = ""
     """The argument of a framework's class that sets it, "" where it is set by itself."""
 
+    place: cst.BaseExpression | None = None
+    """What names it: the target of an assignment, or the string that a call is given."""
+
 
 class Switches:
     """Finds settings, and the functions whose job it is to make runs repeatable."""
@@ -61,11 +65,13 @@ class Switches:
             for place, value in pairs:
                 name = self._name(place)
                 if name is not None:
-                    yield Setting(name, value, statement, len(pairs) == len(statement.targets) == 1)
+                    alone = len(pairs) == len(statement.targets) == 1
+                    yield Setting(name, value, statement, alone, place=_named_by(place))
 
     def _name(self, target: cst.BaseExpression) -> str | None:
         if isinstance(target, cst.Attribute):
-            return self._names.qualified(target)
+            owner = self._names.qualified(target.value)
+            return None if owner is None else canonical(f"{owner}.{target.attr.value}")
         if isinstance(target, cst.Subscript) and len(target.slice) == 1:
             index = target.slice[0].slice
             key = literal(index.value) if isinstance(index, cst.Index) else None
@@ -91,11 +97,11 @@ class Switches:
         if name == "builtins.setattr" and len(values) == 3:
             owner, attribute = self._names.qualified(values[0]), literal(values[1])
             if owner is not None and isinstance(attribute, str):
-                yield Setting(f"{owner}.{attribute}", values[2], call, alone)
+                yield Setting(canonical(f"{owner}.{attribute}"), values[2], call, alone, place=values[1])
         elif name in (f"{ENVIRONMENT}.setdefault", "os.putenv", f"{ENVIRONMENT}.__setitem__") and len(values) == 2:
             key = literal(values[0])
             if isinstance(key, str):
-                yield Setting(f"{ENVIRONMENT}[{key}]", values[1], call, alone)
+                yield Setting(f"{ENVIRONMENT}[{key}]", values[1], call, alone, place=values[0])
         elif name == f"{ENVIRONMENT}.update":
             variables = dict(bind(call.args).named)
             for value in values:
@@ -109,6 +115,17 @@ class Switches:
         if setting.keyword and isinstance(setting.statement, cst.Call):
             return f"{code(setting.statement.func)}({setting.keyword}={code(setting.value)})"
         return code(setting.statement).strip()
+
+    def read(self, setting: Setting) -> bool:
+        """Return whether the file reads the attribute or variable that it sets, or asks whether it is there."""
+        nodes: list[cst.Assign | cst.Call] = [*self._tree.nodes(cst.Assign), *self._tree.nodes(cst.Call)]
+        setting_it = {id(other.place) for node in nodes for other in self.settings(node)}
+        last = setting.name.rpartition(".")[2].rpartition("[")[2].rstrip("]")
+        for attribute in self._tree.nodes(cst.Attribute):
+            if attribute.attr.value == last and id(attribute) not in setting_it:
+                return True
+        # `environ["A"]`, `environ.get("A")`, `"A" in environ`, `getattr(module, "a")`
+        return any(literal(t) == last and id(t) not in setting_it for t in self._tree.nodes(cst.SimpleString))
 
     def restored(self, setting: Setting) -> bool:
         """Return whether the same function (or the top level) sets the switch to something else further on."""
@@ -161,6 +178,12 @@ class Switches:
         if isinstance(value, cst.Call) and self._names.qualified(value.func) in _SEEDING | _SETTING:
             return True
         return any(not setting.keyword for setting in (*self.settings(line), *self.settings(value)))
+
+
+def _named_by(target: cst.BaseExpression) -> cst.BaseExpression:
+    """What names the switch in a target: the key of an entry, else all of it."""
+    index = target.slice[0].slice if isinstance(target, cst.Subscript) else None
+    return index.value if isinstance(index, cst.Index) else target
 
 
 def _gives(statement: cst.CSTNode) -> bool:
