@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
@@ -12,10 +11,11 @@ from torchlint.semantics.backward import Backward
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.frozen import ENTRY_POINTS, Frozen, unchained
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
 from torchlint.semantics.turns import Turns, holds_batch
 from torchlint.semantics.values import Graph, Kind, Origin, Value
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
 _EVALUATES = re.compile(
@@ -37,9 +37,6 @@ _WITH_PARAMETERS = (
         "Bilinear",
     ),
     *("Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention"),
-)
-_ENTRY_POINTS = frozenset(
-    "encode decode sample generate predict forward_features forward act get_action get_action_and_value".split()
 )
 # How frameworks name the stages of a run: `if stage != sb.Stage.TRAIN`.
 _TRAINS = frozenset(("TRAIN", "TRAINING", "FIT"))
@@ -86,7 +83,7 @@ class Inference:
         self._turns = Turns(evaluator, backward)
         self._evaluates: dict[int, bool] = {}
         self._modes: dict[int, list[cst.Call]] | None = None
-        self._frozen: frozenset[tuple[int, str]] | None = None
+        self.frozen = Frozen(evaluator)
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
@@ -100,21 +97,21 @@ class Inference:
             return None
         if function is not None and self._is_part_of_forward(function):
             return None
-        module = self._called_model(call.func)
+        module = self.called_model(call.func)
         if module is None or _is_of_keras(call) or self._encodes_texts(call):
             return None
         weak = module.evidence < Evidence.INFERRED and function is not None
-        if weak and not (self._is_set_to_evaluate(call.func, function) or self._takes_batch(call)):
+        if weak and not (self._is_set_to_evaluate(call.func, function) or self.takes_batch(call)):
             return None
         trains = not is_part and (bool(self._backward.passes(frame)) or self._feeds_a_backward(function))
         return InferenceCall(
             function,
             Evidence.INFERRED,
             trains,
-            self._key(call.func) in self._frozen_modules(),
+            self.frozen.holds(call.func),
             function is not None and self._is_generator(function),
             function is None or is_part or self._returns_host_values(function),
-            self._switches_off(call.func, module),
+            self.switches_off(call.func, module),
             is_part,
             self._is_dry_run(call),
         )
@@ -135,8 +132,8 @@ class Inference:
             dropped = isinstance(statement, cst.Expr) and statement.value is call
         return dropped and not any(isinstance(a, (cst.For, cst.While)) for a in self._tree.ancestors(call))
 
-    def _switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
-        """Whether the method behind a call is in the file and computes without gradients."""
+    def switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
+        """Return whether the method behind a call is in the file and computes without gradients."""
         method = self._method(called, module)
         if method is None:
             return False
@@ -154,10 +151,11 @@ class Inference:
     def _method(self, called: cst.Name | cst.Attribute, module: Value) -> cst.FunctionDef | None:
         if not isinstance(module.definition, cst.ClassDef):
             return None
-        name = identifier(called) if identifier(called) in _ENTRY_POINTS else "forward"
+        name = identifier(called) if identifier(called) in ENTRY_POINTS else "forward"
         return self._evaluator.definitions.method(module.definition, name)
 
-    def _called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
+    def called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
+        """Return the model whose forward pass calling this runs, None for losses and layers without parameters."""
         if self._evaluator.names.qualified(function) is not None or _CLASS.match(identifier(function)):
             return None
         if hints.named(identifier(function)).origin is Origin.LOSS:
@@ -166,7 +164,7 @@ class Inference:
         if (
             value.kind is not Kind.MODULE
             and isinstance(function, cst.Attribute)
-            and function.attr.value in _ENTRY_POINTS
+            and function.attr.value in ENTRY_POINTS
         ):
             value = self._evaluator.value(function.value)
             unseen = identifier(function) in _SELF_CONTAINED and self._method(function, value) is None
@@ -277,15 +275,15 @@ class Inference:
     def _is_set_to_evaluate(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Whether ``eval()`` is called in the routine on this very variable, or on what it is a part of."""
         methods = (method_call(call, "eval") for call in self._mode_calls().get(id(function), ()))
-        evaluated = [_unchained(method.value) for method in methods if method is not None]
+        evaluated = [unchained(method.value) for method in methods if method is not None]
         while not any(is_same(one, module) for one in evaluated):
             if not isinstance(module, cst.Attribute):
                 return False
             module = module.value
         return True
 
-    def _takes_batch(self, call: cst.Call) -> bool:
-        """Whether a call is given what a loader hands out, so that a name such as ``model`` means what it says."""
+    def takes_batch(self, call: cst.Call) -> bool:
+        """Return whether a call is given what a loader hands out, so that a name such as ``model`` is borne out."""
         given = (self._evaluator.value(argument.value) for argument in call.args)
         return any(v.origin is Origin.BATCH for v in given)
 
@@ -323,47 +321,6 @@ class Inference:
                 return True
         return False
 
-    def _key(self, module: cst.BaseExpression) -> tuple[int, str]:
-        """A local variable with its scope; an attribute by its name."""
-        if not isinstance(module, cst.Name):
-            return 0, identifier(module)
-        scopes = self._evaluator.scopes
-        return id(scopes.deciding(module.value, scopes.scope(module))), module.value
-
-    def _frozen_modules(self) -> frozenset[tuple[int, str]]:
-        """The modules all of whose parameters the file excludes from gradients."""
-        if self._frozen is None:
-            self._frozen = frozenset(self._key(module) for module in self._find_frozen())
-        return self._frozen
-
-    def _find_frozen(self) -> Iterator[cst.BaseExpression]:
-        for call in self._tree.nodes(cst.Call):
-            name = identifier(call.func)
-            if name == "requires_grad_" and call.args and literal(call.args[0].value) is False:
-                assert isinstance(call.func, cst.Attribute)
-                yield from self._frozen_by(call.func.value)
-            elif "freeze" in name or name in ("set_requires_grad", "toggle_grad", "requires_grad"):
-                yield from (argument.value for argument in call.args)
-                if isinstance(call.func, cst.Attribute):
-                    yield call.func.value
-        for target in self._tree.nodes(cst.AssignTarget):
-            if isinstance(target.target, cst.Attribute) and target.target.attr.value == "requires_grad":
-                statement = self._tree.parent(target)
-                if isinstance(statement, cst.Assign) and literal(statement.value) is False:
-                    yield from self._frozen_by(target.target.value)
-
-    def _frozen_by(self, frozen: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """The module itself, or that over whose parameters a loop runs."""
-        frozen = _unchained(frozen)
-        yield frozen
-        loop = self._tree.enclosing(frozen, cst.For)
-        if loop is None or not isinstance(frozen, cst.Name):
-            return
-        owner = method_call(loop.iter, "parameters", "named_parameters")
-        targets = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
-        if owner is not None and frozen.value in targets:
-            yield owner.value
-
     def _is_generator(self, function: cst.FunctionDef) -> bool:
         if function.asynchronous is not None:
             return True
@@ -382,12 +339,3 @@ class Inference:
 def _is_of_keras(call: cst.Call) -> bool:
     """Return whether a model is told with each call whether it trains, as those of Keras are."""
     return any(argument.keyword is not None and argument.keyword.value == "training" for argument in call.args)
-
-
-def _unchained(module: cst.BaseExpression) -> cst.BaseExpression:
-    """Return ``net`` of ``net.cuda().eval()``."""
-    chained = method_call(module)
-    while chained is not None:
-        module = chained.value
-        chained = method_call(module)
-    return module

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.creations import Creations
     from torchlint.semantics.datasets import Datasets
     from torchlint.semantics.decisions import Decisions
+    from torchlint.semantics.detached import DetachedForwards
     from torchlint.semantics.detours import Detours
     from torchlint.semantics.elementwise import Elementwise
     from torchlint.semantics.environment import Environment
@@ -313,6 +314,13 @@ class Parts:
         from torchlint.semantics.inference import Inference
 
         return Inference(self.evaluator, self.backward)
+
+    @cached_property
+    def detached(self) -> DetachedForwards:
+        """Forward passes of which only the values are kept."""
+        from torchlint.semantics.detached import DetachedForwards
+
+        return DetachedForwards(self.evaluator, self.inference)
 
     @cached_property
     def retentions(self) -> Retentions:
