@@ -52,11 +52,14 @@ class DetachedForwards:
         """Return the detached forward pass that a call of a model is, None if its graph can be used."""
         if not isinstance(call.func, (cst.Name, cst.Attribute)):
             return None
-        variables = () if self._is_detached(call) else self._only_detached(call)
-        if variables is None:
+        is_detached = self._is_detached(call)
+        if not is_detached and not isinstance(self._tree.parent(call), cst.Assign):
             return None
         model = self._inference.called_model(call.func)
         if model is None or (model.evidence < Evidence.INFERRED and not self._inference.takes_batch(call)):
+            return None
+        variables = () if is_detached else self._only_detached(call)
+        if variables is None:
             return None
         return DetachedForward(
             variables[0] if variables else None,

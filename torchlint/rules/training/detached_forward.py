@@ -97,7 +97,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("not-training", heat is None or not heat.trains):
         return
     often = heat.often if heat is not None else "here"
-    ran = model.shown(call, model.code(call.func))
+    ran = model.shown(call, f"`{model.code(call.func)}`")
     where = (
         f"`{found.variable.value}` is only read detached" if found.variable is not None else "its result is detached"
     )
