@@ -46,6 +46,7 @@ _SEMICOLON_AFTER = re.compile(r"[ \t]*;[ \t]*(?=[^\s#\\])")
 _TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
 _KEPT = re.compile(r"#.*\bF401\b")
 """A comment that tells linters to let an import without use be."""
+
 _PRAGMA = re.compile(r"#\s*(?:noqa|type:|isort|pylint|pyright|nosec|pragma|fmt|yapf|ruff)", re.IGNORECASE)
 _IMPORT = re.compile(r"^[ \t]*(?:from\b[^\n]*?\s)?import\b\s*(?:\([^)]*\)|[^\n]*(?:\\\r?\n[^\n]*)*)", re.MULTILINE)
 
@@ -83,7 +84,7 @@ def removals(
         return []
     found: list[Orphan] = []
     rows = Rows(original.text)
-    names -= _words_of_type_comments(original.text)
+    names = names - _words_of_type_comments(original.text)
     for statement in original.tree.body if of_module_only else _imports(original.tree):
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
