@@ -318,3 +318,67 @@ def test_how_often_in_words(head: str, often: str) -> None:
     found = model.heat(calls(model, "at")[0])
     assert found is not None
     assert found.often == often
+
+
+ROLES = {
+    "optimizer": ("torch.optim.Optimizer", "Lamb", "step", Role.UPDATE),
+    "average": ("", "ModelEmaV2", "update", Role.UPDATE),
+    "another average": ("", "ExponentialMovingAverage", "step", Role.UPDATE),
+    "another method of an average": ("", "ModelEMA", "restore", None),
+    "no average": ("", "Schema", "update", None),
+    "loss of a module": ("torch.nn.Module", "Encoder", "recon_loss", Role.LOSS),
+    "loss of something else": ("", "Encoder", "recon_loss", None),
+    "what plots a loss": ("torch.nn.Module", "Encoder", "plot_loss", None),
+}
+
+
+@pytest.mark.parametrize("case", ROLES)
+def test_role_of_a_method(case: str) -> None:
+    base, name, method, role = ROLES[case]
+    model = model_of(f"""
+        import torch
+
+        class {name}({base}):
+            def {method}(self, x: torch.Tensor):
+                here.at()
+                return x.sum()
+    """)
+    heat = model.heat(calls(model, "at")[0])
+    assert (heat.role if heat is not None else None) is role
+
+
+@pytest.mark.parametrize(
+    ("step", "role"),
+    [
+        ("scheduler.step(noise, t, x)", Role.SAMPLING_LOOP),
+        ("self.noise_scheduler.step(noise, timestep=t, sample=x).prev_sample", Role.SAMPLING_LOOP),
+        ("scheduler.step(noise)", None),
+        ("env.step(noise, t, x)", None),
+        ("print(scheduler.step(noise, t, x) if t % 10 == 0 else t)", None),
+    ],
+)
+def test_a_diffusion_process_is_a_sampling_loop(step: str, role: Role | None) -> None:
+    model = model_of(f"""
+        def run(self, scheduler, env, noise, x, times):
+            for t in times:
+                here.at()
+                x = {step}
+    """)
+    heat = model.heat(calls(model, "at")[0])
+    assert (heat.role if heat is not None else None) is role
+
+
+@pytest.mark.parametrize(
+    ("before", "is_hot"), [("pass", True), ("pretrained(x).backward()", False), ("for _ in x: pass", True)]
+)
+def test_a_branch_with_all_training_steps_is_no_guard(before: str, is_hot: bool) -> None:
+    model = model_of(f"""
+        def run(buffer, model, optimizer, x):
+            for i in range(1_000):
+                {before}
+                if i > 10 and i % 4 == 0:
+                    model(buffer.sample()).backward()
+                    optimizer.step()
+                    here.at()
+    """)
+    assert (model.heat(calls(model, "at")[0]) is not None) is is_hot

@@ -1,4 +1,4 @@
-"""Tensors that grow by concatenation in a loop."""
+"""Tensors that grow by concatenation in a loop, or from one call of a method to the next."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS
+from torchlint.semantics.heat import Hotness
+from torchlint.semantics.roles import Role
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import code, identifier, literal, method_call
@@ -36,14 +38,18 @@ _APPEND = "numpy.append"
 GROWING = _JOINS | {_APPEND}
 """The functions that give a tensor or array with more elements."""
 
+_COLLECTING = (Role.METRIC, Role.EVALUATION_LOOP)
 _SPIES = frozenset(("locals", "vars", "eval", "exec"))
 
 
 class Growth(NamedTuple):
-    """A tensor or array that is concatenated with itself in every pass of a loop."""
+    """A tensor or array that is concatenated with itself in every pass of a loop, or in every call of a method."""
 
     variable: cst.BaseExpression
-    loop: cst.For | cst.While
+    root: cst.For | cst.While | cst.FunctionDef
+    often: str
+    """How often it grows, in words."""
+
     is_array: bool
     """Whether NumPy concatenates it."""
 
@@ -59,6 +65,11 @@ class Growth(NamedTuple):
     is_read: bool
     """Whether the loop also uses the tensor for something else."""
 
+    @property
+    def is_of_object(self) -> bool:
+        """Whether an object keeps it from one call to the next."""
+        return isinstance(self.root, cst.FunctionDef)
+
 
 class Collected(NamedTuple):
     """The parts of ``x = torch.cat([x, a, b], dim)`` for a loop that does not read ``x``."""
@@ -73,9 +84,10 @@ class Collected(NamedTuple):
 class Growths:
     """Finds them."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, hotness: Hotness) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._hotness = hotness
 
     def find(self, call: cst.Call) -> Growth | None:
         """Return the growth that ``x = torch.cat([x, y])`` in a loop is, None if the result does not go back into x."""
@@ -87,9 +99,11 @@ class Growths:
         if own is None:
             return None
         name = self._evaluator.names.qualified(call.func)
-        loop = self._loop(call, target)
-        if loop is None or name not in GROWING:
+        if name not in GROWING:
             return None
+        loop = self._loop(call, target)
+        if loop is None:
+            return self._in_method(statement, target, own, is_array=name.startswith("numpy."))
         if isinstance(loop, cst.While) and isinstance(target, cst.Name) and self._mirrors(call, target.value, loop):
             return None  # it doubles, which copies each element once on average
         is_array = name.startswith("numpy.")
@@ -98,7 +112,21 @@ class Growths:
         replaceable = name in _CATENATES and statement.value is call
         collected = self._collected(call, own, statement, loop) if replaceable else None
         is_read = collected is None and self._is_read(target, loop)
-        return Growth(target, loop, is_array, few, rebuilt, collected, is_read)
+        return Growth(target, loop, "in this loop", is_array, few, rebuilt, collected, is_read)
+
+    def _in_method(
+        self, statement: cst.Assign, target: cst.BaseExpression, own: cst.BaseExpression, *, is_array: bool
+    ) -> Growth | None:
+        """The growth of an attribute in a method that is called for each batch: ``update`` of a metric."""
+        heat = self._hotness.heat(statement)
+        if heat is None or heat.role not in _COLLECTING or not isinstance(heat.root, cst.FunctionDef):
+            return None
+        if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name):
+            return None
+        if self._evaluator.definitions.receiver(target.value) is None:
+            return None
+        rebuilt = not self._is_carried(own, statement, heat.root)
+        return Growth(target, heat.root, heat.often, is_array, False, rebuilt, None, False)
 
     def _statement(self, call: cst.Call) -> cst.Assign | None:
         """The assignment that stores a call, through ``.method()`` chains and the branches of a conditional."""
@@ -175,7 +203,7 @@ class Growths:
             child = ancestor
         return None
 
-    def _bound_in(self, loop: cst.For | cst.While) -> set[str]:
+    def _bound_in(self, loop: cst.For | cst.While | cst.FunctionDef) -> set[str]:
         """The names that every pass of a loop binds anew."""
         targets = [loop.target] if isinstance(loop, cst.For) else []
         below = (n for n in self._tree.descendants(loop.body) if isinstance(n, (cst.AssignTarget, cst.AugAssign)))
@@ -184,9 +212,11 @@ class Growths:
         places = (e.value if isinstance(e, cst.BaseElement) else e for e in elements)
         return {place.value for place in places if isinstance(place, cst.Name)}
 
-    def _is_carried(self, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
+    def _is_carried(
+        self, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While | cst.FunctionDef
+    ) -> bool:
         """Whether the value of one pass goes into the concatenation of the next."""
-        if isinstance(own, cst.Name):
+        if isinstance(own, cst.Name) and not isinstance(loop, cst.FunctionDef):
             return self._comes_back(own, statement, loop)
         if _root(own) in self._bound_in(loop):
             return False

@@ -3,106 +3,38 @@
 from __future__ import annotations
 
 import re
-from enum import Enum
-from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics import roles
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.guards import Guard, Guards
 from torchlint.semantics.phases import in_evaluation
+from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
 
+__all__ = ("Heat", "Hotness", "Role")
+
 _FRAMES: frozenset[type] = frozenset((*LOOPS, *FUNCTIONS, cst.ClassDef))
 _DECIDING: frozenset[type] = _FRAMES | {cst.Assert}
 
-
-class Role(Enum):
-    """Why code is hot."""
-
-    TRAINING_LOOP = "training loop"
-    EVALUATION_LOOP = "evaluation loop"
-    SAMPLING_LOOP = "sampling loop"
-    """Runs a model without taking batches: decoding, rollouts."""
-
-    FORWARD = "forward"
-    STEP = "training step"
-    LOSS = "loss"
-    METRIC = "metric"
-    DATA = "data loading"
-
-
-_OFTEN = {
-    Role.FORWARD: "in every forward pass",
-    Role.STEP: "in every training step",
-    Role.LOSS: "each time this loss is computed",
-    Role.METRIC: "each time this metric is updated",
-    Role.DATA: "for every item that is loaded",
-}
-
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
 
-
-class Heat(NamedTuple):
-    """A hot place: the loop or function that makes it hot, and how certain that is."""
-
-    root: cst.CSTNode
-    role: Role
-    evidence: Evidence
-    evaluates: bool = False
-    """Whether a forward pass or loss gets there while evaluating only."""
-
-    @property
-    def trains(self) -> bool:
-        """Whether gradients are computed in it."""
-        return self.role in (Role.TRAINING_LOOP, Role.STEP)
-
-    @property
-    def often(self) -> str:
-        """How often it runs, in words that follow what runs there."""
-        evaluated = "in every evaluation step" if isinstance(self.root, FUNCTIONS) else ""
-        otherwise = evaluated or f"on every pass of this {self.role.value}"
-        return _OFTEN.get(self.role, otherwise) + " while evaluating" * self.evaluates
-
-    @property
-    def is_imported(self) -> bool:
-        """Whether the program that imports it decides where it runs: a forward pass, a step, a loss, a metric."""
-        return self.role in (Role.FORWARD, Role.STEP, Role.LOSS, Role.METRIC)
-
-
-_ROLE_BY_METHOD = {
-    "training_step": Role.STEP,
-    "validation_step": Role.EVALUATION_LOOP,
-    "test_step": Role.EVALUATION_LOOP,
-    "predict_step": Role.EVALUATION_LOOP,
-    "compute_loss": Role.LOSS,
-    "prediction_step": Role.EVALUATION_LOOP,
-    "__getitem__": Role.DATA,
-    "collate_fn": Role.DATA,
-}
 _CALLS_AT_ONCE = re.compile(
     r"(^|_)(map|apply|reduce|filter|sort|sorted|min|max|step|cond|checkpoint|run|call|where)(_|$)"
 )
 """What functions are called that call the function which they are given before they return."""
 
-# The methods of models that mmcv's runners call for each batch.
-_ROLE_BY_MODEL_METHOD = {"train_step": Role.STEP, "val_step": Role.EVALUATION_LOOP}
-# What SpeechBrain's `Brain` calls for each batch, by a `fit_batch` that few recipes write themselves.
-_ROLE_BY_BRAIN_METHOD = {"compute_forward": Role.STEP, "compute_objectives": Role.LOSS}
-_METRIC_METHODS = ("update", "_update")
-_METRICS = ("ignite.metrics.", "ignite.contrib.metrics.", "torchmetrics.", "pytorch_lightning.metrics.")
-_FUNCTION = "torch.autograd.Function"
 _LOSS = re.compile(r"(^|_)loss(es)?$")
 # What takes or shows the loss of a whole data set, or makes the function that computes one.
 _ABOUT_LOSSES = re.compile(
     r"^_?(eval\w*|val|valid\w*|test|train|estimate|plot|draw|log|print|save|load|read|write|report|record|show|avg|average|"
     r"mean|update|parse|make|build|create|init|set|add|check|reset|reduce)_"
 )
-_TRAINER_METHODS = ("compute_loss", "prediction_step")  # of transformers.Trainer and its descendants
 
 
 class Hotness:
@@ -114,6 +46,7 @@ class Hotness:
         self._guards = guards
         self._loops: dict[int, Heat | None] = {}
         self._functions: dict[int, Heat | None] = {}
+        self._blocks: dict[int, cst.CSTNode | None] = {}
         self._own_calls: dict[int, list[cst.Call]] | None = None
 
     def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
@@ -182,8 +115,23 @@ class Hotness:
         return self._functions[id(assignment)]
 
     def _is_guarded(self, node: cst.CSTNode, root: cst.CSTNode, through_flags: bool) -> bool:
-        guard = self._guards.guard(node, root)
+        block = self._training_block(root) if isinstance(root, LOOPS) else None
+        guard = self._guards.guard(node, block if block is not None and self._tree.within(node, block) else root)
         return guard is not None and not (through_flags and guard is Guard.FLAG)
+
+    def _training_block(self, loop: cst.For | cst.While) -> cst.CSTNode | None:
+        """The branch in which a loop takes all of its training steps, each of which runs all that stands there.
+
+        An agent that learns at every fourth step of its environment learns in every training step.
+        """
+        if id(loop) not in self._blocks:
+            steps = [call for call in self._tree.below(loop.body, cst.Call) if self._is_step(call)]
+            branches = [a for a in self._tree.ancestors(steps[0]) if self._tree.within(a, loop.body)] if steps else []
+            tests = ((branch, self._tree.parent(branch)) for branch in branches)
+            bodies = [branch for branch, test in tests if isinstance(test, cst.If) and branch is test.body]
+            around = (body for body in bodies if all(self._tree.within(step, body) for step in steps))
+            self._blocks[id(loop)] = next(around, None)
+        return self._blocks[id(loop)]
 
     def loop(self, loop: cst.For | cst.While) -> Heat | None:
         """Return the role of a loop each of whose iterations is a step of training or evaluation."""
@@ -211,7 +159,11 @@ class Hotness:
         if self._runs_model(loop) and not self._has_batch_loop(loop):
             role = Role.EVALUATION_LOOP if self._takes_slices(loop) else Role.SAMPLING_LOOP
             return Heat(loop, role, Evidence.INFERRED)
-        return None
+        return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED) if self._denoises(loop) else None
+
+    def _denoises(self, loop: cst.For | cst.While) -> bool:
+        """Whether each iteration takes a step of a diffusion process."""
+        return any(roles.denoises(call) and self._guards.guard(call, loop) is None for call in self.own_calls(loop))
 
     def _takes_slices(self, loop: cst.For | cst.While) -> bool:
         """Whether each iteration cuts its batch out of a tensor: ``for i in range(0, n, size): x[i : i + size]``."""
@@ -293,10 +245,17 @@ class Hotness:
             if owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE:
                 return False
         for call in self.own_calls(loop):
-            called = self._evaluator.value(call.func) if isinstance(call.func, (cst.Name, cst.Attribute)) else None
+            called = self._called(call)
             if called is not None and called.kind is Kind.MODULE and called.evidence >= Evidence.INFERRED:
                 return self._guards.guard(call, loop) is None
         return False
+
+    def _called(self, call: cst.Call) -> Value | None:
+        """What a call runs: a module, also by a part of its forward pass, as in ``model.forward_decoder(x)``."""
+        function = call.func
+        if isinstance(function, cst.Attribute) and function.attr.value.startswith("forward"):
+            function = function.value
+        return self._evaluator.value(function) if isinstance(function, (cst.Name, cst.Attribute)) else None
 
     def own_calls(self, root: cst.CSTNode) -> list[cst.Call]:
         """Return the calls whose innermost enclosing loop or function is ``root``."""
@@ -321,38 +280,22 @@ class Hotness:
         return self._functions[key]
 
     def _function_role(self, function: cst.FunctionDef) -> Heat | None:
-        definitions = self._evaluator.definitions
-        owner = definitions.owner(function)
-        name = function.name.value
-        if owner is not None:
-            kind = definitions.class_kind(owner)
-            if name == "forward" and kind is Kind.MODULE:
-                return Heat(function, Role.FORWARD, Evidence.INFERRED)
-            if name == "__call__" and owner.name.value.endswith("Loss"):
-                return Heat(function, Role.LOSS, Evidence.INFERRED)
-            if name in _ROLE_BY_METHOD and name != "collate_fn":
-                role = _ROLE_BY_METHOD[name]
-                if name in _TRAINER_METHODS:
-                    known = any(n.endswith("Trainer") for n in definitions.ancestry(owner))
-                else:
-                    known = role is not Role.DATA or kind is Kind.DATASET
-                if known:
-                    return Heat(function, role, Evidence.INFERRED)
-            if name in ("forward", "backward") and _FUNCTION in definitions.ancestry(owner):
-                return Heat(function, Role.FORWARD, Evidence.INFERRED)
-            if name in _ROLE_BY_MODEL_METHOD and kind is Kind.MODULE:
-                return Heat(function, _ROLE_BY_MODEL_METHOD[name], Evidence.INFERRED)
-            if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
-                return Heat(function, Role.METRIC, Evidence.INFERRED)
-            if name in _ROLE_BY_BRAIN_METHOD and definitions.is_brain(owner):
-                return Heat(function, _ROLE_BY_BRAIN_METHOD[name], Evidence.INFERRED)
+        role = self._role(function)
+        return Heat(function, role, Evidence.INFERRED) if role is not None else None
+
+    def _role(self, function: cst.FunctionDef) -> Role | None:
+        owner = self._evaluator.definitions.owner(function)
+        role = roles.by_name(function, owner, self._evaluator.definitions) if owner is not None else None
+        if role is not None:
+            return role
         if self.is_step_function(function) or self._evaluator.kept_batch(function):
-            return Heat(function, Role.STEP, Evidence.INFERRED)
-        if owner is None and self._is_loss(function):
-            return Heat(function, Role.LOSS, Evidence.INFERRED)
-        if owner is None and self._evaluator.is_engine_step(function):
-            return Heat(function, Role.EVALUATION_LOOP, Evidence.INFERRED)
-        return None
+            return Role.STEP
+        if self._may_be_loss(owner) and self._is_loss(function):
+            return Role.LOSS
+        return Role.EVALUATION_LOOP if owner is None and self._evaluator.is_engine_step(function) else None
+
+    def _may_be_loss(self, owner: cst.ClassDef | None) -> bool:
+        return owner is None or self._evaluator.definitions.class_kind(owner) is Kind.MODULE
 
     def _is_loss(self, function: cst.FunctionDef) -> bool:
         """Whether a function is named for the loss that it returns as a tensor, and only other files call it."""

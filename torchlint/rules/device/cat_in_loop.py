@@ -1,10 +1,11 @@
-"""A tensor or array grows by concatenation in a loop.
+"""A tensor or array grows by concatenation in a loop, or each time a metric is updated.
 
 ## Why it costs
 
 `x = torch.cat([x, y])` allocates a new tensor and copies everything that was collected so far: n passes copy about
 n²/2 parts, and each pass asks the allocator for a larger block. `np.append` and `np.concatenate` do the same on the
-host.
+host. `self.x = torch.cat([self.x, y])` in the `update` of a metric, or in a step of an evaluation, does so from batch
+to batch.
 
 ## What to write instead
 
@@ -95,17 +96,21 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     name = model.code(growth.variable)
     once = "`numpy.concatenate`" if growth.is_array else "`torch.cat`"
-    advice = (
-        f"Append to a list and call {once} once after the loop, or write into slices of one that has the final size"
-    )
-    if growth.is_read:
-        kind = "an array" if growth.is_array else "a tensor"
-        advice = f"The loop reads it as well: write into slices of {kind} that has the final size"
     yield Finding(
         call,
-        f"`{name}` grows by concatenation in this loop: every pass copies all that was collected so far. {advice}.",
+        f"`{name}` grows by concatenation {growth.often}: every {'call' if growth.is_of_object else 'pass'} copies all "
+        f"that was collected so far. {_advice(growth, once)}.",
         _fix(growth, name, model),
     )
+
+
+def _advice(growth: Growth, once: str) -> str:
+    if growth.is_of_object:
+        return f"Append to a list and call {once} once when the result is asked for"
+    if growth.is_read:
+        kind = "an array" if growth.is_array else "a tensor"
+        return f"The loop reads it as well: write into slices of {kind} that has the final size"
+    return f"Append to a list and call {once} once after the loop, or write into slices of one that has the final size"
 
 
 def _fix(growth: Growth, name: str, model: Model) -> Fix | None:
@@ -117,9 +122,9 @@ def _fix(growth: Growth, name: str, model: Model) -> Fix | None:
     return Fix(
         f"Collect in a list and call `{found.function}` once",
         (
-            InsertBefore(growth.loop, (f"{parts} = [{name}]",)),
+            InsertBefore(growth.root, (f"{parts} = [{name}]",)),
             ReplaceStatement(found.statement, (collect,)),
-            InsertAfter(growth.loop, (f"{name} = {found.function}({parts}{found.options})",)),
+            InsertAfter(growth.root, (f"{name} = {found.function}({parts}{found.options})",)),
         ),
         Safety.UNSAFE,
         "The parts stay alive until the loop is over, and without any pass the result is a copy.",

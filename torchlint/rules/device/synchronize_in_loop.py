@@ -28,6 +28,7 @@ from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
 from torchlint.syntax.calls import method_call
 
@@ -73,6 +74,7 @@ def train(model, loader, optimizer):
     silences={
         "not-hot": "The call does not run on every step.",
         "guarded": "A periodic test or a flag that is off by default stands around it.",
+        "update": "An optimizer may wait for copies to the host, on which it computes.",
         "timed": "A clock is read around it: the measurement is what it is for.",
     },
     fixes=(Safety.UNSAFE,),
@@ -86,6 +88,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     heat = model.heat(call)
     if heat is None or rule.silent("timed", model.conditions.is_timed(call)):
+        return
+    if rule.silent("update", heat.role is Role.UPDATE):
         return
     yield Finding(
         call,

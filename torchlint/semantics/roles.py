@@ -1,0 +1,140 @@
+"""Why code is hot, and the methods that are hot by what they are called."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+import libcst as cst
+
+from torchlint.semantics.definitions import Definitions
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.scopes import FUNCTIONS
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import identifier, method_call
+
+
+class Role(Enum):
+    """Why code is hot."""
+
+    TRAINING_LOOP = "training loop"
+    EVALUATION_LOOP = "evaluation loop"
+    SAMPLING_LOOP = "sampling loop"
+    """Runs a model without taking batches: decoding, rollouts."""
+
+    FORWARD = "forward"
+    STEP = "training step"
+    LOSS = "loss"
+    METRIC = "metric"
+    UPDATE = "update"
+    """Of the weights by an optimizer, or of an average that follows them."""
+
+    DATA = "data loading"
+
+
+_OFTEN = {
+    Role.FORWARD: "in every forward pass",
+    Role.STEP: "in every training step",
+    Role.LOSS: "each time this loss is computed",
+    Role.METRIC: "each time this metric is updated",
+    Role.UPDATE: "each time the weights are updated",
+    Role.DATA: "for every item that is loaded",
+}
+
+
+class Heat(NamedTuple):
+    """A hot place: the loop or function that makes it hot, and how certain that is."""
+
+    root: cst.CSTNode
+    role: Role
+    evidence: Evidence
+    evaluates: bool = False
+    """Whether a forward pass or loss gets there while evaluating only."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether gradients are computed in it."""
+        return self.role in (Role.TRAINING_LOOP, Role.STEP)
+
+    @property
+    def often(self) -> str:
+        """How often it runs, in words that follow what runs there."""
+        evaluated = "in every evaluation step" if isinstance(self.root, FUNCTIONS) else ""
+        otherwise = evaluated or f"on every pass of this {self.role.value}"
+        return _OFTEN.get(self.role, otherwise) + " while evaluating" * self.evaluates
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the program that imports it decides where it runs: a forward pass, a step, a loss, a metric."""
+        return self.role in (Role.FORWARD, Role.STEP, Role.LOSS, Role.METRIC, Role.UPDATE)
+
+
+_ROLE_BY_METHOD = {
+    "training_step": Role.STEP,
+    "validation_step": Role.EVALUATION_LOOP,
+    "test_step": Role.EVALUATION_LOOP,
+    "predict_step": Role.EVALUATION_LOOP,
+    "compute_loss": Role.LOSS,
+    "prediction_step": Role.EVALUATION_LOOP,
+    "__getitem__": Role.DATA,
+    "collate_fn": Role.DATA,
+}
+# The methods of models that mmcv's runners call for each batch.
+_ROLE_BY_MODEL_METHOD = {"train_step": Role.STEP, "val_step": Role.EVALUATION_LOOP}
+# What SpeechBrain's `Brain` calls for each batch, by a `fit_batch` that few recipes write themselves.
+_ROLE_BY_BRAIN_METHOD = {"compute_forward": Role.STEP, "compute_objectives": Role.LOSS}
+_METRIC_METHODS = ("update", "_update")
+_METRICS = ("ignite.metrics.", "ignite.contrib.metrics.", "torchmetrics.", "pytorch_lightning.metrics.")
+_FUNCTION = "torch.autograd.Function"
+_TRAINER_METHODS = ("compute_loss", "prediction_step")  # of transformers.Trainer and its descendants
+# What keeps a moving average of a model's weights, and is told about each step of its training.
+_AVERAGE = re.compile(r"(^|[a-z_])(EMA|Ema)([A-Z_]|$)|^EMA|ExponentialMovingAverage")
+_AVERAGE_METHODS = ("step", "update", "update_parameters")
+_SCHEDULER = re.compile(r"(scheduler|sampler)$", re.IGNORECASE)
+_DENOISING_ARGUMENTS = 3
+
+
+def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitions) -> Role | None:
+    """Return the role of a method that everybody calls for the same purpose in classes of this kind."""
+    name, kind = method.name.value, definitions.class_kind(owner)
+    if name in ("forward", "__call__", "backward"):
+        return _of_call(name, owner, definitions)
+    if name in _ROLE_BY_METHOD and name != "collate_fn":
+        role = _ROLE_BY_METHOD[name]
+        if name in _TRAINER_METHODS:
+            known = any(n.endswith("Trainer") for n in definitions.ancestry(owner))
+        else:
+            known = role is not Role.DATA or kind is Kind.DATASET
+        if known:
+            return role
+    if name in _ROLE_BY_MODEL_METHOD and kind is Kind.MODULE:
+        return _ROLE_BY_MODEL_METHOD[name]
+    if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
+        return Role.METRIC
+    averages = name in _AVERAGE_METHODS and _AVERAGE.search(owner.name.value) is not None
+    if averages or (name == "step" and kind is Kind.OPTIMIZER):
+        return Role.UPDATE
+    return _ROLE_BY_BRAIN_METHOD.get(name) if definitions.is_brain(owner) else None
+
+
+def _of_call(name: str, owner: cst.ClassDef, definitions: Definitions) -> Role | None:
+    """The role of what runs when an object is called."""
+    if name == "forward" and definitions.class_kind(owner) is Kind.MODULE:
+        return Role.FORWARD
+    if name == "__call__" and owner.name.value.endswith("Loss"):
+        return Role.LOSS
+    return Role.FORWARD if name != "__call__" and _FUNCTION in definitions.ancestry(owner) else None
+
+
+def denoises(call: cst.Call) -> bool:
+    """Return whether a call takes a step of a diffusion process: ``scheduler.step(prediction, t, sample)``.
+
+    The schedulers of learning rates take one argument at most.
+    """
+    method = method_call(call, "step")
+    return (
+        method is not None
+        and len(call.args) >= _DENOISING_ARGUMENTS
+        and bool(_SCHEDULER.search(identifier(method.value)))
+    )
