@@ -94,3 +94,20 @@ def test_what_a_test_has_looked_at_before(body: str, asked: bool) -> None:
     call = calls(model, "item")[-1]
     assert isinstance(call.func, cst.Attribute)
     assert model.decisions.is_asked_before(call.func.value, call) is asked
+
+
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        ("while x.item() > 1:\n    pass", True),
+        ("while True:\n    print(x.item())", False),
+        ("if x.item() > 1:\n    break", True),
+        ("if batch and x.item() > 1:\n    return", True),
+        ("if x.item() > 1:\n    print(1)", False),
+        ("if batch:\n    print(x.item())\n    break", False),
+        ("print(x.item())", False),
+    ],
+)
+def test_whether_a_loop_ends_by_a_value(body: str, asked: bool) -> None:
+    model = model_of(PROGRAM.format(body="\n".join(f"        {line}" for line in body.splitlines())))
+    assert model.decisions.is_asked_by_loop(calls(model, "item")[-1]) is asked

@@ -236,3 +236,29 @@ def test_a_batch_is_a_tensor_however_many_methods_are_called_on_it() -> None:
     )
     names = [name for name in model.nodes(cst.Name) if name.value in ("x", "y")]
     assert all(model.value(name).is_tensor for name in names)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "is_tensor"),
+    [
+        ("tuple[int, int] | torch.Tensor", True),
+        ("float | torch.Tensor | None", True),
+        ("Union[List[int], torch.Tensor]", True),
+        ("Size | torch.Tensor", False),
+        ("tuple[int, int]", False),
+        ("torch.device", False),
+    ],
+)
+@pytest.mark.parametrize("variable", ["size", "self.size"])
+def test_what_only_the_tensor_of_several_types_can_do(annotation: str, is_tensor: bool, variable: str) -> None:
+    model = model_of(f"""
+        from typing import List, Union
+
+        import torch
+
+        class Crop:
+            def __init__(self, size: {annotation}):
+                self.size = size
+                mark({variable}.to("cuda"))
+    """)
+    assert model.value(marked(model)[0]).is_tensor is is_tensor

@@ -99,6 +99,19 @@ class Decisions:
         call = self._evaluator.tree.parent(parent) if isinstance(parent, cst.Arg) else None
         return not isinstance(call, cst.Call) or self._evaluator.names.qualified(call.func) not in _OF_KIND
 
+    def is_asked_by_loop(self, node: cst.CSTNode) -> bool:
+        """Return whether a loop goes on or ends by a value, in the test of a ``while`` or before a ``break``."""
+        child = node
+        for ancestor in self._evaluator.tree.ancestors(node):
+            if isinstance(ancestor, cst.While):
+                return child is ancestor.test
+            if isinstance(ancestor, cst.If) and child is ancestor.test:
+                return self._leaves(node)
+            if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return False
+            child = ancestor
+        return False
+
     def ends_loop(self, call: cst.Call) -> bool:
         """Return whether what a call reads came from another process, which so says whether the loop goes on."""
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
@@ -114,8 +127,8 @@ class Decisions:
             for other in self._evaluator.tree.nodes(cst.Call)
         )
 
-    def _leaves(self, call: cst.Call) -> bool:
-        """Whether a call is in a test under which a loop or function is left."""
+    def _leaves(self, call: cst.CSTNode) -> bool:
+        """Whether a node is in a test under which a loop or function is left."""
         for ancestor in self._evaluator.tree.ancestors(call):
             if isinstance(ancestor, cst.If):
                 is_tested = self._evaluator.tree.within(call, ancestor.test)

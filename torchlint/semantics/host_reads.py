@@ -128,7 +128,7 @@ class HostReads:
 
         Of a chain such as ``x.detach().cpu().numpy()`` only the last call counts.
         """
-        if self._qualified(call) in _SHOWING or self._formats(call):
+        if self.shows(call):
             return self._first_tensor([a.value for a in call.args if not a.star])
         method = self._copy(call)
         if method is None or self._is_copied_further(call):
@@ -220,6 +220,24 @@ class HostReads:
         around = self._evaluator.tree.parent(parent) if isinstance(parent, cst.Arg) else None
         return isinstance(around, cst.Call) and self.scalar(around) is not None
 
+    def shows(self, call: cst.Call) -> bool:
+        """Return whether a call writes out what it is given: ``print(x)``, ``str(x)``, ``"{}".format(x)``."""
+        return self._qualified(call) in _SHOWING or self._formats(call)
+
+    def copies_rows(self, copied: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether a loop below ``root`` copies a tensor row by row: ``for i in range(n): x[i].tolist()``."""
+        tree = self._evaluator.tree
+        loop = tree.enclosing(copied, cst.For)
+        if loop is None or loop is root or not tree.within(loop, root) or not isinstance(loop.target, cst.Name):
+            return False
+        if not isinstance(copied, cst.Subscript) or not isinstance(copied.value, cst.Name) or len(copied.slice) > 1:
+            return False
+        index = copied.slice[0].slice
+        place = index.value if isinstance(index, cst.Index) else None
+        bindings = self._evaluator.flow.definitions(copied.value)
+        is_kept = bool(bindings) and not any(tree.within(b.node, loop) for b in bindings)
+        return is_kept and isinstance(place, cst.Name) and place.value == loop.target.value
+
     def needs_host(self, call: cst.Call) -> bool:
         """Return whether a copy goes straight into a function that only takes tensors on the host."""
         for ancestor in self._evaluator.tree.ancestors(call):
@@ -230,6 +248,10 @@ class HostReads:
             if isinstance(ancestor, cst.BaseSmallStatement):
                 return False
         return False
+
+    def may_choose(self, read: ScalarRead) -> bool:
+        """Return whether what is read may be a choice of the program, such as the next token: no loss, no total."""
+        return read.value.origin is not Origin.LOSS and not self.is_added_up(read.call)
 
     def is_added_up(self, call: cst.Call) -> bool:
         """Return whether what a call reads only goes into a total, at once or by a name of its own."""

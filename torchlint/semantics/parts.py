@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.elementwise import Elementwise
     from torchlint.semantics.environment import Environment
     from torchlint.semantics.epochs import Epochs
+    from torchlint.semantics.foreseen import Foreseen
     from torchlint.semantics.generators import Generators
     from torchlint.semantics.growth import Growths
     from torchlint.semantics.guards import Guards
@@ -153,6 +154,13 @@ class Parts:
         from torchlint.semantics.writes import Writes
 
         return Writes(self.evaluator)
+
+    @cached_property
+    def foreseen(self) -> Foreseen:
+        """What is known before a loop begins."""
+        from torchlint.semantics.foreseen import Foreseen
+
+        return Foreseen(self.evaluator, self.writes)
 
     @cached_property
     def invariants(self) -> Invariants:
@@ -306,7 +314,7 @@ class Parts:
         """Variables that grow by concatenation."""
         from torchlint.semantics.growth import Growths
 
-        return Growths(self.evaluator)
+        return Growths(self.evaluator, self.hotness)
 
     @cached_property
     def inference(self) -> Inference:

@@ -8,7 +8,9 @@ queued before has run and then copy: the GPU idles until Python has queued new w
 ## What to write instead
 
 Keep metrics on the device and copy them once, after the loop or every few steps. Where results must be collected,
-collect the detached tensors and move them together. Write `.detach().cpu()`, not `.cpu().detach()`: the latter records
+collect the detached tensors and move them together. What is known before a loop begins is copied once, before it:
+`lengths = mask.sum(1).tolist()` outside the loop that denoises. Rows are not copied one by one (`x[i].tolist()`): one
+`x.tolist()` waits once. Write `.detach().cpu()`, not `.cpu().detach()`: the latter records
 the copy in the graph first.
 
 ## When to ignore it
@@ -26,13 +28,18 @@ import libcst as cst
 from torchlint.edits.operations import Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.heat import Role
+from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.host_reads import COPIERS
 from torchlint.semantics.model import Model
-from torchlint.semantics.values import Device
 
 _COPIES = ("cpu", "numpy", "tolist")
-_ROLES = (Role.TRAINING_LOOP, Role.STEP, Role.LOSS)
+_ROLES = (Role.TRAINING_LOOP, Role.STEP, Role.LOSS, Role.UPDATE)
+_NEEDLESS = (
+    ": the host waits for the GPU. Keep it on the device (`.detach()`), "
+    "and copy once after the loop or every few steps."
+)
+_ROWS = ", row by row: the host waits for the GPU with each row. Copy the whole tensor once, before the inner loop."
+_KNOWN = ", although it is known before: the host waits for the GPU each time. Copy it once, before the loop."
 
 rule = Rule(
     code="TL203",
@@ -61,7 +68,7 @@ def train(model, loader, optimizer, history):
     ),
     documentation=__doc__,
     silences={
-        "not-hot": "The copy is not made on every training step.",
+        "not-hot": "The copy is not made on every training step, and no loop could be spared it.",
         "evaluation": "It belongs to an evaluation, which collects its results on the host: a loop or a function that "
         "evaluates, a branch for that stage.",
         "guarded": "A periodic test or a flag that is off by default stands around it.",
@@ -79,22 +86,25 @@ def train(model, loader, optimizer, history):
 @rule.check(cst.Call, called=COPIERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a copy to the host in a training step; of a chain of them the last."""
-    often = _often(call, model) if model.scopes.imports("torch") and model.host_reads.may_copy(call) else None
-    copied = model.host_reads.copied(call) if often is not None else None
-    if (
-        copied is None
-        or not _is_on_accelerator(copied, model)
-        or rule.silent("read-as-number", model.host_reads.is_read_as_number(call))
-    ):
+    copies = model.scopes.imports("torch") and model.host_reads.may_copy(call)
+    heat = model.heat(call) if copies else None
+    copied = model.host_reads.copied(call) if heat is not None else None
+    if heat is None or copied is None or not _is_on_accelerator(copied, heat, model):
+        return
+    known = not heat.trains and model.foreseen.is_known(copied, heat.root)
+    rows = model.host_reads.copies_rows(copied, heat.root)
+    roles = (*_ROLES, Role.FORWARD) if model.host_reads.shows(call) else _ROLES
+    if not (known or rows or _runs_often(call, heat, roles, model)):
+        return
+    if rule.silent("read-as-number", model.host_reads.is_read_as_number(call)):
         return
     if rule.silent("decision", model.decides(call)) or rule.silent("needs-host", model.host_reads.needs_host(call)):
         return
     shown = model.code(call)
     yield Finding(
         call,
-        f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host {often}: "
-        "the host waits for the GPU. Keep it on the device (`.detach()`), and copy once after the loop or every few "
-        "steps.",
+        f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host {heat.often}"
+        f"{_KNOWN if known else _ROWS if rows else _NEEDLESS}",
         _fix(call, model),
     )
 
@@ -116,22 +126,23 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
 def check_text(node: cst.FormattedStringExpression | cst.BinaryOperation, model: Model) -> Iterator[Finding]:
     """Report a tensor whose value is written into a text in a training step."""
     writes = isinstance(node, cst.FormattedStringExpression) or isinstance(node.left, cst.BaseString)
-    often = _often(node, model) if writes and model.scopes.imports("torch") else None
-    formatted = model.host_reads.formatted(node) if often is not None else None
-    if formatted is not None and _is_on_accelerator(formatted, model):
+    heat = model.heat(node) if writes and model.scopes.imports("torch") else None
+    if heat is None or not _runs_often(node, heat, (*_ROLES, Role.FORWARD), model):
+        return
+    formatted = model.host_reads.formatted(node)
+    if formatted is not None and _is_on_accelerator(formatted, heat, model):
         yield Finding(
             formatted,
-            f"The value of the tensor `{model.code(formatted)}` is written into a text {often}: "
+            f"The value of the tensor `{model.code(formatted)}` is written into a text {heat.often}: "
             "the host waits for the GPU. Write it every few steps only.",
         )
 
 
-def _often(node: cst.CSTNode, model: Model) -> str | None:
-    """What makes a node run on every training step."""
-    heat = model.heat(node)
-    if heat is None or heat.role not in _ROLES or rule.silent("evaluation", model.inference.only_evaluates(node)):
-        return None
-    return None if rule.silent("rare", _is_decided_by_tensor(node, model)) else heat.often
+def _runs_often(node: cst.CSTNode, heat: Heat, roles: tuple[Role, ...], model: Model) -> bool:
+    """Whether a node runs on every training step, or in what else is asked for."""
+    if heat.role not in roles or heat.evaluates or rule.silent("evaluation", model.inference.only_evaluates(node)):
+        return False
+    return not rule.silent("rare", _is_decided_by_tensor(node, model))
 
 
 def _is_decided_by_tensor(node: cst.CSTNode, model: Model) -> bool:
@@ -144,7 +155,7 @@ def _is_decided_by_tensor(node: cst.CSTNode, model: Model) -> bool:
     )
 
 
-def _is_on_accelerator(copied: cst.BaseExpression, model: Model) -> bool:
+def _is_on_accelerator(copied: cst.BaseExpression, heat: Heat, model: Model) -> bool:
     if not model.host_reads.is_certainly_tensor(copied):
         return False
-    return not rule.silent("on-cpu", model.value(copied).device is Device.CPU or model.accelerator is None)
+    return not rule.silent("on-cpu", not model.may_be_on_accelerator(model.value(copied), heat))

@@ -42,7 +42,6 @@ from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.host_reads import READERS, ScalarRead
 from torchlint.semantics.model import Model
-from torchlint.semantics.values import Origin
 
 if TYPE_CHECKING:
     from torchlint.semantics.accumulation import Accumulation
@@ -114,11 +113,12 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if read.tensor is not None and rule.silent("asked", model.decisions.is_asked_before(read.tensor, call)):
         return
-    sampling = heat.role is Role.SAMPLING_LOOP and read.value.origin is not Origin.LOSS
-    decides = sampling and not model.host_reads.is_added_up(call)
+    known = not heat.trains and read.tensor is not None and model.foreseen.is_known(read.tensor, heat.root)
+    chooses = model.decisions.is_asked_by_loop(call) or model.host_reads.may_choose(read)
+    decides = heat.role is Role.SAMPLING_LOOP and chooses and not known
     if rule.silent("decision", decides or model.decides(call)):
         return
-    yield Finding(_place(call, model), _message(read, heat, model), _fix(read, heat, model), owner=call)
+    yield Finding(_place(call, model), _message(read, heat, known, model), _fix(read, heat, model), owner=call)
 
 
 def _place(call: cst.Call, model: Model) -> cst.CSTNode:
@@ -136,11 +136,13 @@ def _shown(call: cst.Call, model: Model) -> str:
     )
 
 
-def _message(read: ScalarRead, heat: Heat, model: Model) -> str:
+def _message(read: ScalarRead, heat: Heat, known: bool, model: Model) -> str:
     shown = _shown(read.call, model)
     waits = f"`{shown}` reads a tensor's value {heat.often}: the host waits for the GPU each time."
     if read.function in ("get_scale", "state_dict"):
         return f"{waits} Ask for the scale every few steps only."
+    if known:
+        return f"{waits} It is known before: read it, or all values with one `.tolist()`, before the loop."
     others = model.scalar_reads(heat.root)
     together = (
         f" Read the {others} values of a step together: `torch.stack([...]).tolist()` waits once." if others > 1 else ""

@@ -9,7 +9,8 @@ host waits until everything queued before has run. Under `torch.compile` each su
 
 Keep the decision on the device: `torch.where(condition, a, b)`, `tensor.clamp(min=0)`, a mask that multiplies, or
 `torch._assert_async` for checks. Check for NaN every few steps, with the periodic test first:
-`if step % 100 == 0 and torch.isnan(loss):`. There is no automatic fix.
+`if step % 100 == 0 and torch.isnan(loss):`. What is known before a loop, such as the times of a diffusion process, is
+compared before it. There is no automatic fix.
 
 ## When to ignore it
 
@@ -27,6 +28,9 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
+
+_KEEP = "Keep the decision on the device (`torch.where`, a mask), or test every few steps only."
+_KNOWN = "It is known before: decide for all passes at once (`.tolist()`), before the loop."
 
 rule = Rule(
     code="TL204",
@@ -62,6 +66,7 @@ def train(model, loader, optimizer):
         "no-tensor": "What is tested is no tensor: numbers, shapes, `None`, `isinstance`, `.item()` (TL202's).",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "uncertain": "That it is a tensor is only guessed from its name.",
+        "decision": "A loop that runs a model, without taking batches, ends by it: all sequences are complete.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
     },
 )
@@ -81,11 +86,13 @@ def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model:
             continue
         if rule.silent("on-cpu", not model.may_be_on_accelerator(value, heat)):
             continue
-        shown = model.code(operand)
+        known = not heat.trains and model.foreseen.is_known(operand, heat.root)
+        ends = heat.role is Role.SAMPLING_LOOP and not known and model.decisions.is_asked_by_loop(operand)
+        if rule.silent("decision", ends):
+            continue
         yield Finding(
             operand,
-            f"Python branches on the value of the tensor `{shown}` {heat.often}: `bool()` "
-            "makes the host wait for the GPU. Keep the decision on the device (`torch.where`, a mask), or "
-            "test every few steps only.",
+            f"Python branches on the value of the tensor `{model.code(operand)}` {heat.often}: `bool()` "
+            f"makes the host wait for the GPU. {_KNOWN if known else _KEEP}",
         )
         return

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate import distributions
 from torchlint.semantics.evaluate.functions import made_graph, named_device, result_dtype
+from torchlint.semantics.evaluate.names import is_tensor_or_data
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
@@ -33,6 +34,7 @@ _SAME_VALUES = frozenset(
     "clone float half double long int bool bfloat16 contiguous squeeze unsqueeze view reshape flatten permute t".split()
 )
 _OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "update", "sizes", "sparse_sizes"))
+_OF_TENSORS = api.TENSOR_ONLY | {"to", "cuda", "cpu"}
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
 _DICTIONARY = "torch.nn.ModuleDict"
 
@@ -72,6 +74,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return NUMBER.weakened(Evidence.INFERRED)
     if name == "detach" and not call.args:
         return tensor(Evidence.INFERRED, graph=Graph.DETACHED)
+    if name in _OF_TENSORS and is_tensor_or_data(method.value, evaluator):
+        return of_tensor(call, tensor(Evidence.INFERRED), name, evaluator)
     if name == "backward":
         return Value(Kind.NONE)
     return UNKNOWN

@@ -190,15 +190,47 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
 
 def _may_be_number(param: cst.Param, evaluator: Evaluator) -> bool:
     """Return whether the annotation of a parameter allows a number: ``int | Tensor``, ``Union[float, Tensor]``."""
+    return any(_annotated(part, evaluator).kind is Kind.NUMBER for part in _alternatives(param, evaluator))
+
+
+def _alternatives(param: cst.Param, evaluator: Evaluator) -> list[cst.BaseExpression]:
+    """Return the types between which the annotation of a parameter leaves the choice."""
     waiting = [param.annotation.annotation] if param.annotation is not None else []
+    found = []
     for part in waiting:
         if isinstance(part, cst.BinaryOperation):
             waiting += [part.left, part.right]
         elif isinstance(part, cst.Subscript) and evaluator.names.qualified(part.value) in _UNIONS:
             waiting += [inner.slice.value for inner in part.slice if isinstance(inner.slice, cst.Index)]
-        elif _annotated(part, evaluator).kind is Kind.NUMBER:
-            return True
-    return False
+        else:
+            found.append(part)
+    return found
+
+
+def is_tensor_or_data(variable: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether annotations leave a variable the choice between a tensor and data of Python."""
+    if isinstance(variable, cst.Attribute) and isinstance(variable.value, cst.Name):
+        owner = evaluator.definitions.receiver(variable.value)
+        bound = evaluator.definitions.attribute(owner, variable.attr.value) if owner is not None else []
+        values = [each.value if not each.path else None for each in bound]
+        return bool(values) and all(isinstance(v, cst.Name) and is_tensor_or_data(v, evaluator) for v in values)
+    if not isinstance(variable, cst.Name):
+        return False
+    bindings = evaluator.flow.definitions(variable)
+    parameters = [evaluator.tree.parent(b.node) if b.kind is BindingKind.PARAMETER else None for b in bindings]
+    return bool(parameters) and all(isinstance(p, cst.Param) and _leaves_choice(p, evaluator) for p in parameters)
+
+
+def _leaves_choice(param: cst.Param, evaluator: Evaluator) -> bool:
+    types = _alternatives(param, evaluator)
+    tensors = [part for part in types if _annotated(part, evaluator).kind is Kind.TENSOR]
+    data = [part for part in types if part not in tensors]
+    return bool(tensors) and all(is_none(part) or _is_of_python(part, evaluator) for part in data)
+
+
+def _is_of_python(part: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    named = evaluator.names.qualified(part.value if isinstance(part, cst.Subscript) else part) or ""
+    return named.startswith("builtins.") or named in _CONTAINERS
 
 
 def _is_given_the_class(function: cst.FunctionDef, evaluator: Evaluator) -> bool:

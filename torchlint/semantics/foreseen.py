@@ -1,0 +1,157 @@
+"""Values that are known before a loop begins, so that one read before it could serve all passes."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics import roles
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.scopes import Binding, BindingKind
+from torchlint.semantics.tables.torch_api import RANDOM_FACTORIES
+from torchlint.semantics.writes import Writes
+from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.canonical import canonical
+
+_METADATA = frozenset(("shape", "dtype", "device", "ndim"))
+_SETTINGS = frozenset(("config", "cfg", "hparams", "args", "opt"))
+_ASKED = frozenset(("size", "dim", "numel", "element_size"))
+_DRAWS = frozenset(("bernoulli", "multinomial", "dropout"))
+_PASSED_THROUGH = frozenset(("builtins.enumerate", "builtins.reversed", "builtins.list"))
+_COUNTING = frozenset(("builtins.len", "builtins.int", "builtins.float", "builtins.max", "builtins.min"))
+_PARTS = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.IfExp, cst.Tuple, cst.List)
+_MAX_DEPTH = 12
+
+
+class Foreseen:
+    """Follows expressions in a loop back to what was there before it."""
+
+    def __init__(self, evaluator: Evaluator, writes: Writes) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._writes = writes
+
+    def is_known(self, read: cst.BaseExpression, loop: cst.CSTNode) -> bool:
+        """Return whether nothing that a loop computes goes into an expression in it."""
+        return (
+            isinstance(loop, (cst.For, cst.While))
+            and self._tree.within(read, loop.body)
+            and self._evaluator.definitions.enclosing_function(read)
+            is self._evaluator.definitions.enclosing_function(loop)
+            and self._is_known(read, loop, 0)
+        )
+
+    def _is_known(self, node: cst.BaseExpression, loop: cst.For | cst.While, depth: int) -> bool:
+        if depth > _MAX_DEPTH:
+            return False
+        if literal(node) is not None or _is_setting(node):
+            return True
+        if isinstance(node, cst.Name):
+            return self._is_known_name(node, loop, depth)
+        if isinstance(node, cst.Attribute):
+            asks = node.attr.value in _METADATA and isinstance(node.value, cst.Name)
+            return asks or self._evaluator.names.qualified(node) is not None
+        if isinstance(node, cst.Subscript):
+            return self._is_known(node.value, loop, depth + 1) and self._are_known_indices(node, loop, depth + 1)
+        if isinstance(node, cst.Call):
+            return self._is_known_call(node, loop, depth + 1)
+        if isinstance(node, _PARTS):
+            return all(self._is_known(part, loop, depth + 1) for part in _operands(node))
+        return False
+
+    def _is_known_name(self, name: cst.Name, loop: cst.For | cst.While, depth: int) -> bool:
+        definitions = self._evaluator.flow.definitions(name)
+        if not definitions:
+            return self._evaluator.names.qualified(name) is not None
+        written = (place for place in self._writes.places() if self._tree.within(place, loop))
+        if any(_root(canonical(place)) == name.value for place in written):
+            return False
+        return all(self._is_known_binding(binding, loop, depth + 1) for binding in definitions)
+
+    def _is_known_binding(self, binding: Binding, loop: cst.For | cst.While, depth: int) -> bool:
+        if not self._tree.within(binding.node, loop):
+            return True
+        if binding.kind is BindingKind.ASSIGNMENT and binding.value is not None:
+            return self._is_known(binding.value, loop, depth)
+        is_step = isinstance(loop, cst.For) and self._tree.within(binding.node, loop.target)
+        return is_step and isinstance(loop, cst.For) and self._is_taken_from_known(loop, binding.node)
+
+    def _is_taken_from_known(self, loop: cst.For, target: cst.CSTNode) -> bool:
+        """Whether each pass takes an element of a tensor, or a time of a diffusion process, that was there before."""
+        source = loop.iter
+        while isinstance(source, cst.Call) and source.args:
+            if self._evaluator.names.qualified(source.func) not in _PASSED_THROUGH:
+                break
+            source = source.args[0].value
+        if not isinstance(source, cst.Name) or not self._is_known_name(source, loop, 0):
+            return False
+        value = self._evaluator.value(source)
+        if value.is_tensor and value.evidence >= Evidence.INFERRED:
+            return True
+        steps = (call for call in self._tree.below(loop.body, cst.Call) if roles.denoises(call))
+        return not value.known and any(
+            isinstance(argument.value, cst.Name) and argument.value.value == identifier(target)
+            for call in steps
+            for argument in call.args
+        )
+
+    def _are_known_indices(self, node: cst.Subscript, loop: cst.For | cst.While, depth: int) -> bool:
+        for element in node.slice:
+            index = element.slice
+            if isinstance(index, cst.Slice):
+                parts = [part for part in (index.lower, index.upper, index.step) if part is not None]
+            else:
+                parts = [index.value] if isinstance(index, cst.Index) else []
+            if not all(self._is_known(part, loop, depth) for part in parts):
+                return False
+        return True
+
+    def _is_known_call(self, call: cst.Call, loop: cst.For | cst.While, depth: int) -> bool:
+        """Whether a call computes the same again: a function or method of torch that draws nothing."""
+        last = identifier(call.func)
+        name = self._evaluator.names.qualified(call.func)
+        if name is not None:
+            computes = name in _COUNTING or (name.startswith("torch.") and name not in RANDOM_FACTORIES)
+            owner: tuple[cst.BaseExpression, ...] = ()
+        elif isinstance(call.func, cst.Attribute):
+            if last in _ASKED:
+                return True
+            owner = (call.func.value,)
+            computes = self._evaluator.value(call.func.value).is_tensor
+        else:
+            return False
+        if not computes or last in _DRAWS or last.endswith("_") or any(argument.star for argument in call.args):
+            return False
+        given = (argument.value for argument in call.args)
+        return all(self._is_known(part, loop, depth) for part in (*owner, *given))
+
+
+def _operands(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    if isinstance(node, cst.BinaryOperation):
+        return [node.left, node.right]
+    if isinstance(node, cst.UnaryOperation):
+        return [node.expression]
+    if isinstance(node, cst.Comparison):
+        return [node.left, *(target.comparator for target in node.comparisons)]
+    if isinstance(node, cst.IfExp):
+        return [node.test, node.body, node.orelse]
+    assert isinstance(node, (cst.Tuple, cst.List))
+    return [element.value for element in node.elements]
+
+
+def _is_setting(node: cst.BaseExpression) -> bool:
+    """Return whether an expression is an option of the program: ``self.config.steps``, ``args.size``."""
+    if not isinstance(node, cst.Attribute):
+        return False
+    owner = node.value
+    while isinstance(owner, (cst.Attribute, cst.Name)):
+        if identifier(owner) in _SETTINGS:
+            return True
+        if isinstance(owner, cst.Name):
+            return False
+        owner = owner.value
+    return False
+
+
+def _root(place: str | None) -> str:
+    return (place or "").partition(".")[0].partition("[")[0]
