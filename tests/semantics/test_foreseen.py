@@ -38,6 +38,7 @@ def known(body: str, over: str = "times") -> bool:
         "later = mask * 2\nmark(later.sum())",
         "mark(mask[: x.shape[0]].sum())",
         "mark(mask.sum() if config.flag else before)",
+        "mark(torch.cat([mask, mask]).sum())",
     ],
 )
 def test_known(body: str) -> None:
@@ -59,6 +60,7 @@ def test_known(body: str) -> None:
         "mask.mul_(2)\nmark(mask.sum())",
         "mark(mask.mul_(2))",
         "before += x.sum()\nmark(before)",
+        "parts = []\nparts.append(x)\nmark(torch.cat(parts))",
         "def later():\n    return mark(mask)",
     ],
 )

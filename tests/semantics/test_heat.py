@@ -24,6 +24,7 @@ def train(model, loader, optimizer, args, debug=False):
 HOT = {
     "plain": "here.at()",
     "rank zero": "if args.rank == 0:\n    here.at()",
+    "no optimised Python": "if __debug__:\n    here.at()",
     "other branch of a periodic test": "if i % 10 == 0:\n    pass\nelse:\n    here.at()",
     "not periodic": "if i % 10 != 0:\n    here.at()",
     "truthy remainder": "if i % 10:\n    here.at()",
@@ -62,6 +63,7 @@ GUARDED = {
     "parameter off by default": "if debug:\n    here.at()",
     "clock": "if time.time() - last > 10:\n    here.at()",
     "helper": "if args.should_log(i):\n    here.at()",
+    "setting for debugging": "if args.debug_save:\n    here.at()",
     "conditional expression": "v = here.at() if i % 10 == 0 else None",
     "break": "here.at()\nbreak",
     "exception": "try:\n    pass\nexcept ValueError:\n    here.at()",

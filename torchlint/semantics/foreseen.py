@@ -55,9 +55,13 @@ class Foreseen:
             return self._is_known(node.value, loop, depth + 1) and self._are_known_indices(node, loop, depth + 1)
         if isinstance(node, cst.Call):
             return self._is_known_call(node, loop, depth + 1)
-        if isinstance(node, _PARTS):
+        if isinstance(node, _PARTS) and not self._may_be_filled(node):
             return all(self._is_known(part, loop, depth + 1) for part in _operands(node))
         return False
+
+    def _may_be_filled(self, node: cst.BaseExpression) -> bool:
+        """Whether a node is a list that has a name, and so may hold something else later."""
+        return isinstance(node, cst.List) and not isinstance(self._tree.parent(node), cst.Arg)
 
     def _is_known_name(self, name: cst.Name, loop: cst.For | cst.While, depth: int) -> bool:
         definitions = self._evaluator.flow.definitions(name)
