@@ -39,6 +39,7 @@ _HARMLESS = sys.stdlib_module_names | {
 }
 """Modules that nobody imports for what importing them does."""
 
+_OWNERS = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
 _MOST_LINES = 50
 _CONTINUATION = re.compile(r"(?:[ \t]*\\(?:\r\n|\r|\n))+")
 _SEMICOLON_BEFORE = re.compile(r"[ \t]*;[ \t]*$")
@@ -147,9 +148,9 @@ def _plain_uses(text: str, name: str) -> Iterator[Range]:
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the imports of the module and of functions, other than the only statement of a body."""
+    """Yield the imports of the module, functions, loops and contexts, other than the only statement of a body."""
     for owner in ast.walk(tree):
-        if isinstance(owner, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(owner, _OWNERS):
             imports = [child for child in owner.body if isinstance(child, (ast.Import, ast.ImportFrom))]
             if isinstance(owner, ast.Module) or len(imports) < len(owner.body):
                 yield from imports

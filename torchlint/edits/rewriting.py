@@ -28,6 +28,7 @@ _DTYPE = "Of a dtype or `out` that is None the new function makes whole numbers.
 _DEVICE = "The new function works on the default device, which the old one ignores."
 _TYPE = "The type of the object is the base class of what it was: `isinstance` can notice."
 _WHOLE = "It is right for whole numbers only, which the arguments seem to be."
+_OF_ITS_ARGUMENTS = frozenset(("builtins.min", "builtins.max", "builtins.abs", "builtins.sum", "builtins.float"))
 _AUTOCAST_TO = MappingProxyType({"cuda": "torch.float16", "cpu": "torch.bfloat16"})
 """What the old forms cast to where nothing says it."""
 _NESTED = "Inside another autocast the default dtype is that of the outer one."
@@ -155,7 +156,7 @@ def _range(use: Use, model: Model) -> Rewrite | None:
     edits.append(Replace(end, _one_further(end, 1 if width > 0 else -1, model)))
     if all(given.get(name) is None or is_none(given.get(name)) for name in ("dtype", "out")):
         dtype = spelled("torch.get_default_dtype", call, model)
-        if dtype is None:
+        if dtype is None or _is_script(call, model):
             return None
         edits += [RemoveArgument(call, given.nodes["dtype"])] if "dtype" in given.nodes else []
         edits += [AddKeyword(call, "dtype", f"{dtype.code}()"), *dtype.imports]
@@ -165,6 +166,13 @@ def _range(use: Use, model: Model) -> Rewrite | None:
     if "device" not in given.named and (model.device_context(call) or model.on_default_device(call)):
         why = _DEVICE
     return Rewrite(tuple(dict.fromkeys(edits)), why)
+
+
+def _is_script(node: cst.CSTNode, model: Model) -> bool:
+    """Return whether TorchScript compiles the function around a node, which has no default dtype to ask for."""
+    function = model.enclosing_function(node)
+    decorators = function.decorators if function is not None else ()
+    return any((model.qualified_name(d.decorator) or "").startswith("torch.jit.") for d in decorators)
 
 
 def _is_given(expression: cst.BaseExpression | None, model: Model) -> bool:
@@ -193,6 +201,8 @@ def _is_fraction(expression: cst.BaseExpression | None, model: Model, depth: int
         parts = [expression.body, expression.orelse]
     elif isinstance(expression, cst.NamedExpr):
         parts = [expression.value]
+    elif isinstance(expression, cst.Call) and model.qualified_name(expression.func) in _OF_ITS_ARGUMENTS:
+        parts = [argument.value for argument in expression.args]
     elif isinstance(expression, cst.Name):
         parts = [binding.part for binding in model.bindings(expression)]
     return any(_is_fraction(part, model, depth - 1) for part in parts)

@@ -185,6 +185,8 @@ def _fix(node: cst.BaseExpression, form: Form, model: Model) -> Fix | None:
     edits: tuple[Edit, ...]
     if form.name == "torch.log1p" and isinstance(node, cst.Call) and node.args and isinstance(term, cst.BaseExpression):
         edits = (Replace(node.func, new.code), Unwrap(node.args[0].value, term))  # comments around the term stay
+    elif isinstance(node, cst.BinaryOperation) and isinstance(node.left, cst.Call) and node.left.args:
+        edits = (Replace(node.left.func, new.code), Unwrap(node, node.left))  # those around the argument, too
     else:
         shown = ", ".join(model.code(argument).strip().rstrip(",").rstrip() for argument in form.arguments)
         edits = (Replace(node, f"{new.code}({shown})"),)
