@@ -28,9 +28,18 @@ def _spelled_out(argument: cst.Arg, scopes: Scopes, tree: Tree) -> cst.Arg:
     if not isinstance(made, cst.Dict) and not (isinstance(made, cst.Call) and identifier(made.func) == "dict"):
         return argument
     same = (n for n in tree.nodes(cst.Name) if n.value == argument.value.value and n is not found[0].node)
-    if any(scopes.bindings(n) == found and not _unpacks(n, tree) for n in same):
+    if _has_other_names(found[0].node, tree) or any(
+        scopes.bindings(n) == found and not _unpacks(n, tree) for n in same
+    ):
         return argument  # somebody may add to it
     return argument.with_changes(value=made)
+
+
+def _has_other_names(name: cst.CSTNode, tree: Tree) -> bool:
+    """Whether an assignment gives its value to something else as well: ``options = others = {}``."""
+    target = tree.parent(name)
+    statement = tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return isinstance(statement, cst.Assign) and len(statement.targets) > 1
 
 
 def _unpacks(name: cst.Name, tree: Tree) -> bool:

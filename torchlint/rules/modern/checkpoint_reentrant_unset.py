@@ -90,11 +90,16 @@ def unset(call: cst.Call, model: Model) -> Iterator[Finding]:
         f"`{model.code(call.func)}` is called without `use_reentrant`: it takes the older implementation, which torch "
         "warns about and which trains nothing unless an input needs a gradient. Pass `use_reentrant=False`, or `True` "
         "to keep what it does now.",
-        Fix(
-            "Pass `use_reentrant=False`",
-            (AddKeyword(call, "use_reentrant", "False"),),
-            Safety.UNSAFE,
-            "Parameters of a function whose inputs need no gradient are trained then, and hooks run in another order."
-            + ("" if model.target.version >= SINCE[name] else f" It needs torch {shown(SINCE[name])}."),
-        ),
+        None if name.endswith("_sequential") and given.open_positions else _fix(call, name, model),
+    )
+
+
+def _fix(call: cst.Call, name: str, model: Model) -> Fix:
+    needs = "" if model.target.version >= SINCE[name] else f" It needs torch {shown(SINCE[name])}."
+    return Fix(
+        "Pass `use_reentrant=False`",
+        (AddKeyword(call, "use_reentrant", "False"),),
+        Safety.UNSAFE,
+        "Parameters of a function whose inputs need no gradient are trained then, and hooks run in another order."
+        + needs,
     )

@@ -137,7 +137,7 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 
 
 def _fix(call: cst.Call, given: Arguments, model: Model) -> Fix | None:
-    if "pickle_module" in given.named or model.target.lacks(FIRST_CHOICE):
+    if "pickle_module" in given.named or given.open_positions or model.target.lacks(FIRST_CHOICE):
         return None
     needs = "" if model.target.version >= FIRST_CHOICE else " It needs torch 1.13."
     return Fix(
