@@ -61,6 +61,23 @@ def test_changelog_names_the_version() -> None:
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("item", "default"),
+    [
+        ("Rules on by default", Default.ON),
+        ("Rules in preview", Default.PREVIEW),
+        ("Rules as advice, off unless selected", Default.ADVICE),
+    ],
+)
+def test_changelog_lists_the_rules_as_they_are(item: str, default: Default) -> None:
+    """Those of 8xx have a line of their own."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    listed = re.search(rf"^- {item}: (.*?)^- ", text, flags=re.MULTILINE | re.DOTALL)
+    assert listed
+    codes = [rule.code for rule in rules() if rule.default is default and not rule.code.startswith("TL8")]
+    assert re.findall(r"TL\d{3}", listed[1]) == codes
+
+
 def test_the_table_for_torchfix_users_is_the_one_in_force() -> None:
     text = (ROOT / "docs" / "for-torchfix-users.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| (TOR\d{3}),[^|]*\| \[(TL\d{3}) ", text, flags=re.MULTILINE))

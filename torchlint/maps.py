@@ -219,3 +219,13 @@ LINTERS: Mapping[str, Linter] = MappingProxyType(
     }
 )
 """By the word that `torchlint rules --map` takes."""
+
+
+def same_as(theirs: str) -> str:
+    """Return what to say about the code of a check of another linter, empty if it is none."""
+    for linter in LINTERS.values():
+        for check in linter.checks:
+            if check.theirs.lower() == theirs.lower():
+                ours = f"`{check.code}` finds what it does" if check.code else "no rule stands for it"
+                return f"{check.theirs} is of {linter.title}; {ours}"
+    return ""

@@ -16,7 +16,7 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 
     known = list(choices)
     alike = [choice for choice in known if _shape(choice) == _shape(word)]
-    return next(iter(alike or difflib.get_close_matches(word, known, n=1, cutoff=0.5)), "")
+    return next(iter(alike or difflib.get_close_matches(word, known, n=1, cutoff=0.55)), "")
 
 
 def _shape(word: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from torchlint.engine.selection import SelectionError, holds_for, select
+from torchlint.engine.selection import SelectionError, check_selector, holds_for, select
+from torchlint.registry import rules
 from torchlint.rule import Default, Family, Rule, Triggers
 from torchlint.semantics.target import Target
 
@@ -92,3 +93,18 @@ def test_a_rule_can_hold_for_some_versions_only() -> None:
     assert holds_for(">=1.9", Target((2, 0), ""))
     assert holds_for("<2.10", Target((2, 9), ""))
     assert not holds_for(">=1.9", Target((1, 8), ""))
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("TOR102", "unknown rule 'TOR102': TOR102 is of TorchFix; `TL805` finds what it does"),
+        ("tor901", "unknown rule 'tor901': TOR901 is of TorchFix; no rule stands for it"),
+        ("B614", "unknown rule 'B614': B614 is of Bandit; `TL805` finds what it does"),
+        ("modern", "unknown rule 'modern'; `torchlint rules` lists them"),
+    ],
+)
+def test_words_of_others_are_told(word: str, said: str) -> None:
+    with pytest.raises(SelectionError) as error:
+        check_selector(word, rules())
+    assert str(error.value) == said

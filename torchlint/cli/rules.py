@@ -10,7 +10,6 @@ import click
 
 from torchlint.cli import CLEAN
 from torchlint.maps import LINTERS, PLANNED
-from torchlint.spelling import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -147,9 +146,10 @@ def find(name: str, rules: Sequence[Rule]) -> Rule:
     for rule in rules:
         if name.lower() in (rule.code.lower(), rule.name):
             return rule
-    close = nearest(name, [word for rule in rules for word in (rule.code, rule.name)])
-    hint = f", did you mean `{close}`?" if close else "; `torchlint rules` lists them"
-    raise click.UsageError(f"unknown rule {name!r}{hint}")
+    from torchlint.engine.selection import hint_at
+
+    words = [word for rule in rules for word in (rule.code, rule.name)]
+    raise click.UsageError(f"unknown rule {name!r}{hint_at(name, words)}")
 
 
 def description(rule: Rule) -> dict[str, Any]:

@@ -97,9 +97,17 @@ def check_selector(selector: str, rules: Iterable[RuleWords]) -> None:
         words |= {rule.code, rule.name}
     if selector in words or (len(selector) > 1 and any(code.startswith(selector) for code in codes)):
         return
-    close = nearest(selector, sorted(words))
-    hint = f", did you mean `{close}`?" if close else "; `torchlint rules` lists them"
-    raise SelectionError(f"unknown rule {selector!r}{hint}", selector)
+    raise SelectionError(f"unknown rule {selector!r}{hint_at(selector, words)}", selector)
+
+
+def hint_at(selector: str, words: Iterable[str]) -> str:
+    """Return what to say of a word that names no rule: whose it is, which one is near, or where to look."""
+    from torchlint.maps import same_as
+
+    theirs, close = same_as(selector), nearest(selector, sorted(words))
+    if theirs:
+        return f": {theirs}"
+    return f", did you mean `{close}`?" if close else "; `torchlint rules` lists them"
 
 
 @lru_cache(maxsize=256)

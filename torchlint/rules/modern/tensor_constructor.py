@@ -65,8 +65,8 @@ def constructed(call: cst.Call, model: Model) -> Iterator[Finding]:
     modern = modernise(call, model)
     yield Finding(
         call,
-        f"`{model.code(call.func)}(...)` makes float32: of numbers a shape with memory as it was, of sequences their "
-        "values. Say which: `torch.tensor(data)` or `torch.empty(size)`.",
+        f"`{model.code(call.func)}(...)` makes float32, and guesses what it is given: numbers are a size (of memory "
+        f"with whatever it holds), a sequence is data. Write {_spelled_out(call, model)}.",
         None
         if modern is None
         else Fix(
@@ -77,3 +77,15 @@ def constructed(call: cst.Call, model: Model) -> Iterator[Finding]:
             modern.evidence,
         ),
     )
+
+
+def _spelled_out(call: cst.Call, model: Model) -> str:
+    """Return what says the same without a guess."""
+    given = ", ".join(argument.star + model.code(argument.value) for argument in call.args)
+    given = given if len(given) <= 40 and "\n" not in given else "..."
+    first = call.args[0].value if len(call.args) == 1 and not call.args[0].star else None
+    if isinstance(first, (cst.List, cst.Tuple)):
+        return f"`torch.tensor({given}, dtype=torch.float32)`"
+    if first is None or isinstance(first, cst.Integer):
+        return f"`torch.empty({given or 0})`"
+    return f"`torch.tensor({given})` if that is data, `torch.empty({given})` if it is a size"
