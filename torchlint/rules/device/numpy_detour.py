@@ -95,7 +95,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     yield Finding(
         call,
         f"{made} makes an array on the host that `{model.code(call.func)}` only takes over. "
-        f"`{found.factory}` makes the tensor itself, with the dtype and on the device that it is wanted.",
+        f"`{found.factory}` makes the tensor itself, with that dtype and on any device.",
         _fix(call, found, model),
     )
 

@@ -71,6 +71,6 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        f"{model.shown(call, 'This softmax')} normalises along dimension 0 of one or three, and along dimension 1 of "
-        "two or at least four. Write the one that is meant, such as `dim=-1`.",
+        f"{model.shown(call, 'This softmax')} is told no dimension and guesses: the first one where there are "
+        "one or three, else the second. Write the one that is meant, such as `dim=-1`.",
     )

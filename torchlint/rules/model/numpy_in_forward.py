@@ -35,6 +35,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.tables.names import NAMESAKES
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import identifier, literal, method_call
 
@@ -112,8 +113,13 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 
 def _cure(user: cst.Call, model: Model) -> str:
-    is_back = model.qualified_name(user.func) == BACK
-    return "Take the tensor itself, by `.detach()`" if is_back else "Use the function of torch"
+    name = model.qualified_name(user.func) or ""
+    if name == BACK:
+        return "Take the tensor itself, by `.detach()`"
+    namesake = f"torch.{name.removeprefix(NUMPY)}"
+    if namesake not in NAMESAKES:
+        return "Use the function of torch"
+    return f"Use `{model.spelling(namesake, user) or namesake}`"
 
 
 def _forward(call: cst.Call, model: Model) -> Heat | None:

@@ -103,8 +103,8 @@ def check(loop: cst.For, model: Model) -> Iterator[Finding]:
     count = model.shown(period, "the number of passes")
     yield Finding(
         passes[0],
-        "The gradients of several means are added up and not divided, so that the step is as many times longer. Divide "
-        f"the loss by {count} before this.",
+        "The gradients of several means are added up and not divided: a step is as many times longer as passes come "
+        f"before it. Divide the loss by {count} before this.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The switches that torchlint knows are those of the torch that is installed."""
+"""The names that torchlint knows of torch are those of the torch that is installed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from torchlint.semantics.tables.names import NAMESAKES
 from torchlint.semantics.tables.switches import ASSIGNED, CALLED, REFUSING, TELLING, WITHOUT_SWITCHES
 
 IS_CURRENT = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 13)
@@ -50,3 +51,9 @@ def test_some_refuse_other_attributes(owner: str) -> None:
 @pytest.mark.parametrize("name", sorted(TELLING))
 def test_a_switch_is_in_one_place(owner: str, name: str) -> None:
     assert name in ASSIGNED.get(owner, frozenset()) or not hasattr(thing(owner), name)
+
+
+@pytest.mark.parametrize("name", sorted(NAMESAKES))
+def test_numpy_has_a_function_of_that_name(name: str) -> None:
+    assert callable(thing(name))
+    assert callable(thing(f"numpy.{name.removeprefix('torch.')}"))
