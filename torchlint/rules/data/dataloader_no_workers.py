@@ -48,7 +48,7 @@ rule = Rule(
     family=Family.DATA,
     since="0.1.0",
     default=Default.ON,
-    summary="A DataLoader without workers loads batches in the training process",
+    summary="a `DataLoader` without workers loads batches in the training process",
     triggers=Triggers.all_of(WITH_WORKERS),
     examples=(
         Example(

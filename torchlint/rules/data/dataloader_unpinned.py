@@ -49,7 +49,7 @@ rule = Rule(
     family=Family.DATA,
     since="0.1.0",
     default=Default.ON,
-    summary="A DataLoader for the GPU without `pin_memory`",
+    summary="a `DataLoader` for the GPU without `pin_memory`",
     triggers=Triggers.all_of(WITH_WORKERS, ("to", "cuda", *FRAMEWORK_MOVES)),
     examples=(
         Example(

@@ -93,7 +93,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     made = model.shown(found.factory, f"`{factory}(...)`")
     yield Finding(
         call,
-        f"{made} makes a tensor that `{_method(call, model)}` reads to write a second one. Pass "
+        f"{made} makes a tensor, of which `{_method(call, model)}` writes a second one. Pass "
         f"`dtype={dtype or '...'}` to `{factory}`, which writes it once.",
         _fix(found, dtype, model),
     )

@@ -54,7 +54,7 @@ rule = Rule(
     family=Family.DEVICE,
     since="0.1.0",
     default=Default.ON,
-    summary="A tensor is made on the CPU and then copied to the device",
+    summary="a tensor is made on the CPU and then copied to the device",
     triggers=Triggers.all_of(
         frozenset(name.rpartition(".")[2] for name in FACTORIES | LEGACY_CONSTRUCTORS),
     ),

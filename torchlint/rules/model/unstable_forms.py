@@ -62,7 +62,7 @@ rule = Rule(
     ),
     documentation=__doc__,
     silences={
-        "whole-numbers": "The tensor holds whole numbers, by its dtype or as its name tells: 1 more is exact.",
+        "whole-numbers": "The tensor holds whole numbers, by its dtype, written out, or by its name: 1 more is exact.",
         "shifted": "The maximum is subtracted before the exponentials are taken: they are at most 1.",
         "no-dimension": "The sum names no dimension, which `logsumexp` needs.",
         "other-terms": "Something else is added as well, or another number than 1.",
