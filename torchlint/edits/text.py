@@ -174,6 +174,13 @@ class Rows:
             column = len(line.encode()[:column].decode(errors="replace"))
         return self._starts[row - 1] + column
 
+    def code_above(self, row: int) -> int:
+        """Return the last row above this one with more than a comment on it."""
+        row -= 1
+        while row > 1 and self._lines[row - 1].lstrip()[:1] in ("", "#"):
+            row -= 1
+        return row
+
 
 def comments(text: str) -> tuple[Range, ...] | None:
     """Return where the comments of a source stand, None if Python cannot tokenize it."""

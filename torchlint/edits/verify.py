@@ -183,14 +183,14 @@ def _header_start(node: ast.stmt, rows: Rows) -> int:
 
 
 def _header_end(node: ast.stmt, rows: Rows) -> int:
-    """Return where a statement ends; of a compound one, before the line of its body."""
+    """Return where a statement ends; of a compound one, where the line above its body does."""
     body = getattr(node, "body", None) or getattr(node, "cases", None)
     if not body:
         return rows.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
     first = body[0].pattern if isinstance(body[0], ast.match_case) else body[0]
     row = min([first.lineno, *(decorator.lineno for decorator in getattr(first, "decorator_list", ()))])
     if row > node.lineno:
-        return rows.offset(row, 0) - 1
+        return rows.offset(rows.code_above(row) + 1, 0) - 1
     return max(rows.offset(row, first.col_offset) - 1, rows.offset(node.lineno, node.col_offset))
 
 
@@ -221,7 +221,7 @@ def docstrings(tree: ast.Module) -> Counter[str]:
 
 
 def uses_of_names(tree: ast.AST) -> Counter[str]:
-    """Return how often each name stands in the tree, in strings too, which may be looked up, run or filled in.
+    """Return how often each name is read in the tree, in strings too, which may be looked up, run or filled in.
 
     A string that names a device is none of them: ``x.to("cuda")`` does not use ``from torch import cuda``. Neither is
     prose, which stands as a statement and holds no example.
@@ -229,8 +229,10 @@ def uses_of_names(tree: ast.AST) -> Counter[str]:
     names: Counter[str] = Counter()
     silent: set[ast.expr] = set()
     for node in ast.walk(tree):  # from the outside to the inside
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
             names[node.id] += 1
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            names[node.target.id] += 1
         elif isinstance(node, ast.Call):
             silent.update(argument for argument in node.args if _is_device(argument))
         elif (isinstance(node, ast.keyword) and node.arg in _TAKING_DEVICES) or (
