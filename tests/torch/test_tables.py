@@ -13,6 +13,7 @@ from torchlint.semantics.tables.names import NAMESAKES
 from torchlint.semantics.tables.switches import ASSIGNED, CALLED, REFUSING, TELLING, WITHOUT_SWITCHES
 
 IS_CURRENT = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 13)
+pytestmark = pytest.mark.skipif(not IS_CURRENT, reason="the tables are those of torch 2.13")
 ROOTS: dict[str, ModuleType] = {"torch": torch, "numpy": np, "random": random}
 
 
@@ -24,7 +25,6 @@ def thing(name: str) -> object:
     return found
 
 
-@pytest.mark.skipif(not IS_CURRENT, reason="the table is that of torch 2.13")
 @pytest.mark.parametrize("owner", sorted(set(ASSIGNED) - {"torch.backends.cuda.cufft_plan_cache"}))
 def test_torch_has_every_switch(owner: str) -> None:
     for name in ASSIGNED[owner]:
