@@ -52,7 +52,7 @@ print(f"Loss: {loss.item():.4f}")
 def test_sound_fixes_are_seen_at_work(tmp_path: Path) -> None:
     trial = tried(SCRIPT, TEXT, tmp_path)
     assert trial.wrong == ""
-    assert {"TL201", "TL301"} <= set(trial.rules_at_work)
+    assert {"TL102", "TL201"} <= set(trial.rules_at_work)
     assert trial.steps == 4
 
 
