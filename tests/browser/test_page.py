@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,10 +69,8 @@ def many(count: int) -> Report:
         path = f"package/module_{number:04}.py"
         row = report(diagnostic(path)).results[0]
         found = tuple(
-            replace(
-                diagnostic(path, fix=(FIX, UNSAFE, None)[index % 3], message=f"Finding {index} of `module`."),
-                code=f"TL20{index % 4}",
-                name=f"rule-{index % 4}",
+            diagnostic(path, fix=(FIX, UNSAFE, None)[index % 3], message=f"Finding {index} of `module`.")._replace(
+                code=f"TL20{index % 4}", name=f"rule-{index % 4}"
             )
             for index in range(10)
         )
