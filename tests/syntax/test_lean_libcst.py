@@ -92,6 +92,17 @@ def test_dataclass_itself_is_left_alone() -> None:
     assert output(program) == "dataclass\n"
 
 
+def test_its_nodes_are_no_abstract_base_classes_and_only_they() -> None:
+    program = """
+import abc, libcst
+from torchlint.syntax.lean_libcst import PlainABC
+
+owners = {cls.__module__.partition(".")[0] for cls in PlainABC.__subclasses__()}
+print(abc.ABC.__name__, type(libcst.CSTNode).__name__, owners)
+"""
+    assert output(LEAN + program) == "ABC type {'libcst'}\n"
+
+
 def test_what_is_imported_already_stays() -> None:
     program = "import libcst; before = vars(libcst.Name)['__init__']\n" + LEAN
     assert output(program + "print(vars(libcst.Name)['__init__'] is before)") == "True\n"

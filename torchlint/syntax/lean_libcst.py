@@ -1,7 +1,8 @@
-"""Importing libcst without the methods that its nodes never use, which is most of the time that a small file takes."""
+"""Importing libcst without what its nodes never use, which is most of the time that a small file takes."""
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import sys
 from collections.abc import Callable
@@ -12,17 +13,26 @@ _OWN_METHODS = {"__repr__", "__eq__", "__hash__"}
 """What every class of a node already has of its own when ``dataclass`` sees it, which therefore leaves it alone."""
 
 
+class PlainABC:
+    """Stands for ``abc.ABC`` while libcst is imported, so that its nodes are classes like others."""
+
+    __slots__ = ()
+
+
 def import_libcst() -> None:
     """Import libcst, unless it is imported, so that making the classes of its nodes takes a third of the time.
 
     ``dataclass`` compiles five methods for each of some 180 classes of nodes. Two of them, which compare and print, it
     then throws away, since libcst has its own; two forbid to set a field, which nobody does. What libcst does is the
     same, and a class that derives from a node is declared as ever.
+
+    No class of libcst has virtual subclasses, but ``isinstance`` asks each class made with ``ABC`` for them, in Python:
+    a tenth of the time that a large tree takes.
     """
     if "libcst" in sys.modules:
         return
     nodes: list[type] = []
-    dataclass = dataclasses.dataclass
+    dataclass, base = dataclasses.dataclass, abc.ABC
 
     def lean(cls: type | None = None, /, **options: Any) -> Any:
         def decorate(cls: type) -> type:
@@ -33,11 +43,11 @@ def import_libcst() -> None:
 
         return decorate if cls is None else decorate(cls)
 
-    dataclasses.dataclass = lean
+    dataclasses.dataclass, abc.ABC = lean, PlainABC  # type: ignore[assignment, misc]
     try:
         import libcst  # noqa: F401
     finally:
-        dataclasses.dataclass = dataclass
+        dataclasses.dataclass, abc.ABC = dataclass, base  # type: ignore[misc]
     for node in nodes:
         node.__dataclass_params__.frozen = True  # type: ignore[attr-defined]
 
