@@ -146,7 +146,7 @@ class Rule:
     ) -> Callable[[CheckType], CheckType]:
         """Return a decorator that runs the function on every node of these types.
 
-        ``called``, the names of functions and methods without their modules, spares it the calls of others.
+        ``called``, names of functions and methods, of which the last part counts, spares it the calls of others.
         """
 
         def register(function: CheckType) -> CheckType:

@@ -56,7 +56,11 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - start
+            self.add(stage, perf_counter() - start)
+
+    def add(self, stage: str, seconds: float) -> None:
+        """Add seconds to the stage."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
 
 def check_file(
@@ -126,7 +130,7 @@ class _Check:
         except Exception:  # also NoDraftError: whatever it is, the whole tree shows it too or does not have it
             return self.run()
         try:
-            found = suspects.find(self._active, model, self._watch.time)
+            found = suspects.find(self._active, model, self._watch.add)
         finally:
             model.release()
         if not found.rules:

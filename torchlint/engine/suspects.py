@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import fields
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchlint.rule import Rule
     from torchlint.semantics.model import Model
 
-Timer = Callable[[str], AbstractContextManager[None]]
+AddSeconds = Callable[[str, float], None]
 
 
 class Suspects(NamedTuple):
@@ -34,13 +34,14 @@ class Suspects(NamedTuple):
         return frozenset().union(*self.parts or ())
 
 
-def find(active: Sequence[Rule], model: Model, time: Timer) -> Suspects:
+def find(active: Sequence[Rule], model: Model, add_seconds: AddSeconds) -> Suspects:
     """Return the rules that find something on a draft and those to which it does not show enough, and where."""
     found: list[Rule] = []
     touched: list[list[cst.CSTNode]] = []
     for rule in active:
-        with time(rule.code):
-            groups = list(_touched(rule, model))
+        start = perf_counter()
+        groups = _touched(rule, model)
+        add_seconds(rule.code, perf_counter() - start)
         if groups:
             found.append(rule)
             touched += groups
@@ -64,7 +65,7 @@ def run_rule(
     """Yield what the rule's checks find on the nodes that they ask for, ``among`` some or all, each with that node."""
     for node_type, checks in rule.checks.items():
         for check in checks:
-            called = rule.called.get(check)
+            called = rule.called.get(check) if node_type.__name__ == "Call" else None
             for node in model.nodes(node_type) if called is None else model.called.named(called):
                 if among is None or among(node):
                     for finding in check(node, model):
@@ -89,20 +90,26 @@ def batches(found: Suspects, sizes: Callable[[Collection[int]], int], most: int)
         yield batch
 
 
-def _touched(rule: Rule, model: Model) -> Iterator[list[cst.CSTNode]]:
-    """Yield the node that was asked for and those that a finding reports or rewrites.
+def _touched(rule: Rule, model: Model) -> list[list[cst.CSTNode]]:
+    """Return for each finding the node that was asked for and those that it reports or rewrites.
 
     The module stands for them where a draft does not show enough.
     """
-    import libcst as cst  # only now: most files need no tree
-
+    found: list[list[cst.CSTNode]] = []
     try:
         for asked, finding in run_rule(rule, model):
-            edits = finding.fix.edits if finding.fix else ()
-            values = [getattr(edit, field.name) for edit in edits for field in fields(edit)]
-            yield [asked, finding.owner or finding.node, *(v for v in values if isinstance(v, cst.CSTNode))]
+            found.append([asked, finding.owner or finding.node, *_rewritten(finding)])
     except Exception:
-        yield [model.tree.module] * 2
+        found.append([model.tree.module] * 2)
+    return found
+
+
+def _rewritten(finding: Finding) -> Iterator[cst.CSTNode]:
+    import libcst as cst  # only now: most files need no tree
+
+    for edit in finding.fix.edits if finding.fix else ():
+        values = (getattr(edit, field.name) for field in fields(edit))
+        yield from (value for value in values if isinstance(value, cst.CSTNode))
 
 
 def _outermost(node: cst.CSTNode, model: Model) -> cst.CSTNode | None:

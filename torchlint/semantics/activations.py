@@ -44,6 +44,7 @@ _LOSSES = MappingProxyType(
         "torch.nn.BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
     }
 )
+_LOSS_CLASSES = tuple(last for name in _LOSSES if (last := name.rpartition(".")[2]).endswith("Loss"))
 _SAME_VALUES = ("squeeze", "unsqueeze", "view", "reshape", "flatten", "contiguous", "float", "to", "cuda", "view_as")
 _SEQUENTIAL = "torch.nn.Sequential"
 _DEPTH = 8
@@ -80,7 +81,7 @@ def fed(call: cst.Call, model: Model) -> Fed | None:
         return None
     name = model.qualified_name(call.func)
     is_function = name is not None and name in _LOSSES
-    if not is_function:
+    if not is_function and model.mentions(*_LOSS_CLASSES):
         value = model.value(call.func)
         name = value.name if value.kind is Kind.MODULE and value.evidence > Evidence.NAMED else None
     loss = _LOSSES.get(name or "")

@@ -14,11 +14,13 @@ from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.sizes import rank
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.walk import children
 
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
 
 _SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax")
+_SOFTMAX_NAMES = frozenset(("softmax",))
 _CASTS = ("float", "half", "to", "type", "type_as", "contiguous")
 _METADATA = ("shape", "size", "dtype", "device", "ndim", "dim")
 _MASKING = ("masked_fill", "masked_fill_")
@@ -67,7 +69,8 @@ class Attention(NamedTuple):
 
 def attention(softmax: cst.Call, model: Model) -> Attention | None:
     """Return the attention of which a call is the softmax, None where it is something else or its weights are kept."""
-    scores = _scores(softmax, model)
+    may_be = model.called.may_be(softmax, _SOFTMAX_NAMES) or model.mentions("Softmax")
+    scores = _scores(softmax, model) if may_be else None
     if scores is None:
         return None
     walk = _Walk()
@@ -109,7 +112,7 @@ def _shows_attention(product: Product, walk: _Walk) -> bool:
 def _names(operand: cst.CSTNode) -> Iterator[str]:
     if isinstance(operand, (cst.Name, cst.Attribute)):
         yield identifier(operand)
-    for child in operand.children:
+    for child in children(operand):
         yield from _names(child)
 
 

@@ -47,6 +47,11 @@ class Container(NamedTuple):
     is_mapping: bool
 
 
+def may_be_container(value: cst.BaseExpression) -> bool:
+    """Return whether an expression is a display, or a variable that may hold one: asked before all else."""
+    return isinstance(value, cst.Name) or _displayed(value) is not None
+
+
 def container(assign: cst.Assign, model: Model) -> Container | None:
     """Return the container that an assignment to an attribute keeps, with what the class adds to it later."""
     target = assign.targets[0].target

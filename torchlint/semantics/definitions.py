@@ -39,11 +39,13 @@ class Definitions:
 
     def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the function whose body a node runs in; lambdas and comprehensions are passed through."""
+        parents = self._tree.parents
         child = node
-        for ancestor in self._tree.ancestors(node):
+        ancestor = parents.get(id(node))
+        while ancestor is not None:  # rather than over ancestors(): this is asked for most calls
             if ancestor.__class__ is cst.FunctionDef and child is ancestor.body:
                 return ancestor
-            child = ancestor
+            child, ancestor = ancestor, parents.get(id(ancestor))
         return None
 
     def results(self, function: cst.FunctionDef) -> list[cst.BaseExpression]:
@@ -60,10 +62,11 @@ class Definitions:
 
     def owner(self, function: cst.FunctionDef) -> cst.ClassDef | None:
         """Return the class whose body a function stands in directly (under ``if`` and ``try`` too)."""
-        for ancestor in self._tree.ancestors(function):
-            if ancestor.__class__ in _DEFINITIONS:
-                return ancestor if isinstance(ancestor, cst.ClassDef) else None
-        return None
+        parents = self._tree.parents
+        ancestor = parents.get(id(function))
+        while ancestor is not None and ancestor.__class__ not in _DEFINITIONS:
+            ancestor = parents.get(id(ancestor))
+        return ancestor if isinstance(ancestor, cst.ClassDef) else None
 
     def receiver(self, name: cst.Name) -> cst.ClassDef | None:
         """Return the class whose instance a name is, if it is the ``self`` (or ``cls``) of an enclosing method."""

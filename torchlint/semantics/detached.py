@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import libcst as cst
@@ -53,7 +54,7 @@ class DetachedForwards:
         if not isinstance(call.func, (cst.Name, cst.Attribute)):
             return None
         is_detached = self._is_detached(call)
-        if not is_detached and not isinstance(self._tree.parent(call), cst.Assign):
+        if not is_detached and not self._may_be_read_detached(call):
             return None
         model = self._inference.called_model(call.func)
         if model is None or (model.evidence < Evidence.INFERRED and not self._inference.takes_batch(call)):
@@ -68,6 +69,19 @@ class DetachedForwards:
             self._inference.switches_off(call.func, model),
             self._differentiates(call, model),
         )
+
+    def _may_be_read_detached(self, call: cst.Call) -> bool:
+        """Whether something of the name of a variable that holds the result is detached: asked before all else."""
+        statement = self._tree.parent(call)
+        if not isinstance(statement, cst.Assign):
+            return False
+        targets = (name for target in statement.targets for name in _names(target.target))
+        return any(name is not None and name.value in self._detached_names for name in targets)
+
+    @cached_property
+    def _detached_names(self) -> frozenset[str]:
+        detached = (node for node in self._tree.nodes(cst.Attribute) if node.attr.value == "detach")
+        return frozenset(name.value for node in detached for name in self._tree.below(node, cst.Name))
 
     def _is_detached(self, expression: cst.BaseExpression) -> bool:
         """Whether all that an expression goes into is ``(...).detach()``."""

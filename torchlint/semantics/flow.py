@@ -21,6 +21,7 @@ _STATEMENTS: frozenset[type] = frozenset(
         cst.Raise, cst.Return, cst.Try, cst.TryStar, cst.TypeAlias, cst.While, cst.With,
     )
 )  # fmt: skip
+_CALLED: frozenset[type] = frozenset(FUNCTIONS)
 _FORKS: frozenset[type] = frozenset((cst.If, cst.IfExp))
 _SWALLOWING = frozenset(("suppress", "raises", "assertRaises"))
 _JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
@@ -33,6 +34,7 @@ class Flow:
         self._tree = tree
         self._scopes = scopes
         self._definitions: dict[int, list[Binding]] = {}
+        self._blocks: dict[int, list[tuple[cst.CSTNode, cst.CSTNode]]] = {}
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """Return the innermost statement (small or compound) that holds a node, or the node itself."""
@@ -45,6 +47,18 @@ class Flow:
 
     def blocks(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, cst.CSTNode]]:
         """Return (block, statement line in it) pairs around a node up to its function or module, innermost first."""
+        parents = self._tree.parents
+        start: cst.CSTNode | None = node
+        while start is not None and start.__class__ not in _STATEMENTS and start.__class__ not in _BLOCKS:
+            start = parents.get(id(start))
+        if start is None or start.__class__ in _BLOCKS:
+            return self._blocks_around(node)
+        found = self._blocks.get(id(start))  # those of a statement are those of all that stands in it outside a block
+        if found is None:
+            found = self._blocks[id(start)] = self._blocks_around(start)
+        return found
+
+    def _blocks_around(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, cst.CSTNode]]:
         found: list[tuple[cst.CSTNode, cst.CSTNode]] = []
         child = node
         for ancestor in self._tree.ancestors(node):
@@ -68,11 +82,14 @@ class Flow:
         return found
 
     def _same_frame(self, node: cst.CSTNode, frame: cst.CSTNode) -> bool:
-        for ancestor in self._tree.ancestors(node):
+        parents = self._tree.parents
+        ancestor = parents.get(id(node))
+        while ancestor is not None:
             if ancestor is frame:
                 return True
-            if ancestor.__class__ in FUNCTIONS:
+            if ancestor.__class__ in _CALLED:
                 return False
+            ancestor = parents.get(id(ancestor))
         return isinstance(frame, cst.Module)
 
     def _reaching(self, name: cst.Name, bindings: list[Binding]) -> list[Binding]:
@@ -188,11 +205,13 @@ class Flow:
     def _branches(self, node: cst.CSTNode) -> dict[int, cst.CSTNode]:
         """Return the branch in which a node stands for each ``if`` around it."""
         found = {}
+        parents = self._tree.parents
         child = node
-        for ancestor in self._tree.ancestors(node):
+        ancestor = parents.get(id(node))
+        while ancestor is not None:
             if ancestor.__class__ in _FORKS and child is not ancestor.test:  # type: ignore[attr-defined]
                 found[id(ancestor)] = child
-            child = ancestor
+            child, ancestor = ancestor, parents.get(id(ancestor))
         return found
 
     def _is_elsewhere(self, node: cst.CSTNode, branches: dict[int, cst.CSTNode]) -> bool:

@@ -143,10 +143,8 @@ class Hotness:
 
     def contains_hot_loop(self, loop: cst.For | cst.While) -> bool:
         """Return whether a loop is an outer one, such as the loop over epochs."""
-        inner: list[cst.For | cst.While] = [*self._tree.nodes(cst.For), *self._tree.nodes(cst.While)]
-        return any(
-            other is not loop and self._tree.within(other, loop) and self.loop(other) is not None for other in inner
-        )
+        inner: list[cst.For | cst.While] = [*self._tree.below(loop, cst.For), *self._tree.below(loop, cst.While)]
+        return any(other is not loop and self.loop(other) is not None for other in inner)
 
     def _classify(self, loop: cst.For | cst.While) -> Heat | None:
         training = self._optimises(loop)
@@ -208,7 +206,7 @@ class Hotness:
         return None
 
     def _has_batch_loop(self, loop: cst.For | cst.While) -> bool:
-        inner = (other for other in self._tree.nodes(cst.For) if other is not loop and self._tree.within(other, loop))
+        inner = (other for other in self._tree.below(loop, cst.For) if other is not loop)
         return any(_batch_evidence(self._evaluator.iterated(other)) is not None for other in inner)
 
     def _optimises(self, loop: cst.For | cst.While) -> cst.Call | None:

@@ -28,12 +28,15 @@ class Keepers:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._kept: dict[int, dict[str, cst.BaseExpression]] = {}
+        self._keeping: frozenset[str] | None = None
 
     def given(self, call: cst.Call) -> Given | None:
         """Return what a method call gives to an object of a class of the file that keeps it."""
         method = method_call(call)
-        owner = self._evaluator.value(method.value).definition if method is not None else None
-        if method is None or not isinstance(owner, cst.ClassDef):
+        if method is None or method.attr.value not in self._keeping_methods():
+            return None
+        owner = self._evaluator.value(method.value).definition
+        if not isinstance(owner, cst.ClassDef):
             return None
         function = self._evaluator.definitions.method(owner, method.attr.value)
         if function is None:
@@ -45,6 +48,19 @@ class Keepers:
             return None
         of_itself = isinstance(method.value, cst.Name) and self._evaluator.definitions.receiver(method.value) is owner
         return Given(next(iter(kept.values())) if of_itself else method.value, values)
+
+    def _keeping_methods(self) -> frozenset[str]:
+        """The names of the functions that keep something: asked before what object a method is called on."""
+        if self._keeping is None:
+            adders = (n for n in self._tree.nodes(cst.AugAssign) if self._is_sum(n))
+            appenders = (n for n in self._tree.nodes(cst.Call) if self._is_append(n))
+            self._keeping = frozenset(
+                around.name.value
+                for node in (*adders, *appenders)
+                for around in self._tree.ancestors(node)
+                if isinstance(around, cst.FunctionDef)
+            )
+        return self._keeping
 
     def _parameters(self, function: cst.FunctionDef) -> dict[str, cst.BaseExpression]:
         """The parameters of a method that it keeps as they are, and the attribute that then holds them."""
@@ -60,13 +76,19 @@ class Keepers:
 
     def _stored(self, function: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
         for node in self._tree.descendants(function.body):
-            if isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign):
-                if self._is_own(node.target) and not self._evaluator.gradients.disabled(node):
+            if isinstance(node, cst.AugAssign):
+                if self._is_sum(node) and not self._evaluator.gradients.disabled(node):
                     yield from ((name, node.target) for name in _terms(node.value))
-            elif isinstance(node, cst.Call):
-                method = method_call(node, "append", "appendleft")
-                if method is not None and len(node.args) == 1 and self._is_own(method.value):
-                    yield from ((name, method.value) for name in _terms(node.args[0].value))
+            elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and self._is_append(node):
+                place = node.func.value
+                yield from ((name, place) for name in _terms(node.args[0].value))
+
+    def _is_sum(self, node: cst.AugAssign) -> bool:
+        return isinstance(node.operator, cst.AddAssign) and self._is_own(node.target)
+
+    def _is_append(self, node: cst.Call) -> bool:
+        method = method_call(node, "append", "appendleft")
+        return method is not None and len(node.args) == 1 and self._is_own(method.value)
 
     def _is_own(self, place: cst.BaseExpression) -> bool:
         """Whether a place is an attribute of ``self``, or in one."""

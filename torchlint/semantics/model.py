@@ -279,6 +279,15 @@ class Model(Parts):
     def _identifiers(self) -> frozenset[str]:
         return frozenset(name.value for name in self.nodes(cst.Name))
 
+    def mentions(self, *names: str) -> bool:
+        """Return whether a name, an attribute or something imported is called so."""
+        return self.names_any_of(*names) or self.speaks_of(*names) or not self._imported.isdisjoint(names)
+
+    @cached_property
+    def _imported(self) -> frozenset[str]:
+        bindings = self.scopes.all_bindings()
+        return frozenset(b.imported.rpartition(".")[2] for b in bindings if b.imported is not None)
+
     @property
     def mentions_mps(self) -> bool:
         """Whether the file speaks of Apple's devices."""

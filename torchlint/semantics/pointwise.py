@@ -46,7 +46,7 @@ def kernels(function: cst.FunctionDef, model: Model) -> int | None:
 
 def _may_be_pointwise(body: cst.IndentedBlock, model: Model) -> bool:
     """Whether each call below is one of a pointwise operation by its name, or of ``math``."""
-    calls = (node.func for node in model.descendants(body) if isinstance(node, cst.Call))
+    calls = (call.func for call in model.tree.below(body, cst.Call))
     return all(
         identifier(called) in _NAMES or (isinstance(called, cst.Attribute) and identifier(called.value) == "math")
         for called in calls

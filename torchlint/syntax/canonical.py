@@ -1,4 +1,4 @@
-"""Whether two expressions are the same but for white space, parentheses and quotes."""
+"""Whether two pieces of code are the same but for white space, comments, parentheses and quotes."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ _PUNCTUATION = frozenset(
         "posonly_ind",
         "semicolon",
         "leading_lines",
+        "leading_whitespace",
+        "lines_after_decorators",
+        "header",
+        "footer",
+        "indent",
         "trailing_whitespace",
     )
 )

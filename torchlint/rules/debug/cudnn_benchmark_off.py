@@ -33,6 +33,7 @@ from torchlint.edits.operations import Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import SETTERS
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Assign, cst.Call)
+@rule.check(cst.Assign, cst.Call, called=SETTERS)
 def benchmark_off(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report `benchmark = False`."""
     for setting in model.switches.settings(node):

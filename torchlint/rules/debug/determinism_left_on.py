@@ -32,7 +32,7 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES
+from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES, SETTERS
 from torchlint.syntax.calls import literal
 
 CALLS = frozenset(("torch.use_deterministic_algorithms", "torch.set_deterministic"))
@@ -71,7 +71,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Assign, cst.Call)
+@rule.check(cst.Assign, cst.Call, called=SETTERS)
 def switched(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report a cuDNN switch that is set to its slow side."""
     for setting in model.switches.settings(node):

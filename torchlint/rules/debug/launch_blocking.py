@@ -30,6 +30,7 @@ from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import SETTERS
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Assign, cst.Call)
+@rule.check(cst.Assign, cst.Call, called=SETTERS)
 def blocking(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report the statement that sets the variable."""
     for setting in model.switches.settings(node):

@@ -45,6 +45,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.meant import Meant, meant
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.switches import CALLED
+from torchlint.semantics.tables.torch_api import SETTERS
 from torchlint.syntax.calls import is_none, literal
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Assign, cst.Call)
+@rule.check(cst.Assign, cst.Call, called=SETTERS)
 def check(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report a setting of a switch that is none."""
     for setting in model.switches.settings(node):

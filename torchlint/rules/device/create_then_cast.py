@@ -76,7 +76,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("to", "type", *DTYPE_CASTS))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a cast of a fresh tensor."""
     found = model.casts.find(call)

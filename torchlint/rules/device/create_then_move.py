@@ -84,7 +84,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=FACTORIES | LEGACY_CONSTRUCTORS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a factory whose tensor is moved at once."""
     found = model.creation(call)

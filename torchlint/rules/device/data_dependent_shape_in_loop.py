@@ -109,8 +109,8 @@ def check_call(call: cst.Call, model: Model) -> Iterator[Finding]:
 @rule.check(cst.Subscript)
 def check_mask(subscript: cst.Subscript, model: Model) -> Iterator[Finding]:
     """Report a tensor from which a mask takes elements."""
-    mask = model.unbounded.mask(subscript) if model.accelerator is not None else None
-    if mask is None or rule.silent("stored", model.unbounded.is_stored(subscript)):
+    mask = model.unbounded.mask(subscript)
+    if mask is None or model.accelerator is None or rule.silent("stored", model.unbounded.is_stored(subscript)):
         return
     heat = _hot(subscript, mask, model)
     if heat is not None:

@@ -75,9 +75,10 @@ def train(model, loader, optimizer):
 @rule.check(cst.If, cst.IfExp, cst.While, cst.Assert, cst.CompIf)
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
     """Report the operands of a test that are tensors."""
-    if model.heat(node.test) is None:
+    operands = list(model.conditions.operands(node.test))
+    if not operands or model.heat(node.test) is None:
         return
-    for operand in model.conditions.operands(node.test):
+    for operand in operands:
         value = model.value(operand)
         heat = model.heat(operand) if value.is_tensor else None
         if heat is None or rule.silent("data-worker", heat.role is Role.DATA):

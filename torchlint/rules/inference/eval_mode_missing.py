@@ -91,7 +91,7 @@ def fit(model, loader, val_loader, epochs):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("eval",))
 def unresumed(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report ``model.eval()`` in a training loop that never goes back."""
     method = method_call(call, "eval")

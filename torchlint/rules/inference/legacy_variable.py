@@ -95,7 +95,7 @@ class Wrapped(NamedTuple):
     """How certain it is that the tensor has no graph, and is no subclass."""
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=(NAME,))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a call of ``Variable``."""
     if model.callee(call) != NAME or rule.silent("version", depends_on_version(call, model)):

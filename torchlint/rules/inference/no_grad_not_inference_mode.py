@@ -47,6 +47,7 @@ from torchlint.syntax.calls import identifier
 NO_GRAD = "torch.no_grad"
 SINCE = (1, 9)
 READY = ("load", "load_state_dict", "eval", "from_pretrained")
+STARTING = frozenset(("load_state_dict", "from_pretrained", "parse_args"))
 GRADIENTS = (
     *("requires_grad_", "requires_grad", "grad", "backward", "zero_grad", "enable_grad", "set_grad_enabled", "optim"),
     "_version",
@@ -161,8 +162,9 @@ def _is_program(model: Model) -> bool:
     """Whether a file is meant to be run: behind a test of ``__name__``, or with a model at its top level."""
     if model.is_program:
         return True
-    top = (call for call in model.nodes(cst.Call) if model.enclosing(call, *FUNCTIONS, cst.ClassDef) is None)
-    return any(identifier(call.func) in ("load_state_dict", "from_pretrained", "parse_args") for call in top)
+    calls = model.called.named(STARTING)
+    starts = (call for call in calls if identifier(call.func) in STARTING)
+    return any(model.enclosing(call, *FUNCTIONS, cst.ClassDef) is None for call in starts)
 
 
 def _is_ready(model: Model) -> bool:

@@ -95,7 +95,7 @@ class Net(nn.Module):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=(*NAMES, ATTENTION))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report dropout that does not look at the mode of its module."""
     found = _dropped(call, model)

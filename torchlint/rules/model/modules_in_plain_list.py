@@ -45,6 +45,7 @@ from torchlint.semantics.containers import (
     is_module_class,
     is_parameter,
     is_trained,
+    may_be_container,
     suits_module_list,
 )
 from torchlint.semantics.evidence import Evidence
@@ -52,7 +53,6 @@ from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 
-DISPLAYS = (cst.List, cst.ListComp, cst.Tuple, cst.Dict, cst.DictComp, cst.Name, cst.BinaryOperation, cst.Call)
 REGISTERING = ("add_module", "register_module", "register_parameter", "setattr", "_modules", "__setattr__")
 ON_PURPOSE = re.compile(r"teacher|ema|frozen|freeze|hidden|ref|pretrained|^_{2}", re.IGNORECASE)
 
@@ -117,7 +117,7 @@ class Net(nn.Module):
 def check(assign: cst.Assign, model: Model) -> Iterator[Finding]:
     """Report a list or dictionary of modules that becomes an attribute of a module."""
     target = assign.targets[0].target
-    if len(assign.targets) != 1 or not isinstance(assign.value, DISPLAYS) or not isinstance(target, cst.Attribute):
+    if len(assign.targets) != 1 or not isinstance(target, cst.Attribute) or not may_be_container(assign.value):
         return
     owner = model.definitions.receiver(target.value) if isinstance(target.value, cst.Name) else None
     if owner is None or rule.silent("not-a-module", not is_module_class(owner, model)):

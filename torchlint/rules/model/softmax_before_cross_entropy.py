@@ -91,7 +91,7 @@ def before_loss(call: cst.Call, model: Model) -> Iterator[Finding]:
     )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("log",))
 def inside_logarithm(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the logarithm of a softmax."""
     found = applied(call, "log", model)

@@ -100,7 +100,7 @@ def train(model, loader, optimizer):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("backward",))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a backward pass in an autocast block."""
     method = method_call(call, "backward")

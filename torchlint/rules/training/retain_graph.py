@@ -81,7 +81,7 @@ for x in torch.randn(4, 2, 8):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("backward",))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the only backward pass of a file that keeps its graph."""
     method = method_call(call, "backward")

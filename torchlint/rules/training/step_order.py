@@ -127,7 +127,7 @@ def _cleared(update: Event, model: Model) -> tuple[Event | None, bool]:
     return None, False
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("step",))
 def schedule(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a scheduler that steps before its optimizer does."""
     method = method_call(call, "step")

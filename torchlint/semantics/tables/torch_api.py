@@ -99,6 +99,8 @@ FRAMEWORK_SWITCHES = {
     "transformers.TrainingArguments": {"full_determinism": "torch.use_deterministic_algorithms"},
     "transformers.Seq2SeqTrainingArguments": {"full_determinism": "torch.use_deterministic_algorithms"},
 }
+# Calls that can stand for an assignment to a switch.
+SETTERS = ("setattr", "setdefault", "putenv", "__setitem__", "update", *FRAMEWORK_SWITCHES)
 
 # What gives a tensor, of the classes in torch.distributions.
 DISTRIBUTION_METHODS = frozenset(
