@@ -52,3 +52,19 @@ def test_slips_of_the_pen(word: str, meant: str) -> None:
 
 def test_two_words_are_as_near() -> None:
     assert misspelt("allow_fp_math", ("allow_fpa_math", "allow_fpb_math")) == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("CUDA_VISIBLE_DEVICE", "CUDA_VISIBLE_DEVICES"),
+        ("CDUA_VISIBLE_DEVICS", "CUDA_VISIBLE_DEVICES"),
+        ("CUDAVISIBLE_DEVICE", "CUDA_VISIBLE_DEVICES"),
+        ("ROCM_VISIBLE_DEVICES", ""),
+        ("MUSA_VISIBLE_DEVICES", ""),
+        ("ACL_NUM_THREADS", ""),
+        ("MLK_NUM_THREADS", "MKL_NUM_THREADS"),
+    ],
+)
+def test_another_short_word_between_underscores_is_no_slip(word: str, meant: str) -> None:
+    assert misspelt(word, ("CUDA_VISIBLE_DEVICES", "MKL_NUM_THREADS")) == meant

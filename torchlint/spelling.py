@@ -26,8 +26,9 @@ def _shape(word: str) -> str:
 def misspelt(word: str, known: Iterable[str], others: Iterable[str] = ()) -> str:
     """Return the one known word that a word is a slip of the pen for, empty where it is none or nobody can tell.
 
-    Up to two letters are wrong, missing, too many or swapped; one in a short word. ``others`` exist as well. A word
-    that differs in its numbers only is another word: ``fp8`` is not a slip for ``fp16``.
+    Up to two letters are wrong, missing, too many or swapped; one in a short word, also in one between underscores.
+    ``others`` exist as well. A word that differs in its numbers only is another word: ``fp8`` is not a slip for
+    ``fp16``.
     """
     choices = frozenset(known)
     if word in choices or word in others:
@@ -40,6 +41,10 @@ def _is_slip(word: str, meant: str) -> bool:
     if word.casefold() == meant.casefold():
         return True
     if _without_digits(word) == _without_digits(meant):
+        return False
+    parts, wanted = word.split("_"), meant.split("_")
+    pairs = zip(parts, wanted, strict=True) if len(parts) == len(wanted) else ()
+    if any(len(right) <= 4 and _edits(part, right) > 1 for part, right in pairs):
         return False
     return len(meant) > 4 and _edits(word, meant) <= (2 if len(meant) > 9 else 1)
 

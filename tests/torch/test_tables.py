@@ -57,3 +57,27 @@ def test_a_switch_is_in_one_place(owner: str, name: str) -> None:
 def test_numpy_has_a_function_of_that_name(name: str) -> None:
     assert callable(thing(name))
     assert callable(thing(f"numpy.{name.removeprefix('torch.')}"))
+
+
+TAKEN = {"take": (np.array([2, 0]),), "searchsorted": (np.array([0.3]),), "broadcast_to": ((2, 6),), "tile": ((2,),)}
+TWO = frozenset(
+    "arctan2 dot fmax fmin hypot inner isclose kron logaddexp logical_and logical_or maximum minimum".split()
+)
+
+
+@pytest.mark.parametrize("name", sorted(NAMESAKES))
+def test_the_function_of_that_name_computes_the_same(name: str) -> None:
+    last = name.removeprefix("torch.")
+    row = np.array([0.7, 0.1, 0.4, 0.2, 0.5, 0.6])
+    given: tuple[object, ...] = (np.sort(row) if last == "searchsorted" else row, *TAKEN.get(last, ()))
+    given = (*given, row[::-1].copy()) if last in TWO else given
+    if last in ("arange", "bincount"):
+        given = (5,) if last == "arange" else (np.array([1, 0, 1]),)
+    given = (row > 0.3, *given, 0.0) if last == "where" else given
+    try:
+        theirs = thing(f"numpy.{last}")(*given)  # type: ignore[operator]
+        ours = thing(name)(*(torch.from_numpy(v) if isinstance(v, np.ndarray) else v for v in given))  # type: ignore[operator]
+    except (TypeError, ValueError, IndexError, RuntimeError, np.linalg.LinAlgError):
+        return  # it wants more arguments, or others: nobody takes it for the same without noticing
+    assert isinstance(ours, torch.Tensor)
+    assert np.allclose(np.asarray(theirs), ours.resolve_conj().numpy())

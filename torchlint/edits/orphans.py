@@ -39,13 +39,17 @@ _HARMLESS = sys.stdlib_module_names | {
 }
 """Modules that nobody imports for what importing them does."""
 
-_OWNERS = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
+_OWNERS = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)
+_BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
+_SWALLOWING = frozenset(("suppress", "raises", "assertRaises", "assertRaisesRegex"))
+"""Contexts that may go on without what was to be imported in them."""
+
 _MOST_LINES = 50
 _CONTINUATION = re.compile(r"(?:[ \t]*\\(?:\r\n|\r|\n))+")
 _SEMICOLON_BEFORE = re.compile(r"[ \t]*;[ \t]*$")
 _SEMICOLON_AFTER = re.compile(r"[ \t]*;[ \t]*(?=[^\s#\\])")
 _TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
-_KEPT = re.compile(r"#.*\bF401\b")
+_KEPT = re.compile(r"#.*\bF401\b|#\s*noqa\s*$", re.MULTILINE)
 """A comment that tells linters to let an import without use be."""
 
 _PRAGMA = re.compile(r"#\s*(?:noqa|type:|isort|pylint|pyright|nosec|pragma|fmt|yapf|ruff)", re.IGNORECASE)
@@ -77,9 +81,9 @@ def removals(
 ) -> list[Orphan]:
     """Return the edits that remove imports of these names, those in functions too unless it is the module's only.
 
-    An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` or an
-    ``if``), if ``edits`` change it already, if it is written for others (``import a as a``, ``# noqa: F401``) or for a
-    comment that says a type, and in a file that looks names up.
+    An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` or ``if``,
+    or under ``suppress``), if ``edits`` change it already, if it is written for others (``import a as a``,
+    ``# noqa: F401``) or for a comment that says a type, and in a file that looks names up.
     """
     if original.tree is None or original.looks_up_names or path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
         return []
@@ -90,12 +94,22 @@ def removals(
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
         place = _place_of(rows, statement)
-        unused = [alias for alias in statement.names if _local_name(alias) in names and alias.asname != alias.name]
-        if _KEPT.search(original.text, place.end, line_end(original.text, place.end)):
-            continue
+        unused = [
+            alias
+            for alias in statement.names
+            if _local_name(alias) in names
+            and alias.asname != alias.name
+            and not any(_is_kept(original.text, around) for around in (place, _place_of(rows, alias)))
+        ]
         if unused and not any(e.range.start < place.end and e.range.end > place.start for e in edits):
             found += _removal(original.text, rows, statement, unused)
     return found
+
+
+def _is_kept(text: str, place: Range) -> bool:
+    """Return whether a comment on its first or last line tells linters to let what stands at a place be."""
+    ends = {line_end(text, place.start), line_end(text, place.end)}
+    return any(_KEPT.search(text, line_start(text, end), end) for end in ends)
 
 
 def _touched_words(text: str, edits: Sequence[TextEdit]) -> Counter[str]:
@@ -151,9 +165,24 @@ def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
     """Yield the imports of the module, functions, loops and contexts, other than the only statement of a body."""
     for owner in ast.walk(tree):
         if isinstance(owner, _OWNERS):
-            imports = [child for child in owner.body if isinstance(child, (ast.Import, ast.ImportFrom))]
-            if isinstance(owner, ast.Module) or len(imports) < len(owner.body):
-                yield from imports
+            yield from _imports_of_block(owner)
+
+
+def _imports_of_block(block: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    body: list[ast.stmt] = getattr(block, "body", [])
+    imports = [child for child in body if isinstance(child, (ast.Import, ast.ImportFrom))]
+    if isinstance(block, ast.Module) or len(imports) < len(body):
+        yield from imports
+    for child in body:
+        if isinstance(child, _BLOCKS) and not _swallows(child):
+            yield from _imports_of_block(child)
+
+
+def _swallows(block: ast.stmt) -> bool:
+    """Whether a block goes on where an import in it fails: ``with suppress(ImportError):``."""
+    contexts = [item.context_expr for item in block.items] if isinstance(block, (ast.With, ast.AsyncWith)) else []
+    called = [context.func for context in contexts if isinstance(context, ast.Call)]
+    return any(getattr(each, "attr", getattr(each, "id", "")) in _SWALLOWING for each in called)
 
 
 def _local_name(alias: ast.alias) -> str:

@@ -54,17 +54,21 @@ class Original:
         return comments(self.text)
 
     @cached_property
+    def _read_and_spoken(self) -> tuple[Counter[str], Counter[str]]:
+        return _read_and_spoken(self.tree) if self.tree else (Counter(), Counter())
+
+    @cached_property
     def uses(self) -> Counter[str]:
         """How often each name is used."""
-        return uses_of_names(self.tree) if self.tree else Counter()
+        read, spoken = self._read_and_spoken
+        return read + spoken
 
     @cached_property
     def uses_of_module(self) -> frozenset[str]:
         """The names of the module that it uses: what another scope binds and uses under the same name is none."""
         if self.tree is None or not self._compiles:
             return frozenset(self.uses)
-        bare = Counter(node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name))
-        return names_of_module(self.text) | {name for name, count in self.uses.items() if count > bare[name]}
+        return names_of_module(self.text) | self._read_and_spoken[1].keys()
 
     @cached_property
     def looks_up_names(self) -> bool:
@@ -226,13 +230,20 @@ def uses_of_names(tree: ast.AST) -> Counter[str]:
     A string that names a device is none of them: ``x.to("cuda")`` does not use ``from torch import cuda``. Neither is
     prose, which stands as a statement and holds no example.
     """
-    names: Counter[str] = Counter()
+    read, spoken = _read_and_spoken(tree)
+    return read + spoken
+
+
+def _read_and_spoken(tree: ast.AST) -> tuple[Counter[str], Counter[str]]:
+    """Return how often each name is read in the tree, and how often strings speak of it."""
+    read: Counter[str] = Counter()
+    spoken: Counter[str] = Counter()
     silent: set[ast.expr] = set()
     for node in ast.walk(tree):  # from the outside to the inside
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
-            names[node.id] += 1
+            read[node.id] += 1
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            names[node.target.id] += 1
+            read[node.target.id] += 1
         elif isinstance(node, ast.Call):
             silent.update(argument for argument in node.args if _is_device(argument))
         elif (isinstance(node, ast.keyword) and node.arg in _TAKING_DEVICES) or (
@@ -240,8 +251,8 @@ def uses_of_names(tree: ast.AST) -> Counter[str]:
         ):
             silent.add(node.value)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in silent:
-            names.update(_WORD.findall(node.value))
-    return names
+            spoken.update(_WORD.findall(node.value))
+    return read, spoken
 
 
 def _is_device(argument: ast.expr) -> bool:

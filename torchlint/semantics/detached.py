@@ -12,6 +12,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.inference import Inference
+from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Value
 from torchlint.syntax.calls import identifier
 
@@ -103,7 +104,8 @@ class DetachedForwards:
         if isinstance(parent, cst.Call):
             if parent.func is node:
                 return isinstance(node, cst.Attribute) and not node.attr.value.endswith("_")
-            return (self._evaluator.names.qualified(parent.func) or "").startswith("torch.")
+            name = self._evaluator.names.qualified(parent.func) or ""
+            return name.startswith("torch.") and not name.startswith(_AUTOGRAD)
         return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)) or self._is_argument(parent)
 
     def _is_argument(self, node: cst.CSTNode) -> bool:
@@ -131,7 +133,9 @@ class DetachedForwards:
             if use.value != name.value or use is name or scopes.deciding(use.value, scopes.scope(use)) is not scope:
                 continue
             bindings = scopes.bindings(use)
-            if any(binding.node is use for binding in bindings):
+            if own := next((binding for binding in bindings if binding.node is use), None):
+                if own.kind is BindingKind.AUGMENTED:  # `fake += noise` reads it with its graph
+                    yield use
                 continue
             if self._evaluator.definitions.enclosing_function(use) is function:
                 bindings = self._evaluator.flow.definitions(use)

@@ -16,7 +16,13 @@ from torchlint.syntax.canonical import canonical
 _METADATA = frozenset(("shape", "dtype", "device", "ndim"))
 _SETTINGS = frozenset(("config", "cfg", "hparams", "args", "opt"))
 _ASKED = frozenset(("size", "dim", "numel", "element_size"))
-_DRAWS = frozenset(("bernoulli", "multinomial", "dropout"))
+_DRAWS = frozenset(
+    "bernoulli multinomial poisson rand_like randn_like randint_like gumbel_softmax dropout dropout1d dropout2d "
+    "dropout3d alpha_dropout feature_alpha_dropout rrelu".split()
+)
+_ELSEWHERE = ("torch.cuda.", "torch.distributed.", "torch.distributions.", "torch.ops.", "torch.utils.", "torch.load")
+"""Names of torch whose functions answer by more than what they are given."""
+
 _PASSED_THROUGH = frozenset(("builtins.enumerate", "builtins.reversed", "builtins.list"))
 _COUNTING = frozenset(("builtins.len", "builtins.int", "builtins.float", "builtins.max", "builtins.min"))
 _PARTS = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.IfExp, cst.Tuple, cst.List)
@@ -70,7 +76,20 @@ class Foreseen:
         written = (place for place in self._writes.places() if self._tree.within(place, loop))
         if any(_root(canonical(place)) == name.value for place in written):
             return False
+        if len(definitions) > 1 and not all(self._is_settled(binding, loop, depth + 1) for binding in definitions):
+            return False
         return all(self._is_known_binding(binding, loop, depth + 1) for binding in definitions)
+
+    def _is_settled(self, binding: Binding, loop: cst.For | cst.While, depth: int) -> bool:
+        """Whether what a pass computes has no say in whether it binds a name."""
+        for ancestor in self._tree.ancestors(binding.node):
+            if ancestor is loop:
+                return True
+            if isinstance(ancestor, (cst.For, cst.While, cst.Try, cst.TryStar, cst.Match)):
+                return False
+            if isinstance(ancestor, cst.If) and not self._is_known(ancestor.test, loop, depth):
+                return False
+        return True
 
     def _is_known_binding(self, binding: Binding, loop: cst.For | cst.While, depth: int) -> bool:
         if not self._tree.within(binding.node, loop):
@@ -115,7 +134,8 @@ class Foreseen:
         last = identifier(call.func)
         name = self._evaluator.names.qualified(call.func)
         if name is not None:
-            computes = name in _COUNTING or (name.startswith("torch.") and name not in RANDOM_FACTORIES)
+            is_plain = name.startswith("torch.") and not name.startswith(_ELSEWHERE)
+            computes = name in _COUNTING or (is_plain and name not in RANDOM_FACTORIES)
             owner: tuple[cst.BaseExpression, ...] = ()
         elif isinstance(call.func, cst.Attribute):
             if last in _ASKED:

@@ -14,6 +14,7 @@ ENTRY_POINTS = frozenset(
 )
 """Methods that run a model, besides calling it."""
 
+_SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
 _MAX_DEPTH = 3
 
 
@@ -47,15 +48,16 @@ class Frozen:
     def _find_frozen(self) -> Iterator[cst.BaseExpression]:
         for call in self._tree.nodes(cst.Call):
             name = identifier(call.func)
-            if name == "requires_grad_" and call.args and literal(call.args[0].value) is False:
-                assert isinstance(call.func, cst.Attribute)
-                yield from self._frozen_by(call.func.value)
-            elif "freeze" in name or name in ("set_requires_grad", "toggle_grad", "requires_grad"):
+            method = call.func if isinstance(call.func, cst.Attribute) else None
+            if name == "requires_grad_" and method is not None:
+                if call.args and literal(call.args[0].value) is False:
+                    yield from self._frozen_by(method.value)
+            elif "freeze" in name or name in _SETTING:
                 for argument in call.args:
                     yield argument.value
                     yield from self._owners(argument.value, 0)
-                if isinstance(call.func, cst.Attribute):
-                    yield call.func.value
+                if method is not None:
+                    yield method.value
         for target in self._tree.nodes(cst.AssignTarget):
             if isinstance(target.target, cst.Attribute) and target.target.attr.value == "requires_grad":
                 statement = self._tree.parent(target)

@@ -1,4 +1,4 @@
-"""Variables that are written in place: ``a[0] = x``, ``a += x``, ``a.sort()``, ``f(out=a)``."""
+"""Variables that are written in place: ``a[0] = x``, ``a += x``, ``a.sort()``, ``f(out=a)``, ``dist.all_reduce(a)``."""
 
 from __future__ import annotations
 
@@ -157,8 +157,9 @@ class Writes:
                     yield call.func.value
             if identifier(call.func) == "shuffle" and call.args:
                 yield call.args[0].value
+            communicates = (self._evaluator.names.qualified(call.func) or "").startswith("torch.distributed.")
             for argument in call.args:
-                if argument.keyword is not None and argument.keyword.value == "out":
+                if communicates or (argument.keyword is not None and argument.keyword.value == "out"):
                     yield argument.value
 
 

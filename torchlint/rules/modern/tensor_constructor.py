@@ -81,11 +81,13 @@ def constructed(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 def _spelled_out(call: cst.Call, model: Model) -> str:
     """Return what says the same without a guess."""
-    given = ", ".join(argument.star + model.code(argument.value) for argument in call.args)
+    plain = [argument for argument in call.args if argument.keyword is None]
+    shown = [model.code(argument.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for argument in call.args]
+    given = ", ".join(shown if plain else ["0", *shown])
     given = given if len(given) <= 40 and "\n" not in given else "..."
-    first = call.args[0].value if len(call.args) == 1 and not call.args[0].star else None
+    first = plain[0].value if len(plain) == 1 and not plain[0].star else None
     if isinstance(first, (cst.List, cst.Tuple)):
         return f"`torch.tensor({given}, dtype=torch.float32)`"
     if first is None or isinstance(first, cst.Integer):
-        return f"`torch.empty({given or 0})`"
+        return f"`torch.empty({given})`"
     return f"`torch.tensor({given})` if that is data, `torch.empty({given})` if it is a size"

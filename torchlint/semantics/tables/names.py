@@ -157,13 +157,16 @@ NAMESAKES = frozenset(
     f"torch.{name}"
     for name in (
         "abs absolute all any arange arccos arcsin arctan arctan2 argmax argmin argsort argwhere bincount "
-        "broadcast_to ceil clip corrcoef cos cosh cov cross cumprod cumsum deg2rad diag diff dot einsum exp exp2 expm1 "
-        "fft.fft fft.ifft fft.irfft fft.rfft flip fliplr flipud floor fmax fmin histogram hypot imag inner isclose "
+        "broadcast_to ceil clip corrcoef cos cosh cov cumprod cumsum deg2rad diag diff dot einsum exp exp2 expm1 "
+        "fft.fft fft.ifft fft.irfft fft.rfft flip fliplr flipud floor fmax fmin hypot imag inner isclose "
         "isfinite isinf isnan kron linalg.det linalg.eigh linalg.inv linalg.norm linalg.pinv linalg.qr linalg.solve "
-        "linalg.svd log log10 log1p log2 logaddexp logical_and logical_not logical_or matmul maximum mean median "
-        "meshgrid minimum nan_to_num nanmean nanmedian nanquantile nansum outer prod quantile rad2deg real roll round "
-        "searchsorted sign sin sinc sinh sort sqrt square stack std sum take tan tanh tensordot tile trace trapezoid "
-        "tril triu trunc unique var vstack hstack where"
+        "linalg.svd log log10 log1p log2 logaddexp logical_and logical_not logical_or matmul maximum mean "
+        "minimum nan_to_num nanmean nanquantile nansum outer prod quantile rad2deg real roll round "
+        "searchsorted sign sin sinc sinh sqrt square stack sum take tan tanh tensordot tile trace trapezoid "
+        "tril triu trunc unique vstack hstack where"
     ).split()
 )
-"""Functions of torch that compute what those of the same name in NumPy do."""
+"""Functions of torch that compute what those of the same name in NumPy do, and those on any device.
+
+`median`, `std`, `var`, `cross` and `meshgrid` give other values, `sort` gives the order as well.
+"""

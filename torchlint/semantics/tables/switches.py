@@ -90,5 +90,7 @@ VARIABLES = frozenset(
 )
 """Environment variables that are read where they are set, and passed over without a word where they are not."""
 
-OTHER_VARIABLES = frozenset(("PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_VISIBLE_DEVICES_ORDER"))
+OTHER_VARIABLES = frozenset(
+    ("PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_VISIBLE_DEVICES_ORDER", "KMP_NUM_THREADS")
+)
 """Variables that look like one of them and exist."""
