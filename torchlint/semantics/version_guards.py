@@ -17,7 +17,8 @@ _CERTAIN = r"version|find_spec|signature\(|(hasattr|getattr|\bdir)\((func)?torch
 _TESTS_VERSION = re.compile(_CERTAIN, re.IGNORECASE)
 # A draft of a tree writes the operator of `x > 0` by the name of its class.
 _MAY_TEST_VERSION = re.compile(
-    rf"{_CERTAIN}|hasattr|getattr|(\b|_)has_|greater(?!Than(Equal)?\(\))|(_|\b)(ge|gt|gte|lt|lte)(_|\b)", re.IGNORECASE
+    rf"{_CERTAIN}|hasattr|getattr|(\b|_)has_|greater(?!Than(Equal)?\(\))|(_|\b)(ge|gt|gte|lt|lte)(_|\b)|['\"]v?\d+\.\d",
+    re.IGNORECASE,
 )
 _MISSING = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError"))
 _UNKNOWN_ARGUMENT = frozenset(("TypeError", "Exception"))
@@ -65,7 +66,7 @@ def _decides(ancestor: cst.CSTNode, child: cst.CSTNode, model: Model, depth: int
 
 
 def _asks(test: cst.BaseExpression, model: Model, depth: int) -> bool:
-    """Whether a test is for a version or for something that some versions lack, also by a variable."""
+    """Whether a test is for a version or for something that some versions lack, also by a variable or function."""
     return bool(_MAY_TEST_VERSION.search(code(test))) or _asks_by_variable(test, model, depth)
 
 
@@ -73,6 +74,8 @@ def _asks_by_variable(test: cst.BaseExpression, model: Model, depth: int) -> boo
     if depth == _MAX_DEPTH:
         return False
     for binding in (binding for name in _variables(test) for binding in model.bindings(name)):
+        if isinstance(binding.node, cst.FunctionDef) and _TESTS_VERSION.search(code(binding.node.body)):
+            return True
         if binding.value is None:
             continue
         if _TESTS_VERSION.search(code(binding.value)):
@@ -83,7 +86,9 @@ def _asks_by_variable(test: cst.BaseExpression, model: Model, depth: int) -> boo
 
 
 def _variables(test: cst.BaseExpression) -> list[cst.Name]:
-    """The variables that a test consists of, also negated, joined and compared."""
+    """The variables and called functions that a test consists of, also negated, joined and compared."""
+    if isinstance(test, cst.Call):
+        return _variables(test.func)
     if isinstance(test, cst.UnaryOperation):
         return _variables(test.expression)
     if isinstance(test, cst.BooleanOperation):
