@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.semantics.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, literal, method_call
 
@@ -15,6 +16,7 @@ ENTRY_POINTS = frozenset(
 """Methods that run a model, besides calling it."""
 
 _SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
+_TURNS = frozenset(("toggle_optimizer", "toggled_optimizer"))
 _MAX_DEPTH = 3
 
 
@@ -30,7 +32,18 @@ class Frozen:
         """Return whether the file excludes the parameters of what is called from gradients, if only for a while."""
         is_method = isinstance(called, cst.Attribute) and called.attr.value in ENTRY_POINTS
         owner = called.value if isinstance(called, cst.Attribute) and is_method else called
-        return self._key(called) in self._frozen_modules() or self._key(owner) in self._frozen_modules()
+        keys = {self._key(called), self._key(owner)}
+        return not keys.isdisjoint(self._frozen_modules()) or self._is_in_turn(called)
+
+    def _is_in_turn(self, called: cst.BaseExpression) -> bool:
+        """Whether Lightning leaves gradients to the parameters of one optimizer only where something is called."""
+        function = self._evaluator.definitions.enclosing_function(called)
+        if function is None:
+            return False
+        if any(parameter.name.value == "optimizer_idx" for parameter in parameters(function)):
+            return True
+        calls = (call for call in self._tree.below(function, cst.Call) if identifier(call.func) in _TURNS)
+        return any(self._tree.order(call) < self._tree.order(called) for call in calls)
 
     def _key(self, module: cst.BaseExpression) -> tuple[int, str]:
         """A local variable with its scope; an attribute by its name."""
@@ -76,17 +89,17 @@ class Frozen:
         if owner is not None and frozen.value in targets:
             yield owner.value
 
-    def _owners(self, parameters: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
+    def _owners(self, given: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
         """Yield the modules whose parameters a call is given: ``chain(net.parameters(), head.parameters())``."""
-        if isinstance(parameters, cst.Name) and depth < _MAX_DEPTH:
-            for binding in self._evaluator.flow.definitions(parameters):
+        if isinstance(given, cst.Name) and depth < _MAX_DEPTH:
+            for binding in self._evaluator.flow.definitions(given):
                 if binding.value is not None and not binding.path:
                     yield from self._owners(binding.value, depth + 1)
-        elif isinstance(parameters, cst.Call):
-            owner = method_call(parameters, "parameters", "named_parameters")
+        elif isinstance(given, cst.Call):
+            owner = method_call(given, "parameters", "named_parameters")
             if owner is not None:
                 yield owner.value
-            for argument in parameters.args if depth < _MAX_DEPTH else ():
+            for argument in given.args if depth < _MAX_DEPTH else ():
                 yield from self._owners(argument.value, depth + 1)
 
 

@@ -77,6 +77,12 @@ class HostReads:
             value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
         return ScalarRead(call, source, value, function)
 
+    def was_read(self, variable: cst.BaseExpression) -> bool:
+        """Return whether a variable holds a number that was read from a tensor."""
+        bindings = self._evaluator.flow.definitions(variable) if isinstance(variable, cst.Name) else ()
+        parts = [binding.part for binding in bindings]
+        return any(isinstance(part, cst.Call) and self.scalar(part) is not None for part in parts)
+
     def _hidden(self, call: cst.Call) -> ScalarRead | None:
         """The read inside ``scaler.get_scale()``, ``math.sqrt(x)``, ``writer.add_scalar(tag, x)``."""
         method = method_call(call, "get_scale", "state_dict", "add_scalar", "step")

@@ -146,10 +146,10 @@ def _runs_often(node: cst.CSTNode, heat: Heat, roles: tuple[Role, ...], model: M
 
 
 def _is_decided_by_tensor(node: cst.CSTNode, model: Model) -> bool:
-    """Whether an ``if`` around a node looks at the value of a tensor."""
-    tests = (ancestor.test for ancestor in model.ancestors(node) if isinstance(ancestor, cst.If))
+    """Whether a condition around a node looks at the value of a tensor, or at one that was read before."""
+    tests = (ancestor.test for ancestor in model.ancestors(node) if isinstance(ancestor, (cst.If, cst.IfExp)))
     return any(
-        model.value(operand).is_tensor and not model.within(node, test)
+        not model.within(node, test) and (model.value(operand).is_tensor or model.host_reads.was_read(operand))
         for test in tests
         for operand in model.conditions.operands(test)
     )
