@@ -8,7 +8,8 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import ends_in_jump
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.syntax.canonical import is_same
 
 _SETTING = re.compile(
     r"(^|_)(is_available|cuda|cudas|gpu|gpus|ngpu|gpu_ids?|num_gpus|device_count|train|training|is_train|do_train|__name__)$",
@@ -39,7 +40,8 @@ class Choices:
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, (cst.If, cst.IfExp)):
-                if child is not ancestor.test and not self._asks_nothing(ancestor.test):
+                is_open = self._asks_nothing(ancestor.test) or self._fills(ancestor, node)
+                if child is not ancestor.test and not is_open:
                     return True
             elif isinstance(ancestor, cst.BooleanOperation):
                 if child is ancestor.right and not self._asks_nothing(ancestor.left):
@@ -67,6 +69,13 @@ class Choices:
         if isinstance(test, (cst.Integer, cst.Name)) and literal(test) is not None:
             return True
         return bool(_SETTING.search(identifier(test)))
+
+    def _fills(self, branch: cst.If | cst.IfExp, node: cst.CSTNode) -> bool:
+        """Whether a node makes what a branch finds missing, as the first run does: ``if net is None: net = make()``."""
+        tested, statement = _absent(branch.test), self._tree.enclosing(node, cst.Assign)
+        if tested is None or statement is None or not self._tree.within(statement, branch.body):
+            return False
+        return any(is_same(target.target, tested) for target in statement.targets)
 
     def _left_before(self, block: cst.IndentedBlock, child: cst.CSTNode) -> bool:
         """Whether an earlier ``if not flag: return`` of the block keeps runs without the flag from coming this far."""
@@ -165,3 +174,14 @@ class Choices:
             return False
         name = self._evaluator.names.qualified(context.func)
         return name == "contextlib.suppress" and any(self._catches(argument.value, error) for argument in context.args)
+
+
+def _absent(test: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
+    """Return the variable of which a test asks whether there is none yet."""
+    found: cst.BaseExpression | None = None
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        found = test.expression
+    elif isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        comparison = test.comparisons[0]
+        found = test.left if isinstance(comparison.operator, cst.Is) and is_none(comparison.comparator) else None
+    return found if isinstance(found, (cst.Name, cst.Attribute)) else None

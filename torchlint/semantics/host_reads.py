@@ -26,6 +26,8 @@ COPIERS = frozenset((*_COPIES, *_SHOWING, "to", "format"))
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 _MAX_DEPTH = 4
+# What takes tensors on the host only: lengths of sequences, the priorities of a replay buffer.
+_ON_HOST = frozenset(("pack_padded_sequence", "update_priorities"))
 
 
 class ScalarRead(NamedTuple):
@@ -245,15 +247,30 @@ class HostReads:
         return is_kept and isinstance(place, cst.Name) and place.value == loop.target.value
 
     def needs_host(self, call: cst.Call) -> bool:
-        """Return whether a copy goes straight into a function that only takes tensors on the host."""
-        for ancestor in self._evaluator.tree.ancestors(call):
+        """Return whether a copy only goes into a function that takes it on the host, also by a name of its own."""
+        users = self._users(call)
+        return self._goes_to_host(call) or (bool(users) and all(map(self._goes_to_host, users)))
+
+    def _goes_to_host(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is an argument of a function that keeps it on the host."""
+        for ancestor in self._evaluator.tree.ancestors(node):
             if isinstance(ancestor, cst.Call):
-                name = self._evaluator.names.qualified(ancestor.func)
-                if name is not None and name.rpartition(".")[2] == "pack_padded_sequence":
+                name = self._evaluator.names.qualified(ancestor.func) or identifier(ancestor.func)
+                if name.rpartition(".")[2] in _ON_HOST:
                     return True
             if isinstance(ancestor, cst.BaseSmallStatement):
                 return False
         return False
+
+    def _users(self, call: cst.Call) -> list[cst.Name]:
+        """Where the function reads the variable into which a call is put."""
+        enclosing = self._evaluator.definitions.enclosing_function
+        statement = self._evaluator.flow.statement(call)
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if not isinstance(target, cst.Name):
+            return []
+        same = (name for name in self._evaluator.tree.nodes(cst.Name) if name.value == target.value)
+        return [name for name in same if name is not target and enclosing(name) is enclosing(call)]
 
     def may_choose(self, read: ScalarRead) -> bool:
         """Return whether what is read may be a choice of the program, such as the next token: no loss, no total."""
@@ -261,17 +278,13 @@ class HostReads:
 
     def is_added_up(self, call: cst.Call) -> bool:
         """Return whether what a call reads only goes into a total, at once or by a name of its own."""
-        flow, enclosing = self._evaluator.flow, self._evaluator.definitions.enclosing_function
-        statement = flow.statement(call)
-        if isinstance(statement, cst.AugAssign):
+        if isinstance(self._evaluator.flow.statement(call), cst.AugAssign):
             return True
-        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
-        if not isinstance(target, cst.Name):
-            return False
-        same = (name for name in self._evaluator.tree.nodes(cst.Name) if name.value == target.value)
-        users = [flow.statement(n) for n in same if n is not target and enclosing(n) is enclosing(call)]
+        users = self._users(call)
+        added = (self._evaluator.flow.statement(user) for user in users)
         return bool(users) and all(
-            isinstance(user, cst.AugAssign) and identifier(user.target) != target.value for user in users
+            isinstance(each, cst.AugAssign) and identifier(each.target) != user.value
+            for each, user in zip(added, users, strict=True)
         )
 
     def derives_from_tensor(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
