@@ -13,7 +13,8 @@ from torchlint.syntax.calls import code, identifier, literal
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
 
-_CERTAIN = r"version|find_spec|signature\(|(hasattr|getattr|\bdir)\((func)?torch|is_torch|(torch|\bpt)_?v?\d"
+_WORD = r"(?<!\bin)(?<!_in)(?<!\bcon)(?<!_con)version"  # not in a conversion, nor an inversion
+_CERTAIN = rf"{_WORD}|find_spec|signature\(|(hasattr|getattr|\bdir)\((func)?torch|is_torch|(torch|\bpt)_?v?\d"
 _TESTS_VERSION = re.compile(_CERTAIN, re.IGNORECASE)
 # A draft of a tree writes the operator of `x > 0` by the name of its class.
 _MAY_TEST_VERSION = re.compile(
@@ -74,7 +75,7 @@ def _asks_by_variable(test: cst.BaseExpression, model: Model, depth: int) -> boo
     if depth == _MAX_DEPTH:
         return False
     for binding in (binding for name in _variables(test) for binding in model.bindings(name)):
-        if isinstance(binding.node, cst.FunctionDef) and _TESTS_VERSION.search(code(binding.node.body)):
+        if isinstance(binding.node, cst.FunctionDef) and _tells_version(binding.node, model):
             return True
         if binding.value is None:
             continue
@@ -83,6 +84,14 @@ def _asks_by_variable(test: cst.BaseExpression, model: Model, depth: int) -> boo
         if isinstance(literal(binding.value), bool) and depends_on_version(binding.node, model, depth + 1):
             return True
     return False
+
+
+def _tells_version(function: cst.FunctionDef, model: Model) -> bool:
+    """Whether a function looks at the version of a library, or returns what a test of one gives."""
+    if any(attribute.attr.value == "__version__" for attribute in model.tree.below(function.body, cst.Attribute)):
+        return True
+    results = model.definitions.results(function)
+    return any(_TESTS_VERSION.search(code(result)) for result in results)
 
 
 def _variables(test: cst.BaseExpression) -> list[cst.Name]:
