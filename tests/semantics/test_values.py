@@ -97,6 +97,11 @@ KINDS = {
         Kind.TENSOR,
     ),
     "batch": ("for x, y in torch.utils.data.DataLoader(d): mark(x)", Kind.TENSOR),
+    "dimensions of a batch": ("for x in torch.utils.data.DataLoader(d): mark(x.ndim)", Kind.NUMBER),
+    "shape of a batch": ("for x in torch.utils.data.DataLoader(d): mark(x.shape)", Kind.SEQUENCE),
+    "dtype of a batch": ("for x in torch.utils.data.DataLoader(d): mark(x.dtype)", Kind.DTYPE),
+    "size of a batch of graphs": ("for x in torch.utils.data.DataLoader(d): mark(x.num_graphs)", Kind.UNKNOWN),
+    "field of a batch": ("for x in torch.utils.data.DataLoader(d): mark(x.labels)", Kind.TENSOR),
     "batch through progress bar": (
         "from tqdm import tqdm\nfor i, (x, y) in enumerate(tqdm(torch.utils.data.DataLoader(d))): mark(y)",
         Kind.TENSOR,

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _PAIR = ("values", "indices")
 """What ``topk``, ``sort`` and ``max`` along a dimension name their results."""
 
+_OF_ALL_TENSORS = NUMBER_ATTRIBUTES | {"device", "dtype", "shape"}
+
 
 def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
     """Return the value of ``owner.name``."""
@@ -50,9 +52,7 @@ def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:
     if owner.kind is Kind.TENSOR:
         return of_tensor(owner, name)
     if owner.kind is Kind.BATCH:
-        if name == "device":
-            return Value(Kind.DEVICE, owner.evidence, device=owner.device)
-        return owner._replace(kind=Kind.TENSOR).weakened(Evidence.INFERRED)
+        return _of_batch(owner, name)
     if owner.kind is Kind.SEQUENCE and len(owner.elements or ()) == 2 and name in _PAIR:
         return (owner.elements or ())[_PAIR.index(name)]
     if owner.kind is Kind.NDARRAY:
@@ -70,6 +70,15 @@ def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:
     if name == "device" and owner.kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE):
         return Value(Kind.DEVICE, Evidence.INFERRED, device=Device.EITHER)
     return UNKNOWN
+
+
+def _of_batch(owner: Value, name: str) -> Value:
+    """The value of an attribute of a batch: of the tensor that it is, or one of the tensors that it holds."""
+    if name in _OF_ALL_TENSORS:
+        return of_tensor(owner, name)
+    if name.startswith("num_"):  # how many nodes or graphs a batch of graphs has
+        return UNKNOWN
+    return owner._replace(kind=Kind.TENSOR).weakened(Evidence.INFERRED)
 
 
 def of_tensor(owner: Value, name: str) -> Value:
