@@ -302,6 +302,14 @@ def test_batches_are_cut_out_of_a_tensor(step: str, cut: str, role: Role) -> Non
             "class M(torch.nn.Module):\n  def forward(self, x):\n    if not self.training: {}",
             "in every forward pass while evaluating",
         ),
+        (
+            "class M(torch.nn.Module):\n  def forward(self, x):\n    if self.training:\n      return x\n    {}",
+            "in every forward pass while evaluating",
+        ),
+        (
+            "class M(torch.nn.Module):\n  def forward(self, x):\n    if self.training:\n      x = x + 1\n    {}",
+            "in every forward pass",
+        ),
         ("class M(torch.nn.Module):\n  def validation_step(self, x):\n    {}", "in every evaluation step"),
         ("class MyLoss(torch.nn.Module):\n  def __call__(self, x):\n    {}", "each time this loss is computed"),
         (

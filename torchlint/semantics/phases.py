@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.semantics.flow import ends_in_jump
 from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.walk import Tree
 
@@ -24,7 +25,7 @@ _FLAG = re.compile(
 
 
 def in_evaluation(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
-    """Return whether a branch between a node and ``root`` is only taken while evaluating."""
+    """Return whether a node below ``root`` runs while evaluating only: in such a branch, or where training has left."""
     child = node
     for ancestor in tree.ancestors(node):
         if ancestor is root:
@@ -35,7 +36,20 @@ def in_evaluation(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
             and _evaluates(ancestor.test, child is ancestor.body)
         ):
             return True
+        if isinstance(ancestor, cst.IndentedBlock) and _is_left_by_training(ancestor, child):
+            return True
         child = ancestor
+    return False
+
+
+def _is_left_by_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
+    """Whether training leaves a block before a statement: ``if self.training: return losses``."""
+    for earlier in block.body:
+        if earlier is statement:
+            return False
+        leaves = isinstance(earlier, cst.If) and earlier.orelse is None and ends_in_jump(earlier.body)
+        if leaves and isinstance(earlier, cst.If) and _evaluates(earlier.test, False):
+            return True
     return False
 
 

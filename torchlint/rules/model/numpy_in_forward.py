@@ -98,9 +98,10 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         function = None if name in MAKES_ARRAY and _function(call, model) is None else call
         if tensor is None or function is None:
             return
-    if _forward(call, model) is None or rule.silent("on-cpu", model.value(tensor).device is Device.CPU):
+    heat = _forward(call, model)
+    if heat is None or rule.silent("on-cpu", model.value(tensor).device is Device.CPU):
         return
-    evaluates = _asks_for_mode(call, model) or model.inference.only_evaluates(call)
+    evaluates = heat.evaluates or _asks_for_mode(call, model) or model.inference.only_evaluates(call)
     if rule.silent("evaluation", evaluates) or rule.silent("test", model.in_test(call)):
         return
     user = function or call
