@@ -16,6 +16,7 @@ from torchlint.syntax.calls import identifier, literal, method_call
 _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
 _COPIES = ("cpu", "numpy", "tolist")
+_ADDING = ("sum", "mean")
 _SHOWING = frozenset(("builtins.print", "builtins.str", "builtins.repr"))
 _READERS = ("item", "get_scale", "state_dict", "add_scalar", "step")
 READERS = frozenset((*_READERS, *_CONVERSIONS, *dir(math), "cbrt", "exp2", "sumprod", "fma"))
@@ -147,14 +148,32 @@ class HostReads:
         return source
 
     def is_certainly_tensor(self, copied: cst.BaseExpression) -> bool:
-        """Return whether what is copied holds a tensor: by the flow of values, or since ``detach`` is called on it."""
+        """Return whether what is copied holds a tensor: by the flow of values, or by methods that only tensors have."""
         value = self._evaluator.value(copied)
         if value.is_tensor and value.evidence >= Evidence.INFERRED:
             return True
-        tree = self._evaluator.tree
-        method = tree.parent(copied)
-        detached = method_call(tree.parent(method) if method is not None else None, "detach")
-        return detached is not None and detached is method and (value.is_tensor or not value.known)
+        if value.known and not value.is_tensor:
+            return False
+        if self._followed_by(copied, "detach") is not None:
+            return True
+        moved = self._followed_by(copied, "cpu")  # which lists of boxes have as well
+        if moved is None or self._followed_by(moved, "numpy", "detach") is None:
+            return False
+        return not self._is_item_of_loop(copied)
+
+    def _is_item_of_loop(self, expression: cst.BaseExpression) -> bool:
+        """Whether an expression is what a loop binds, or a part of it, which may be on the host already."""
+        while isinstance(expression, (cst.Subscript, cst.Attribute)):
+            expression = expression.value
+        bindings = self._evaluator.flow.definitions(expression) if isinstance(expression, cst.Name) else []
+        return any(binding.kind is BindingKind.ITERATION for binding in bindings)
+
+    def _followed_by(self, expression: cst.BaseExpression, *names: str) -> cst.Call | None:
+        """The call of one of these methods of an expression."""
+        method = self._evaluator.tree.parent(expression)
+        call = self._evaluator.tree.parent(method) if isinstance(method, cst.Attribute) else None
+        is_called = isinstance(call, cst.Call) and call.func is method and method_call(call, *names) is not None
+        return call if is_called and isinstance(call, cst.Call) else None
 
     def _copy(self, node: cst.CSTNode | None) -> cst.Attribute | None:
         """The ``x.cpu``, ``x.numpy``, ``x.tolist`` or ``x.to`` of a call that copies to the host."""
@@ -231,6 +250,17 @@ class HostReads:
     def shows(self, call: cst.Call) -> bool:
         """Return whether a call writes out what it is given: ``print(x)``, ``str(x)``, ``"{}".format(x)``."""
         return self._qualified(call) in _SHOWING or self._formats(call)
+
+    def is_added_up_there(self, call: cst.Call) -> bool:
+        """Return whether a copy is only added up to one number: ``x.cpu().sum()``, ``(x.cpu() == y.cpu()).sum()``."""
+        added: cst.BaseExpression = call
+        around = self._evaluator.tree.parent(call)
+        if isinstance(around, cst.Comparison):  # of which the copy is the left side: it speaks for the others
+            if any(self._copy(target.comparator) is None for target in around.comparisons):
+                return False
+            added = around
+        total = self._followed_by(added, *_ADDING)
+        return total is not None and not total.args
 
     def copies_rows(self, copied: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a loop below ``root`` copies a tensor row by row: ``for i in range(n): x[i].tolist()``."""

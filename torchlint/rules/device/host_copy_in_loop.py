@@ -10,7 +10,8 @@ queued before has run and then copy: the GPU idles until Python has queued new w
 Keep metrics on the device and copy them once, after the loop or every few steps. Where results must be collected,
 collect the detached tensors and move them together. What is known before a loop begins is copied once, before it:
 `lengths = mask.sum(1).tolist()` outside the loop that denoises. Rows are not copied one by one (`x[i].tolist()`): one
-`x.tolist()` waits once. Write `.detach().cpu()`, not `.cpu().detach()`: the latter records
+`x.tolist()` waits once. What is only added up, in an evaluation too, is added up on the device: `x.sum()`, not
+`x.cpu().sum()`. Write `.detach().cpu()`, not `.cpu().detach()`: the latter records
 the copy in the graph first.
 
 ## When to ignore it
@@ -39,6 +40,10 @@ _NEEDLESS = (
     "and copy once after the loop or every few steps."
 )
 _ROWS = ", row by row: the host waits for the GPU with each row. Copy the whole tensor once, before the inner loop."
+_ADDED = (
+    ", only to be added up there: the host waits for the GPU. "
+    "Add it up on the device, and read the total once after the loop."
+)
 _KNOWN = ", although it is known before: the host waits for the GPU each time. Copy it once, before the loop."
 
 rule = Rule(
@@ -94,8 +99,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     known = not heat.trains and model.foreseen.is_known(copied, heat.root)
     rows = model.host_reads.copies_rows(copied, heat.root)
+    added = heat.role is Role.EVALUATION_LOOP and model.host_reads.is_added_up_there(call)
     roles = (*_ROLES, Role.FORWARD) if model.host_reads.shows(call) else _ROLES
-    if not (known or rows or _runs_often(call, heat, roles, model)):
+    if not (known or rows or added or _runs_often(call, heat, roles, model)):
         return
     if rule.silent("read-as-number", model.host_reads.is_read_as_number(call)):
         return
@@ -105,7 +111,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     yield Finding(
         call,
         f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host {heat.often}"
-        f"{_KNOWN if known else _ROWS if rows else _NEEDLESS}",
+        f"{_KNOWN if known else _ROWS if rows else _ADDED if added else _NEEDLESS}",
         _fix(call, model),
     )
 
