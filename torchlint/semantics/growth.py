@@ -38,7 +38,7 @@ _APPEND = "numpy.append"
 GROWING = _JOINS | {_APPEND}
 """The functions that give a tensor or array with more elements."""
 
-_COLLECTING = (Role.METRIC, Role.EVALUATION_LOOP)
+_COLLECTING = (Role.METRIC, Role.EVALUATION_LOOP, Role.STEP, Role.LOSS)
 _SPIES = frozenset(("locals", "vars", "eval", "exec"))
 
 
