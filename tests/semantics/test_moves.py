@@ -103,6 +103,9 @@ def test_tensor_type_that_is_chosen_at_run_time() -> None:
         ("y = torch.zeros(3)\ny = Variable(y.unsqueeze(0).to(device))", {"unsqueeze"}),
         ("y = torch.zeros(3); y = y.cuda()", set()),
         ("x.y = torch.zeros(3)\nx.z = 0\nx.y = x.y.cuda()", set()),
+        ("y = torch.zeros(3)\nz = y.cuda()", set()),
+        ("y = torch.zeros(3)\nz = y.view(1, 3)\nz = z[None].cuda()", {"view"}),
+        ("y = torch.zeros(3)\nif x.is_cuda:\n    y = y.cuda()", set()),
     ],
 )
 def test_creation(code: str, methods: set[str]) -> None:
@@ -121,7 +124,11 @@ def test_creation(code: str, methods: set[str]) -> None:
         "y = (torch.zeros(3) + 1).cuda()",
         "y = torch.zeros(3).scatter_(0, x, 1).cuda()",
         "y = torch.zeros(3)[x].cuda()",
-        "y = torch.zeros(3)\nz = y.cuda()",
+        "y = torch.zeros(3)\nz = y.cuda()\nprint(y)",
+        "y = torch.zeros(3)\nz = y.cuda() if x else y",
+        "y = torch.zeros(3)\nz = y[None]\nprint(z)\nz = z.cuda()",
+        "y = torch.zeros(3)\nif y.is_cuda:\n    y = y.cuda()",
+        "y = torch.zeros(3)\nif x.is_cuda:\n    y = y.cuda()\nelse:\n    y = y.half()",
         "y = torch.zeros(3)\nprint(y)\ny = y.cuda()",
         "y = torch.zeros(3)\nif x:\n    y = y.cuda()",
         "y = torch.zeros(3)\ny = y.cuda() + y.sum()",

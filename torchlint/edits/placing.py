@@ -47,7 +47,7 @@ def place(found: Creation, model: Model) -> Placement | None:
     move = found.move
     if move is None or not move.device or not move.droppable or _is_rebound(found, model):
         return None
-    if any(model.switches_device(statement) for statement in found.between):
+    if found.is_roundabout or any(model.switches_device(statement) for statement in found.between):
         return None
     if not all(_is_dtype(cast, model) for cast in found.casts):
         return None  # a tensor type would put the tensor back on the CPU

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.flow import Flow
+from torchlint.semantics.flow import Flow, last_statement
 from torchlint.semantics.moves import Move, Moves
 from torchlint.semantics.tables.torch_api import (
     DTYPE_CASTS,
@@ -19,13 +19,14 @@ from torchlint.semantics.tables.torch_api import (
     TENSOR_ATTRIBUTES,
 )
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import code, identifier
 from torchlint.syntax.canonical import is_same
 
 _VARIABLE = "torch.autograd.Variable"
 _KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_"}
 _ATTRIBUTES = TENSOR_ATTRIBUTES - {"real", "imag"} | {"data"}
 _VIEWING = RESHAPING_METHODS - {"repeat"}
+_DEFERRING = (cst.IfExp, cst.BooleanOperation, cst.Lambda, cst.BaseComp)
 _LOOKING_NAMES = frozenset(("globals", "locals", "vars", "eval", "exec"))
 _LOOKING = frozenset(f"builtins.{name}" for name in _LOOKING_NAMES)
 _OVERLAPPING = frozenset(("expand", "expand_as"))
@@ -50,6 +51,9 @@ class Creation(NamedTuple):
 
     through: cst.Call | None = None
     """The call of the function of the file that moves it."""
+
+    is_roundabout: bool = False
+    """Whether it is moved where another tensor is, under a test of that, or after a statement that gives it a name."""
 
     @property
     def methods(self) -> frozenset[str]:
@@ -109,7 +113,9 @@ class Creations:
         tracer = self._tree.parent(holder) if isinstance(holder, cst.Arg) else None
         return isinstance(tracer, cst.Call) and self._evaluator.names.qualified(tracer.func) in _TRACERS
 
-    def _follow(self, factory: cst.Call, start: cst.BaseExpression, before: tuple[cst.CSTNode, ...]) -> Creation | None:
+    def _follow(
+        self, factory: cst.Call, start: cst.BaseExpression, before: tuple[cst.CSTNode, ...], *, used_once: bool = False
+    ) -> Creation | None:
         steps = list(before)
         current: cst.BaseExpression = start
         while True:
@@ -124,8 +130,8 @@ class Creations:
                 following = self._after_argument(parent)
                 if following is not None and not self._is_variable(following):
                     return Creation(factory, None, tuple(steps), through=following)
-            elif isinstance(parent, (cst.Assign, cst.AnnAssign)) and parent.value is current and not before:
-                return self._after_assignment(factory, parent, tuple(steps))
+            elif isinstance(parent, (cst.Assign, cst.AnnAssign)) and parent.value is current:
+                return self._after_assignment(factory, parent, tuple(steps)) if not before or used_once else None
             else:
                 return None
             if following is None:
@@ -240,9 +246,43 @@ class Creations:
             if isinstance(statement, cst.Assign) and _rebinds(statement, target):
                 return self._moved_there(factory, statement, target, steps, tuple(between))
             if self._may_use(statement, target):
-                return None
+                asked = self._moved_where_other_is(factory, statement, target, steps)
+                return asked or self._used_once(factory, statement, target, steps)
             between.append(statement)
         return None
+
+    def _moved_where_other_is(
+        self, factory: cst.Call, statement: cst.CSTNode, target: cst.BaseExpression, steps: tuple[cst.CSTNode, ...]
+    ) -> Creation | None:
+        """Look for ``if y.is_cuda: x = x.cuda()``."""
+        if not isinstance(statement, cst.If) or statement.orelse is not None:
+            return None
+        test, moving = statement.test, last_statement(statement.body)
+        asks = isinstance(test, cst.Attribute) and test.attr.value == "is_cuda" and not is_same(test.value, target)
+        if not asks or len(statement.body.body) != 1 or not isinstance(moving, cst.Assign):
+            return None
+        found = self._moved_there(factory, moving, target, steps, ()) if _rebinds(moving, target) else None
+        if found is None or found.move is None or not isinstance(test, cst.Attribute):
+            return None
+        return found._replace(move=found.move._replace(device_source=f"{code(test.value)}.device"), is_roundabout=True)
+
+    def _used_once(
+        self, factory: cst.Call, statement: cst.CSTNode, target: cst.BaseExpression, steps: tuple[cst.CSTNode, ...]
+    ) -> Creation | None:
+        """Look for a statement that is the only one to use a local ``x``, and moves it: ``row = x[None].cuda()``."""
+        if not isinstance(target, cst.Name) or not isinstance(statement, cst.BaseSmallStatement):
+            return None
+        is_local = self._evaluator.definitions.enclosing_function(target) is not None
+        uses = [
+            node for node in self._tree.descendants(statement) if isinstance(node, cst.Name) and is_same(node, target)
+        ]
+        around = [a for a in self._tree.ancestors(uses[0]) if self._tree.within(a, statement)] if uses else []
+        if not is_local or len(uses) != 1 or any(isinstance(ancestor, _DEFERRING) for ancestor in around):
+            return None
+        found = self._follow(factory, uses[0], steps, used_once=True)
+        if found is None or len(self._mentions(target)) != 2:
+            return None
+        return found._replace(is_roundabout=True)
 
     def _moved_there(
         self,
@@ -296,19 +336,21 @@ class Creations:
         names = (self._evaluator.names.qualified(call.func) for call in calls)
         return any(name is None or name in _LOOKING for name in names)
 
+    def _mentions(self, variable: cst.Name) -> list[cst.Name]:
+        """All places of the file at which the same variable is bound or read."""
+        scopes = self._evaluator.scopes
+        own = scopes.deciding(variable.value, scopes.scope(variable))
+        same = (name for name in self._tree.nodes(cst.Name) if name.value == variable.value)
+        return [name for name in same if scopes.deciding(name.value, scopes.scope(name)) is own]
+
     def _is_read_elsewhere(self, variable: cst.Name) -> bool:
         """Whether another function of the file reads a variable, or may look at all of them."""
-        scopes, definitions = self._evaluator.scopes, self._evaluator.definitions
-        own, here = scopes.deciding(variable.value, scopes.scope(variable)), definitions.enclosing_function(variable)
-        for name in self._tree.nodes(cst.Name):
-            if name.value in _LOOKING_NAMES:
-                return True
-            if name.value != variable.value or scopes.deciding(name.value, scopes.scope(name)) is not own:
-                continue
-            in_lambda = any(isinstance(ancestor, cst.Lambda) for ancestor in self._tree.ancestors(name))
-            if in_lambda or definitions.enclosing_function(name) is not here:
-                return True
-        return False
+        enclosing, places = self._evaluator.definitions.enclosing_function, self._mentions(variable)
+        if any(name.value in _LOOKING_NAMES for name in self._tree.nodes(cst.Name)):
+            return True
+        if any(self._tree.enclosing(place, cst.Lambda) is not None for place in places):
+            return True
+        return any(enclosing(place) is not enclosing(variable) for place in places)
 
 
 def _adds_dimensions(subscript: cst.Subscript) -> bool:
