@@ -28,6 +28,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.names import BUILT_ON_TORCH
 
 _KEEP = "Keep the decision on the device (`torch.where`, a mask), or test every few steps only."
 _KNOWN = "It is known before: decide for all passes at once (`.tolist()`), before the loop."
@@ -39,7 +40,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ON,
     summary="`if`, `while`, `assert`, `and`, `or` or `not` on a tensor's value on every step",
-    triggers=Triggers.all_of("torch"),
+    triggers=Triggers.all_of(BUILT_ON_TORCH),
     examples=(
         Example(
             bad="""

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from torchlint.semantics.tables.loaders import GRAPH_LOADERS
 
+BUILT_ON_TORCH = frozenset(
+    "torch lightning fairseq detectron2 mmcv mmengine monai kornia ignite timm allennlp gpytorch botorch".split()
+)
+"""Libraries one of which a file imports that computes with tensors of torch; others have arrays of several kinds."""
+
 # Modules whose members are re-exported: the longest matching prefix is replaced.
 CANONICAL_PREFIXES: dict[str, str] = {
     "torch.utils.data.dataloader": "torch.utils.data",
