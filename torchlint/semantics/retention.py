@@ -18,6 +18,10 @@ from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
+_JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
+_FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
+"""What is known by its value alone: an item or attribute may have been detached where it is held."""
+
 _NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
 
 
@@ -66,7 +70,8 @@ class Retentions:
     def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """Return what a statement keeps with its graph.
 
-        ``total += value``, ``total = total + value``, ``items.append(value)``, ``items[i] = value``
+        ``total += value``, ``total = total + value``, ``total = torch.cat([total, value])``, ``items.append(value)``,
+        ``items[i] = value``
         """
         kept = self._kept(node)
         if kept is None or all(self._is_number(value) for value in kept.values):
@@ -99,7 +104,18 @@ class Retentions:
             return _Kept(node.target, items or (node.value,), bool(items))
         if isinstance(node, cst.Call):
             return _appended(node) or self._handed_over(node)
-        return _summed(node) or _stored(node)
+        return _summed(node) or self._joined(node) or _stored(node)
+
+    def _joined(self, statement: cst.Assign) -> _Kept | None:
+        """``x = torch.cat([x, value])``."""
+        call = statement.value
+        if not isinstance(call, cst.Call) or len(statement.targets) != 1 or not call.args or call.args[0].star:
+            return None
+        if self._evaluator.names.qualified(call.func) not in _JOINS:
+            return None
+        target, parts = statement.targets[0].target, _items(call.args[0].value)
+        rest = tuple(part for part in parts if not is_same(part, target))
+        return _Kept(target, rest, False) if rest and len(rest) < len(parts) else None
 
     def _handed_over(self, call: cst.Call) -> _Kept | None:
         """``meter.update(value)``, where the file shows that the method adds it up or appends it."""
@@ -174,7 +190,7 @@ class Retentions:
         found = self._evaluator.value(value)
         if not found.is_tensor or found.graph is not Graph.ATTACHED:
             return None
-        if heat.role is Role.TRAINING_LOOP and isinstance(value, cst.Name) and self._backward.passes(heat.root):
+        if heat.role is Role.TRAINING_LOOP and isinstance(value, _FRESH) and self._backward.passes(heat.root):
             return (found.evidence, True) if found.evidence >= Evidence.INFERRED else None
         if heat.role is not Role.EVALUATION_LOOP:
             return None
@@ -232,7 +248,7 @@ class Retentions:
 
     def _adds_to_itself(self, target: cst.CSTNode) -> bool:
         statement = self._evaluator.flow.statement(target)
-        return isinstance(statement, cst.Assign) and _summed(statement) is not None
+        return isinstance(statement, cst.Assign) and (_summed(statement) or self._joined(statement)) is not None
 
     def _always_runs(self, reset: cst.CSTNode, inside: set[int]) -> bool:
         """Whether a statement stands in a block around the step, or in a ``with`` of one."""
@@ -268,11 +284,14 @@ def _appended(call: cst.Call) -> _Kept | None:
 
 
 def _summed(statement: cst.Assign) -> _Kept | None:
-    """``x = x + value``, ``x = 0.9 * x + 0.1 * value``."""
-    if len(statement.targets) != 1 or not isinstance(statement.value, cst.BinaryOperation):
+    """``x = x + value``, ``x = 0.9 * x + 0.1 * value``, also as a branch: ``x = y if x is None else x + y``."""
+    value = statement.value
+    branches = (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
+    made = next((branch for branch in branches if isinstance(branch, cst.BinaryOperation)), None)
+    if len(statement.targets) != 1 or made is None:
         return None
     target = statement.targets[0].target
-    terms = _terms(statement.value)
+    terms = _terms(made)
     rest = tuple(term for term in terms if not _scales(term, target))
     return _Kept(target, rest, False) if rest and len(rest) < len(terms) else None
 
