@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
-from torchlint.semantics.values import Device, Kind, Origin, Value, tensor
+from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import identifier, literal, method_call
 
 _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool"))
@@ -18,8 +18,22 @@ _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "cont
 _COPIES = ("cpu", "numpy", "tolist")
 _ADDING = ("sum", "mean")
 _SHOWING = frozenset(("builtins.print", "builtins.str", "builtins.repr"))
-_READERS = ("item", "get_scale", "state_dict", "add_scalar", "step")
-READERS = frozenset((*_READERS, *_CONVERSIONS, *dir(math), "cbrt", "exp2", "sumprod", "fma"))
+_READERS = ("item", "get_scale", "state_dict", "add_scalar", "add_scalars", "step")
+_LOGGERS = {"wandb.log": 0, "mlflow.log_metric": 1, "mlflow.log_metrics": 0}
+"""Functions that make numbers of what they are told at once, and the position of that, or of a dictionary of it."""
+
+READERS = frozenset(
+    (
+        *_READERS,
+        *(name.rpartition(".")[2] for name in _LOGGERS),
+        *_CONVERSIONS,
+        *dir(math),
+        "cbrt",
+        "exp2",
+        "sumprod",
+        "fma",
+    )
+)
 """The names of what reads a scalar, among them all functions of ``math``; the last came after Python 3.10."""
 
 COPIERS = frozenset((*_COPIES, *_SHOWING, "to", "format"))
@@ -54,7 +68,7 @@ class HostReads:
         if method_call(call, *_READERS) is not None:
             return True
         name = self._qualified(call) if call.args else ""
-        return name in _CONVERSIONS or name.startswith("math.")
+        return name in _CONVERSIONS or name in _LOGGERS or name.startswith("math.")
 
     def scalar(self, call: cst.Call) -> ScalarRead | None:
         """Return the read that a call is: ``x.item()``, ``float(x)``, or a function in which it happens."""
@@ -87,12 +101,12 @@ class HostReads:
         return any(isinstance(part, cst.Call) and self.scalar(part) is not None for part in parts)
 
     def _hidden(self, call: cst.Call) -> ScalarRead | None:
-        """The read inside ``scaler.get_scale()``, ``math.sqrt(x)``, ``writer.add_scalar(tag, x)``."""
-        method = method_call(call, "get_scale", "state_dict", "add_scalar", "step")
+        """The read inside ``scaler.get_scale()``, ``math.sqrt(x)``, ``writer.add_scalar(tag, x)`` or a logger."""
+        method = method_call(call, "get_scale", "state_dict", "add_scalar", "add_scalars", "step")
         if method is None:
             name = self._qualified(call)
-            return self._given(call, 0) if name.startswith("math.") else None
-        if method.attr.value == "add_scalar":
+            return self._given(call, _LOGGERS.get(name, 0)) if name in _LOGGERS or name.startswith("math.") else None
+        if method.attr.value in ("add_scalar", "add_scalars"):
             return self._given(call, 1, "scalar_value")
         owner = self._evaluator.value(method.value)
         if method.attr.value == "step":
@@ -108,12 +122,17 @@ class HostReads:
             if argument.star:
                 return None
             if argument.keyword.value == keyword if argument.keyword is not None else index == position:
-                value = self._evaluator.value(argument.value)
-                if value.origin is Origin.LOSS and self._is_computed(argument.value):
-                    value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
-                certain = value.is_tensor and value.evidence >= Evidence.INFERRED
-                return ScalarRead(call, None, value, identifier(call.func)) if certain else None
+                values = (self._certain(given) for given in _told(argument.value))
+                found = next((value for value in values if value.is_tensor), None)
+                return ScalarRead(call, None, found, identifier(call.func)) if found is not None else None
         return None
+
+    def _certain(self, expression: cst.BaseExpression) -> Value:
+        """What an expression is for certain."""
+        value = self._evaluator.value(expression)
+        if value.origin is Origin.LOSS and self._is_computed(expression):
+            value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
+        return value if value.evidence >= Evidence.INFERRED else UNKNOWN
 
     def _qualified(self, call: cst.Call) -> str:
         return self._evaluator.names.qualified(call.func) or ""
@@ -387,3 +406,10 @@ class HostReads:
         given = [a.value for a in call.args if a.keyword is None or a.keyword.value == "device"]
         places = (self._evaluator.value(place) for place in given)
         return any(place.kind is Kind.DEVICE and place.device is not Device.CPU for place in places)
+
+
+def _told(given: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    """The values of a dictionary that is written out; anything else itself."""
+    if not isinstance(given, cst.Dict):
+        return (given,)
+    return tuple(element.value for element in given.elements if isinstance(element, cst.DictElement))

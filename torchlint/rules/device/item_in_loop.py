@@ -5,8 +5,8 @@
 CUDA kernels run asynchronously: Python queues work and runs ahead of the GPU. `tensor.item()`, `float(tensor)`,
 `int(tensor)` and `bool(tensor)` need the value itself, so the host waits until everything that was queued before has
 run, and the GPU then idles until Python has queued new work. Once per step is enough to lose the overlap of every step.
-Some functions do it inside: `math.sqrt(tensor)`, `writer.add_scalar(tag, tensor)`, `scaler.get_scale()` (and the
-`state_dict()` of a `GradScaler`), `ReduceLROnPlateau.step(tensor)`.
+Some functions do it inside: `math.sqrt(tensor)`, `writer.add_scalar(tag, tensor)`, `wandb.log({"loss": tensor})`,
+`scaler.get_scale()` (and the `state_dict()` of a `GradScaler`), `ReduceLROnPlateau.step(tensor)`.
 
 ## What to write instead
 
@@ -53,7 +53,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ON,
     summary="`.item()` (or `float(t)`) on every step makes the host wait for the GPU",
-    triggers=Triggers.all_of(("item", "float", "int", "bool", "get_scale", "state_dict", "math", "add_scalar", "step")),
+    triggers=Triggers.all_of((*"item float int bool get_scale state_dict math add_scalar step wandb mlflow".split(),)),
     examples=(
         Example(
             bad="""
