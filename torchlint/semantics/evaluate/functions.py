@@ -327,6 +327,10 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         return of(Kind.ITERATOR, sequence(NUMBER, first.iterated())) if arguments else UNKNOWN
     if name == "zip":
         return of(Kind.ITERATOR, sequence(*(a.iterated() for a in arguments)))
+    if name == "map":
+        function = call.args[0].value if call.args else None
+        made = evaluator.value(function.body) if isinstance(function, cst.Lambda) else UNKNOWN
+        return of(Kind.ITERATOR, made) if made.known else UNKNOWN
     if name == "next":
         return first.iterated()
     if name in ("iter", "list", "tuple", "set", "sorted", "reversed", "filter"):

@@ -164,6 +164,8 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
     if owner is not None:
         is_class = isinstance(function, cst.FunctionDef) and _is_given_the_class(function, evaluator)
         return Value(Kind.CLASS if is_class else evaluator.definitions.class_kind(owner), definition=owner)
+    if isinstance(function, cst.Lambda):
+        return _mapped(function, param, evaluator).weakened(Evidence.INFERRED)
     if not isinstance(function, cst.FunctionDef):
         return UNKNOWN
     if param is function.params.star_arg or param is function.params.star_kwarg:
@@ -186,6 +188,18 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
         return annotated
     default = evaluator.value(param.default) if param.default is not None else UNKNOWN
     return _only_by_default(default) if default.known and default.kind is not Kind.NONE else UNKNOWN
+
+
+def _mapped(function: cst.Lambda, param: cst.Param, evaluator: Evaluator) -> Value:
+    """Return what ``map`` gives a function that stands in its call: ``map(lambda x: x.cuda(), batch)``."""
+    holder = evaluator.tree.parent(function)
+    call = evaluator.tree.parent(holder) if isinstance(holder, cst.Arg) else None
+    if not isinstance(call, cst.Call) or evaluator.names.qualified(call.func) != "builtins.map":
+        return UNKNOWN
+    pairs = zip(function.params.params, call.args[1:], strict=False)
+    given = next((argument for own, argument in pairs if own is param), None)
+    is_visible = call.args[0] is holder and given is not None and not any(a.star for a in call.args)
+    return evaluator.value(given.value).iterated() if given is not None and is_visible else UNKNOWN
 
 
 def _may_be_number(param: cst.Param, evaluator: Evaluator) -> bool:
