@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics import derived
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
@@ -40,7 +41,6 @@ COPIERS = frozenset((*_COPIES, *_SHOWING, "to", "format"))
 """The names of what copies a tensor to the host."""
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
-_MAX_DEPTH = 4
 # What takes tensors on the host only: lengths of sequences, the priorities of a replay buffer.
 _ON_HOST = frozenset(("pack_padded_sequence", "update_priorities"))
 
@@ -87,10 +87,10 @@ class HostReads:
         value = self._evaluator.value(source)
         function = "" if method_call(call, "item") is not None else self._qualified(call).rpartition(".")[2]
         if not value.is_tensor and value.kind is not Kind.BATCH:
-            if value.known or function or not self.derives_from_tensor(source):
+            if value.known or function or not derived.from_tensor(source, self._evaluator):
                 return None
             value = tensor(Evidence.NAMED)
-        if value.origin is Origin.LOSS and not function and self._is_computed(source):
+        if value.origin is Origin.LOSS and not function and derived.is_computed(source, self._evaluator):
             value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
         return ScalarRead(call, source, value, function)
 
@@ -130,7 +130,7 @@ class HostReads:
     def _certain(self, expression: cst.BaseExpression) -> Value:
         """What an expression is for certain."""
         value = self._evaluator.value(expression)
-        if value.origin is Origin.LOSS and self._is_computed(expression):
+        if value.origin is Origin.LOSS and derived.is_computed(expression, self._evaluator):
             value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
         return value if value.evidence >= Evidence.INFERRED else UNKNOWN
 
@@ -335,77 +335,6 @@ class HostReads:
             isinstance(each, cst.AugAssign) and identifier(each.target) != user.value
             for each, user in zip(added, users, strict=True)
         )
-
-    def derives_from_tensor(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
-        """Return whether an unknown value comes out of a call that was given tensors, such as an imported metric."""
-        if depth > _MAX_DEPTH:
-            return False
-        value = self._evaluator.value(expression)
-        if value.known:
-            return value.is_tensor or value.kind is Kind.BATCH
-        if isinstance(expression, (cst.Subscript, cst.Attribute)):
-            return self.derives_from_tensor(expression.value, depth + 1)
-        if isinstance(expression, cst.BinaryOperation):
-            return self.derives_from_tensor(expression.left, depth + 1) or self.derives_from_tensor(
-                expression.right, depth + 1
-            )
-        if isinstance(expression, cst.Comparison):
-            sides = (expression.left, *(target.comparator for target in expression.comparisons))
-            return any(self.derives_from_tensor(side, depth + 1) for side in sides)
-        if isinstance(expression, cst.UnaryOperation):
-            return self.derives_from_tensor(expression.expression, depth + 1)
-        if isinstance(expression, cst.Name):
-            bindings = self._evaluator.flow.definitions(expression)
-            kinds = (BindingKind.ASSIGNMENT, BindingKind.ITERATION)
-            assigned = [b.value for b in bindings if b.kind in kinds and b.value is not None]
-            return any(self.derives_from_tensor(value, depth + 1) for value in assigned)
-        items = method_call(expression, "items", "values")
-        if items is not None:
-            return self.derives_from_tensor(items.value, depth + 1)
-        if isinstance(expression, cst.Call):
-            return self._takes_tensors(expression, depth)
-        return False
-
-    def _is_computed(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
-        """Whether data flow says that an expression is computed from tensors, by calls that are not known."""
-        value = self._evaluator.value(expression)
-        if depth > _MAX_DEPTH:
-            return False
-        if value.kind in (Kind.TENSOR, Kind.BATCH) and value.evidence >= Evidence.INFERRED:
-            return True
-        if isinstance(expression, cst.Name):
-            bindings = self._evaluator.flow.definitions(expression)
-            return bool(bindings) and all(
-                b.kind is BindingKind.ASSIGNMENT and b.value is not None and self._is_computed(b.value, depth + 1)
-                for b in bindings
-            )
-        if isinstance(expression, cst.BinaryOperation):
-            return self._is_computed(expression.left, depth + 1) or self._is_computed(expression.right, depth + 1)
-        if isinstance(expression, (cst.Attribute, cst.Subscript)):
-            return self._is_computed(expression.value, depth + 1)
-        if not isinstance(expression, cst.Call):
-            return False
-        given = [a.value for a in expression.args]
-        owner = [expression.func.value] if isinstance(expression.func, cst.Attribute) else []
-        return any(self._is_computed(part, depth + 1) for part in (*given, *owner))
-
-    def _takes_tensors(self, call: cst.Call, depth: int) -> bool:
-        name = self._evaluator.names.qualified(call.func)
-        if name is not None and name.partition(".")[0] in ("numpy", "sklearn", "scipy", "builtins", "math"):
-            return False
-        owner = [call.func.value] if isinstance(call.func, cst.Attribute) else []
-        return self._is_moved(call) or any(
-            self.derives_from_tensor(part, depth + 1) for part in (*(a.value for a in call.args), *owner)
-        )
-
-    def _is_moved(self, call: cst.Call) -> bool:
-        """Whether something is put on an accelerator by a call."""
-        method = method_call(call, "to", "cuda")
-        if method is None or method.attr.value == "cuda":
-            return method is not None
-        given = [a.value for a in call.args if a.keyword is None or a.keyword.value == "device"]
-        places = (self._evaluator.value(place) for place in given)
-        return any(place.kind is Kind.DEVICE and place.device is not Device.CPU for place in places)
 
 
 def _told(given: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
