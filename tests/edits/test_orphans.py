@@ -85,6 +85,8 @@ def test_only_the_import_of_the_module_goes_where_that_is_asked() -> None:
         ("__all__ = ['a']\n", True),
         ("__all__ = ['a']\ndef f():\n    a = 1\n    return a\n", True),
         ("[a for b in b]\n", True),
+        ("class C:\n    a = 1\n    b = {a for c in b}\n", True),
+        ("def f(b=[a for c in d]):\n    return [a for a in b]\n", True),
     ],
 )
 def test_what_another_scope_binds_does_not_use_the_name_of_the_module(rest: str, is_used: bool) -> None:

@@ -20,6 +20,7 @@ from torchlint.syntax.parse import SyntaxFailure, parse
 _MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__path__", "__spec__", "__loader__", "__package__"}) | {
     "__builtins__",
     "__annotations__",
+    "__conditional_annotations__",
     "__debug__",
     "__cached__",
     "WindowsError",
@@ -68,7 +69,7 @@ class Original:
         """The names of the module that it uses: what another scope binds and uses under the same name is none."""
         if self.tree is None or not self._compiles:
             return frozenset(self.uses)
-        return names_of_module(self.text) | self._read_and_spoken[1].keys()
+        return names_of_module(self.text) | _read_in_comprehensions(self.tree) | self._read_and_spoken[1].keys()
 
     @cached_property
     def looks_up_names(self) -> bool:
@@ -310,6 +311,21 @@ def names_of_module(text: str) -> frozenset[str]:
         for symbol in table.get_symbols()
         if symbol.is_referenced() and (table.get_type() != "function" or symbol.is_global())
     )
+
+
+def _read_in_comprehensions(tree: ast.Module) -> frozenset[str]:
+    """Return the names in comprehensions outside functions, of which symbol tables say nothing since Python 3.12."""
+    found: set[str] = set()
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
+            found |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            stack += [*getattr(node, "decorator_list", ()), node.args]
+        else:
+            stack += ast.iter_child_nodes(node)
+    return frozenset(found)
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:

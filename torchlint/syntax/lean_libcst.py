@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib  # noqa: F401 - before what it derives from `abc.ABC` would be derived from something else
 import dataclasses
 import sys
 from collections.abc import Callable
