@@ -135,6 +135,8 @@ def source_from_bytes(data: bytes, path: str = "<stdin>") -> Source:
     except SyntaxError as error:
         reason = "its byte order mark contradicts its declared encoding" if data.startswith(_BOM) else error.msg
         raise SourceError(f"cannot decode: {_undecodable(data) or reason}") from error
+    except LookupError as error:  # since Python 3.14
+        raise SourceError("cannot decode: its declared encoding is not a text encoding") from error
     bom = data.startswith(_BOM)
     encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     try:

@@ -69,7 +69,7 @@ class Original:
         """The names of the module that it uses: what another scope binds and uses under the same name is none."""
         if self.tree is None or not self._compiles:
             return frozenset(self.uses)
-        return names_of_module(self.text) | _read_in_comprehensions(self.tree) | self._read_and_spoken[1].keys()
+        return names_of_module(self.text) | _untold(self.tree) | self._read_and_spoken[1].keys()
 
     @cached_property
     def looks_up_names(self) -> bool:
@@ -313,19 +313,28 @@ def names_of_module(text: str) -> frozenset[str]:
     )
 
 
-def _read_in_comprehensions(tree: ast.Module) -> frozenset[str]:
-    """Return the names in comprehensions outside functions, of which symbol tables say nothing since Python 3.12."""
-    found: set[str] = set()
+def _untold(tree: ast.Module) -> frozenset[str]:
+    """Return the names of which symbol tables do not always tell that the module reads them.
+
+    Those in comprehensions outside functions since Python 3.12, those in annotations since 3.14.
+    """
+    parts: list[ast.AST | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.arg, ast.AnnAssign)):
+            parts.append(node.annotation)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            parts.append(node.returns)
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
-            found |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            parts.append(node)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             stack += [*getattr(node, "decorator_list", ()), node.args]
         else:
             stack += ast.iter_child_nodes(node)
-    return frozenset(found)
+    read = (inner for part in parts if part is not None for inner in ast.walk(part))
+    return frozenset(inner.id for inner in read if isinstance(inner, ast.Name))
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
