@@ -20,6 +20,10 @@ def subclasses(cls):
         yield from subclasses(sub)
 
 for cls in sorted({CSTNode, *subclasses(CSTNode)}, key=lambda cls: (cls.__module__, cls.__qualname__)):
+    try:
+        cls()  # which compiles its `__init__`, if that was put off
+    except (TypeError, AttributeError):
+        pass
     owners = [getattr(cls, name).__qualname__ for name in ("__eq__", "__repr__", "__hash__", "__post_init__")]
     fields = [(f.name, f.init, f.default is dataclasses.MISSING) for f in dataclasses.fields(cls)]
     signature = [(p.name, p.kind, p.default is p.empty) for p in inspect.signature(cls).parameters.values()]

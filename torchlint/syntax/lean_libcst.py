@@ -21,11 +21,12 @@ class PlainABC:
 
 
 def import_libcst() -> None:
-    """Import libcst, unless it is imported, so that making the classes of its nodes takes a third of the time.
+    """Import libcst, unless it is imported, so that making the classes of its nodes takes a sixth of the time.
 
     ``dataclass`` compiles five methods for each of some 180 classes of nodes. Two of them, which compare and print, it
-    then throws away, since libcst has its own; two forbid to set a field, which nobody does. What libcst does is the
-    same, and a class that derives from a node is declared as ever.
+    then throws away, since libcst has its own; two forbid to set a field, which nobody does; and the fifth,
+    ``__init__``, is compiled here when a node of the class is first made, since a file holds a few dozen kinds. What
+    libcst does is the same, and a class that derives from a node is declared as ever.
 
     No class of libcst has virtual subclasses, but ``isinstance`` asks each class made with ``ABC`` for them, in Python:
     a tenth of the time that a large tree takes.
@@ -39,7 +40,11 @@ def import_libcst() -> None:
         def decorate(cls: type) -> type:
             if not (cls.__module__.startswith(_NODES) and vars(cls).keys() >= _OWN_METHODS and options.get("frozen")):
                 return _declared(dataclass, cls, options)
-            nodes.append(_declared(dataclass, cls, {**options, "repr": False, "eq": False, "frozen": False}))
+            cls.__doc__ = cls.__doc__ or f"libcst's node {cls.__name__}."  # else dataclass works out a signature for it
+            lean_options = {**options, "init": False, "repr": False, "eq": False, "frozen": False}
+            nodes.append(_declared(dataclass, cls, lean_options))
+            if "__init__" not in vars(cls):
+                setattr(cls, "__init__", _compiled_when_called(dataclass, cls))  # noqa: B010 - mypy forbids to assign
             return nodes[-1]
 
         return decorate if cls is None else decorate(cls)
@@ -51,6 +56,33 @@ def import_libcst() -> None:
         dataclasses.dataclass, abc.ABC = dataclass, base  # type: ignore[misc]
     for node in nodes:
         node.__dataclass_params__.frozen = True  # type: ignore[attr-defined]
+
+
+def _compiled_when_called(dataclass: Callable[..., Any], declared: type) -> Callable[..., None]:
+    """Return an ``__init__`` for nodes that puts the one of ``dataclass`` in its place when it is first called.
+
+    libcst makes another class of the ``declared`` one, with slots: the one to change is found by the function itself.
+    """
+
+    def initialize(self: Any, *values: Any, **named: Any) -> None:
+        fields = [field for field in dataclasses.fields(declared) if field.init]
+        body: dict[str, Any] = {
+            field.name: dataclasses.field(
+                default=field.default, default_factory=field.default_factory, kw_only=field.kw_only
+            )
+            for field in fields
+        }
+        body["__doc__"] = declared.__doc__
+        body["__annotations__"] = {field.name: object for field in fields}
+        body["__post_init__"] = None  # dataclass asks only whether there is one, and each node has one
+        same_fields = _declared(dataclass, type(declared.__name__, (), body), {"repr": False, "eq": False})
+        compiled = vars(same_fields)["__init__"]
+        for cls in type(self).__mro__:
+            if vars(cls).get("__init__") is initialize:
+                setattr(cls, "__init__", compiled)  # noqa: B010 - mypy forbids to assign
+        compiled(self, *values, **named)
+
+    return initialize
 
 
 def _declared(dataclass: Callable[..., Any], cls: type, options: dict[str, Any]) -> type:
