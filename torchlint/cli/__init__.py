@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     protect()
     given = sys.argv[1:] if arguments is None else arguments
+    if given and given[0] in _LEAVES_NOTHING:
+        gc.disable()  # the engine collects between files; to look through what was imported would only take time
     try:
         code = run(given)
         finish()

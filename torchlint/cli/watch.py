@@ -7,6 +7,7 @@ also watch data sets and checkpoints. Looking takes a tenth of the time, a littl
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Iterator
@@ -64,6 +65,7 @@ def run_watch(choices: Choices, *, exit_zero: bool, **options: Any) -> int:
 
     if STDIN in choices.paths:
         raise click.UsageError("--watch waits for files to change: it cannot be used with `-` (standard input)")
+    gc.enable()  # a single run does without, this one goes on
     state, reason = look(choices), ""
     if state.error:
         raise click.ClickException(state.error)
