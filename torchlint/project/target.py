@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import configparser
 import importlib
 import os
 import re
@@ -190,6 +189,8 @@ def _from_version_constraint(version: str) -> Iterator[str]:
 
 
 def _from_setup_cfg(text: str) -> Iterator[str]:
+    import configparser  # only now: few projects have the file
+
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(text)
