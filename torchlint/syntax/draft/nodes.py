@@ -9,64 +9,6 @@ import libcst as cst
 
 NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 
-UNARY: dict[type[ast.unaryop], cst.BaseUnaryOp] = {
-    ast.Not: cst.Not(),
-    ast.USub: cst.Minus(),
-    ast.UAdd: cst.Plus(),
-    ast.Invert: cst.BitInvert(),
-}
-BOOLEAN: dict[type[ast.boolop], cst.BaseBooleanOp] = {ast.And: cst.And(), ast.Or: cst.Or()}
-BINARY: dict[type[ast.operator], cst.BaseBinaryOp] = {
-    ast.Add: cst.Add(),
-    ast.Sub: cst.Subtract(),
-    ast.Mult: cst.Multiply(),
-    ast.Div: cst.Divide(),
-    ast.FloorDiv: cst.FloorDivide(),
-    ast.Mod: cst.Modulo(),
-    ast.Pow: cst.Power(),
-    ast.MatMult: cst.MatrixMultiply(),
-    ast.LShift: cst.LeftShift(),
-    ast.RShift: cst.RightShift(),
-    ast.BitAnd: cst.BitAnd(),
-    ast.BitOr: cst.BitOr(),
-    ast.BitXor: cst.BitXor(),
-}
-AUGMENTED: dict[type[ast.operator], cst.BaseAugOp] = {
-    ast.Add: cst.AddAssign(),
-    ast.Sub: cst.SubtractAssign(),
-    ast.Mult: cst.MultiplyAssign(),
-    ast.Div: cst.DivideAssign(),
-    ast.FloorDiv: cst.FloorDivideAssign(),
-    ast.Mod: cst.ModuloAssign(),
-    ast.Pow: cst.PowerAssign(),
-    ast.MatMult: cst.MatrixMultiplyAssign(),
-    ast.LShift: cst.LeftShiftAssign(),
-    ast.RShift: cst.RightShiftAssign(),
-    ast.BitAnd: cst.BitAndAssign(),
-    ast.BitOr: cst.BitOrAssign(),
-    ast.BitXor: cst.BitXorAssign(),
-}
-COMPARISON: dict[type[ast.cmpop], cst.BaseCompOp] = {
-    ast.Eq: cst.Equal(),
-    ast.NotEq: cst.NotEqual(),
-    ast.Lt: cst.LessThan(),
-    ast.LtE: cst.LessThanEqual(),
-    ast.Gt: cst.GreaterThan(),
-    ast.GtE: cst.GreaterThanEqual(),
-    ast.Is: cst.Is(),
-    ast.IsNot: cst.IsNot(),
-    ast.In: cst.In(),
-    ast.NotIn: cst.NotIn(),
-}
-DOT = cst.Dot()
-ASYNCHRONOUS = cst.Asynchronous()
-CONVERSIONS = {-1: None, ord("s"): "s", ord("r"): "r", ord("a"): "a"}
-
-
-class NoDraftError(Exception):
-    """The text has no draft: the running Python cannot parse it, or a draft would have to guess."""
-
-
 new = object.__new__
 set_field = object.__setattr__
 
@@ -77,3 +19,61 @@ def make(node_type: type[NodeType], **fields: object) -> NodeType:
     for name, value in fields.items():
         set_field(node, name, value)
     return node
+
+
+UNARY: dict[type[ast.unaryop], cst.BaseUnaryOp] = {
+    ast.Not: make(cst.Not),
+    ast.USub: make(cst.Minus),
+    ast.UAdd: make(cst.Plus),
+    ast.Invert: make(cst.BitInvert),
+}
+BOOLEAN: dict[type[ast.boolop], cst.BaseBooleanOp] = {ast.And: make(cst.And), ast.Or: make(cst.Or)}
+BINARY: dict[type[ast.operator], cst.BaseBinaryOp] = {
+    ast.Add: make(cst.Add),
+    ast.Sub: make(cst.Subtract),
+    ast.Mult: make(cst.Multiply),
+    ast.Div: make(cst.Divide),
+    ast.FloorDiv: make(cst.FloorDivide),
+    ast.Mod: make(cst.Modulo),
+    ast.Pow: make(cst.Power),
+    ast.MatMult: make(cst.MatrixMultiply),
+    ast.LShift: make(cst.LeftShift),
+    ast.RShift: make(cst.RightShift),
+    ast.BitAnd: make(cst.BitAnd),
+    ast.BitOr: make(cst.BitOr),
+    ast.BitXor: make(cst.BitXor),
+}
+AUGMENTED: dict[type[ast.operator], cst.BaseAugOp] = {
+    ast.Add: make(cst.AddAssign),
+    ast.Sub: make(cst.SubtractAssign),
+    ast.Mult: make(cst.MultiplyAssign),
+    ast.Div: make(cst.DivideAssign),
+    ast.FloorDiv: make(cst.FloorDivideAssign),
+    ast.Mod: make(cst.ModuloAssign),
+    ast.Pow: make(cst.PowerAssign),
+    ast.MatMult: make(cst.MatrixMultiplyAssign),
+    ast.LShift: make(cst.LeftShiftAssign),
+    ast.RShift: make(cst.RightShiftAssign),
+    ast.BitAnd: make(cst.BitAndAssign),
+    ast.BitOr: make(cst.BitOrAssign),
+    ast.BitXor: make(cst.BitXorAssign),
+}
+COMPARISON: dict[type[ast.cmpop], cst.BaseCompOp] = {
+    ast.Eq: make(cst.Equal),
+    ast.NotEq: make(cst.NotEqual, value="!="),
+    ast.Lt: make(cst.LessThan),
+    ast.LtE: make(cst.LessThanEqual),
+    ast.Gt: make(cst.GreaterThan),
+    ast.GtE: make(cst.GreaterThanEqual),
+    ast.Is: make(cst.Is),
+    ast.IsNot: make(cst.IsNot),
+    ast.In: make(cst.In),
+    ast.NotIn: make(cst.NotIn),
+}
+DOT = make(cst.Dot)
+ASYNCHRONOUS = make(cst.Asynchronous)
+CONVERSIONS = {-1: None, ord("s"): "s", ord("r"): "r", ord("a"): "a"}
+
+
+class NoDraftError(Exception):
+    """The text has no draft: the running Python cannot parse it, or a draft would have to guess."""
