@@ -14,6 +14,10 @@ _OWN_METHODS = {"__repr__", "__eq__", "__hash__"}
 """What every class of a node already has of its own when ``dataclass`` sees it, which therefore leaves it alone."""
 
 
+_CALLS_WITHOUT = 40
+"""How many nodes of a class take less time without an ``__init__`` of their own than compiling one does."""
+
+
 class PlainABC:
     """Stands for ``abc.ABC`` while libcst is imported, so that its nodes are classes like others."""
 
@@ -25,8 +29,8 @@ def import_libcst() -> None:
 
     ``dataclass`` compiles five methods for each of some 180 classes of nodes. Two of them, which compare and print, it
     then throws away, since libcst has its own; two forbid to set a field, which nobody does; and the fifth,
-    ``__init__``, is compiled here when a node of the class is first made, since a file holds a few dozen kinds. What
-    libcst does is the same, and a class that derives from a node is declared as ever.
+    ``__init__``, is compiled here when many nodes of the class are made, since a small file holds few of most
+    kinds. What libcst does is the same, and a class that derives from a node is declared as ever.
 
     No class of libcst has virtual subclasses, but ``isinstance`` asks each class made with ``ABC`` for them, in Python:
     a tenth of the time that a large tree takes.
@@ -59,13 +63,19 @@ def import_libcst() -> None:
 
 
 def _compiled_when_called(dataclass: Callable[..., Any], declared: type) -> Callable[..., None]:
-    """Return an ``__init__`` for nodes that puts the one of ``dataclass`` in its place when it is first called.
+    """Return an ``__init__`` for nodes that puts the one of ``dataclass`` in its place once it is called often.
 
     libcst makes another class of the ``declared`` one, with slots: the one to change is found by the function itself.
     """
+    fields: list[dataclasses.Field[Any]] = []
+    rest = iter(range(_CALLS_WITHOUT))
 
     def initialize(self: Any, *values: Any, **named: Any) -> None:
-        fields = [field for field in dataclasses.fields(declared) if field.init]
+        if not fields:
+            fields.extend(field for field in dataclasses.fields(declared) if field.init)
+        if next(rest, None) is not None and not values and _has_set(self, fields, named):
+            self.__post_init__()
+            return
         body: dict[str, Any] = {
             field.name: dataclasses.field(
                 default=field.default, default_factory=field.default_factory, kw_only=field.kw_only
@@ -83,6 +93,23 @@ def _compiled_when_called(dataclass: Callable[..., Any], declared: type) -> Call
         compiled(self, *values, **named)
 
     return initialize
+
+
+def _has_set(node: Any, fields: list[dataclasses.Field[Any]], named: dict[str, Any]) -> bool:
+    """Set the fields of a node to what is named or their defaults; return whether that is all that was to do."""
+    used = 0
+    for field in fields:
+        if field.name in named:
+            value = named[field.name]
+            used += 1
+        elif field.default is not dataclasses.MISSING:
+            value = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            value = field.default_factory()
+        else:
+            return False
+        setattr(node, field.name, value)
+    return used == len(named)
 
 
 def _declared(dataclass: Callable[..., Any], cls: type, options: dict[str, Any]) -> type:
