@@ -20,7 +20,7 @@ from tests.fixture_files import FIXTURES
 
 OK, WRONG, INCOMPLETE = 0, 1, 2
 _FIX = tuple("fix --apply --unsafe-fixes --isolated --select ALL --lint-tests --jobs 2 --exit-zero".split())
-_COPIES = 4
+_COPIES = 1
 _WRITING = 0.03
 """Seconds within which the kills fall that wait until the first file is written."""
 _KILLS_PER_TREE = 2
