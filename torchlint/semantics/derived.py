@@ -6,11 +6,14 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.roles import denoises
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 
 _MAX_DEPTH = 4
+# What puts the times of a diffusion process on a device, if it is given one.
+_SETTING_TIMES = frozenset(("set_timesteps", "retrieve_timesteps"))
 
 
 def from_tensor(expression: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:
@@ -40,6 +43,21 @@ def from_tensor(expression: cst.BaseExpression, evaluator: Evaluator, depth: int
     if isinstance(expression, cst.Call):
         return _takes_tensors(expression, evaluator, depth)
     return False
+
+
+def is_diffusion_time(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a loop over the times of a diffusion process, which the file puts on a device, binds a name."""
+    bindings = evaluator.flow.definitions(expression) if isinstance(expression, cst.Name) else []
+    if len(bindings) != 1 or bindings[0].kind is not BindingKind.ITERATION:
+        return False
+    loop = evaluator.tree.enclosing(bindings[0].node, cst.For)
+    steps = (call for call in evaluator.tree.below(loop.body, cst.Call) if denoises(call)) if loop is not None else ()
+    is_time = any(identifier(argument.value) == bindings[0].name for call in steps for argument in call.args)
+    return is_time and any(
+        identifier(call.func) in _SETTING_TIMES
+        and (len(call.args) > 1 or any(a.keyword is not None and a.keyword.value == "device" for a in call.args))
+        for call in evaluator.tree.nodes(cst.Call)
+    )
 
 
 def is_computed(expression: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:

@@ -11,7 +11,7 @@ from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.tables.torch_api import RANDOM_FACTORIES
 from torchlint.semantics.writes import Writes
 from torchlint.syntax.calls import identifier, literal
-from torchlint.syntax.canonical import canonical
+from torchlint.syntax.canonical import canonical, is_same
 
 _METADATA = frozenset(("shape", "dtype", "device", "ndim"))
 _SETTINGS = frozenset(("config", "cfg", "hparams", "args", "opt"))
@@ -106,7 +106,9 @@ class Foreseen:
             if self._evaluator.names.qualified(source.func) not in _PASSED_THROUGH:
                 break
             source = source.args[0].value
-        if not isinstance(source, cst.Name) or not self._is_known_name(source, loop, 0):
+        if not (
+            self._is_known_name(source, loop, 0) if isinstance(source, cst.Name) else self._are_times(source, loop)
+        ):
             return False
         value = self._evaluator.value(source)
         if value.is_tensor and value.evidence >= Evidence.INFERRED:
@@ -117,6 +119,12 @@ class Foreseen:
             for call in steps
             for argument in call.args
         )
+
+    def _are_times(self, source: cst.BaseExpression, loop: cst.For) -> bool:
+        """Whether a loop goes over the times that a scheduler holds: ``self.scheduler.timesteps``."""
+        if not isinstance(source, cst.Attribute) or source.attr.value != "timesteps":
+            return False
+        return not any(is_same(place, source) and self._tree.within(place, loop) for place in self._writes.places())
 
     def _are_known_indices(self, node: cst.Subscript, loop: cst.For | cst.While, depth: int) -> bool:
         for element in node.slice:

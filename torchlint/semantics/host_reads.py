@@ -8,6 +8,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.semantics import derived
+from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
@@ -87,12 +88,19 @@ class HostReads:
         value = self._evaluator.value(source)
         function = "" if method_call(call, "item") is not None else self._qualified(call).rpartition(".")[2]
         if not value.is_tensor and value.kind is not Kind.BATCH:
-            if value.known or function or not derived.from_tensor(source, self._evaluator):
+            if value.known or function or not self._comes_from_tensor(source):
                 return None
             value = tensor(Evidence.NAMED)
         if value.origin is Origin.LOSS and not function and derived.is_computed(source, self._evaluator):
             value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
         return ScalarRead(call, source, value, function)
+
+    def _comes_from_tensor(self, source: cst.BaseExpression) -> bool:
+        if derived.from_tensor(source, self._evaluator) or derived.is_diffusion_time(source, self._evaluator):
+            return True
+        entry = source.slice[0].slice if isinstance(source, cst.Subscript) else None  # `outputs["loss"]` in a callback
+        key = literal(entry.value) if isinstance(entry, cst.Index) else None
+        return isinstance(key, str) and hints.named(key).origin is Origin.LOSS
 
     def was_read(self, variable: cst.BaseExpression) -> bool:
         """Return whether a variable holds a number that was read from a tensor."""

@@ -84,6 +84,20 @@ _ROLE_BY_METHOD = {
 _ROLE_BY_MODEL_METHOD = {"train_step": Role.STEP, "val_step": Role.EVALUATION_LOOP}
 # What SpeechBrain's `Brain` calls for each batch, by a `fit_batch` that few recipes write themselves.
 _ROLE_BY_BRAIN_METHOD = {"compute_forward": Role.STEP, "compute_objectives": Role.LOSS}
+# What trainers call in each step of their callbacks, hooks and modules.
+_ROLE_BY_HOOK = {
+    **dict.fromkeys(
+        "on_train_batch_start on_train_batch_end on_before_zero_grad on_before_backward on_after_backward "
+        "on_before_optimizer_step optimizer_step training_step_end on_step_begin on_step_end on_substep_end".split(),
+        Role.STEP,
+    ),
+    **dict.fromkeys(
+        "on_validation_batch_start on_validation_batch_end on_test_batch_start on_test_batch_end "
+        "on_predict_batch_start on_predict_batch_end validation_step_end test_step_end".split(),
+        Role.EVALUATION_LOOP,
+    ),
+}
+_HOOKED = ("Callback", "LightningModule")
 _METRIC_METHODS = ("update", "_update")
 _METRICS = ("ignite.metrics.", "ignite.contrib.metrics.", "torchmetrics.", "pytorch_lightning.metrics.")
 _FUNCTION = "torch.autograd.Function"
@@ -110,6 +124,8 @@ def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitio
             return role
     if name in _ROLE_BY_MODEL_METHOD and kind is Kind.MODULE:
         return _ROLE_BY_MODEL_METHOD[name]
+    if name in _ROLE_BY_HOOK and any(n.endswith(_HOOKED) for n in definitions.ancestry(owner)):
+        return _ROLE_BY_HOOK[name]
     if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
         return Role.METRIC
     averages = name in _AVERAGE_METHODS and _AVERAGE.search(owner.name.value) is not None

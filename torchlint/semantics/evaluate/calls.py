@@ -115,7 +115,38 @@ def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
         target = called_function(call, by_name, evaluator)
         if target is not None:
             found.setdefault(id(target), []).append(call)
+    for name, alike in by_name.items():
+        if len(alike) > 1 and name != "__init__":
+            _share_with_overriding(alike, found, evaluator)
     return found
+
+
+def _share_with_overriding(
+    functions: list[cst.FunctionDef], found: dict[int, list[cst.Call]], evaluator: Evaluator
+) -> None:
+    """Add the calls by which a class calls a method of itself, to those of the methods that override it in the file."""
+    definitions = evaluator.definitions
+    own = {id(function): found.get(id(function), []) for function in functions}
+    for function in functions:
+        owner = definitions.owner(function)
+        if owner is None or not owner.bases:
+            continue
+        calls: list[cst.Call] = []
+        for base in definitions.bases(owner):
+            overridden = definitions.method(base, function.name.value)
+            while overridden is not None and id(overridden) in own:
+                calls += [call for call in own[id(overridden)] if _is_of_receiver(call, evaluator)]
+                holder = definitions.owner(overridden)
+                above = definitions.bases(holder)[:1] if holder is not None and holder is not owner else []
+                overridden = definitions.method(above[0], function.name.value) if above else None
+        if calls:
+            found[id(function)] = [*own[id(function)], *calls]
+
+
+def _is_of_receiver(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Whether a call is ``self.method()``."""
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    return isinstance(owner, cst.Name) and evaluator.definitions.receiver(owner) is not None
 
 
 def called_function(

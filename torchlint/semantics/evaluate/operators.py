@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NUMBER, STRING, UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, tensor
+from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
     if isinstance(expression, cst.Comparison):
         return _comparison(expression, evaluator)
     if isinstance(expression, cst.BooleanOperation):
-        return join([evaluator.value(expression.left), evaluator.value(expression.right)])
+        return _boolean(evaluator.value(expression.left), evaluator.value(expression.right))
     if isinstance(expression, cst.IfExp):
         return _conditional(expression, evaluator)
     if isinstance(expression, cst.Lambda):
@@ -107,7 +108,23 @@ def _comparison(expression: cst.Comparison, evaluator: Evaluator) -> Value:
         return found._replace(graph=Graph.DETACHED, origin=Origin.UNKNOWN, dtype="torch.bool")
     if any(v.kind is Kind.NDARRAY for v in values):
         return Value(Kind.NDARRAY)
-    return NUMBER if all(v.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE) for v in values) else UNKNOWN
+    with_text = len(values) == 2 and Kind.STRING in (values[0].kind, values[1].kind) and _is_device(expression.left)
+    return NUMBER if with_text or all(v.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE) for v in values) else UNKNOWN
+
+
+def _is_device(expression: cst.BaseExpression) -> bool:
+    """Whether an expression is the kind of a device: ``x.device.type``."""
+    if not isinstance(expression, cst.Attribute) or expression.attr.value != "type":
+        return False
+    owner = expression.value
+    return isinstance(owner, (cst.Name, cst.Attribute)) and identifier(owner) == "device"
+
+
+def _boolean(left: Value, right: Value) -> Value:
+    """What ``a or b`` gives: a test of a tensor that only some condition spares."""
+    if left.kind is Kind.NUMBER and right.is_tensor and right.dtype == "torch.bool":
+        return right
+    return join([left, right])
 
 
 def _conditional(expression: cst.IfExp, evaluator: Evaluator) -> Value:
