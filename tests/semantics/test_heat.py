@@ -339,6 +339,11 @@ ROLES = {
     "loss of a module": ("torch.nn.Module", "Encoder", "recon_loss", Role.LOSS),
     "loss of something else": ("", "Encoder", "recon_loss", None),
     "what plots a loss": ("torch.nn.Module", "Encoder", "plot_loss", None),
+    "callback": ("pytorch_lightning.Callback", "Norms", "on_before_optimizer_step", Role.STEP),
+    "evaluating callback": ("pytorch_lightning.Callback", "Norms", "on_test_batch_end", Role.EVALUATION_LOOP),
+    "another callback": ("transformers.TrainerCallback", "Norms", "on_step_end", Role.STEP),
+    "callback of an epoch": ("pytorch_lightning.Callback", "Norms", "on_train_epoch_end", None),
+    "no callback": ("", "Norms", "on_step_end", None),
 }
 
 
@@ -346,12 +351,41 @@ ROLES = {
 def test_role_of_a_method(case: str) -> None:
     base, name, method, role = ROLES[case]
     model = model_of(f"""
+        import pytorch_lightning
         import torch
+        import transformers
 
         class {name}({base}):
             def {method}(self, x: torch.Tensor):
                 here.at()
                 return x.sum()
+    """)
+    heat = model.heat(calls(model, "at")[0])
+    assert (heat.role if heat is not None else None) is role
+
+
+@pytest.mark.parametrize(
+    ("call", "role"),
+    [("self.change(x)", Role.FORWARD), ("other.change(x)", None), ("Base.change(other, x)", None)],
+)
+def test_a_method_is_called_where_the_one_that_it_overrides_is(call: str, role: Role | None) -> None:
+    model = model_of(f"""
+        import torch
+
+        class Base(torch.nn.Module):
+            def forward(self, x, other):
+                return {call}
+
+            def change(self, x):
+                return x
+
+        class Middle(Base):
+            pass
+
+        class Changed(Middle):
+            def change(self, x):
+                here.at()
+                return x
     """)
     heat = model.heat(calls(model, "at")[0])
     assert (heat.role if heat is not None else None) is role
