@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.errors import RenderError
 from torchlint.edits.locate import Locator
-from torchlint.edits.operations import AddKeyword, AddPositional, ArgumentEdit, RemoveArgument
+from torchlint.edits.operations import AddKeyword, AddPositional, ArgumentEdit, ListArguments, RemoveArgument
 from torchlint.edits.text import indentation, line_before, line_end, line_start, starts_line
 from torchlint.syntax.calls import bind
 
@@ -37,7 +37,7 @@ def change_arguments(locator: Locator, call: cst.Call, changes: Sequence[Argumen
     if (leading or additions) and _has_bare_generator(call, removals):
         raise RenderError("a generator without parentheses must be the only argument")
     removed = {index for index, argument in enumerate(call.args) if any(argument is r.argument for r in removals)}
-    keywords = [f"{addition.name}={addition.code}" for addition in additions]
+    keywords = [f"{addition.name}={_value(addition.code)}" for addition in additions]
     slot = _slot(removed, call) if keywords else None
     edits = [_removal(locator.text, place, *run) for run in _runs(removed) if run != slot]
     if leading and (0 in removed or not call.args):
@@ -52,7 +52,25 @@ def change_arguments(locator: Locator, call: cst.Call, changes: Sequence[Argumen
         first = place.arguments[0].start
         separator = _separator(locator.text, first)
         edits.append(TextEdit(Range(first, first), separator.join([*leading, ""])))
+    for change in changes:
+        if isinstance(change, ListArguments):
+            listed = [place.arguments[0].start, place.arguments[_index(change.last, call)].end]
+            edits += [TextEdit(Range(at, at), mark) for at, mark in zip(listed, "[]", strict=True)]
     return edits
+
+
+def _value(code: str) -> str:
+    """Return code as the value of a keyword: what assigns a name needs parentheses there, unlike between commas."""
+    if ":=" not in code:
+        return code
+    call = cst.parse_expression(f"_({code})")
+    argument = call.args[0] if isinstance(call, cst.Call) and len(call.args) == 1 else None
+    is_bare = argument is not None and isinstance(argument.value, cst.NamedExpr) and not argument.value.lpar
+    return f"({code})" if is_bare else code
+
+
+def _index(argument: cst.Arg, call: cst.Call) -> int:
+    return next(index for index, other in enumerate(call.args) if other is argument)
 
 
 def _check(call: cst.Call, removals: Sequence[RemoveArgument], additions: Sequence[AddKeyword]) -> None:

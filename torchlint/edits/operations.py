@@ -50,6 +50,14 @@ class RemoveArgument:
 
 
 @dataclass(frozen=True, slots=True)
+class ListArguments:
+    """Make a list of the first positional arguments of a call, up to one: ``f(a, *b)`` becomes ``f([a, *b])``."""
+
+    call: cst.Call
+    last: cst.Arg
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveStatement:
     """Drop a small or compound statement; the only statement of a body becomes ``pass``."""
 
@@ -111,7 +119,7 @@ class AddImport:
     name: str | None = None
 
 
-ArgumentEdit: TypeAlias = AddKeyword | AddPositional | RemoveArgument
+ArgumentEdit: TypeAlias = AddKeyword | AddPositional | RemoveArgument | ListArguments
 Edit: TypeAlias = (
     Replace
     | Unwrap

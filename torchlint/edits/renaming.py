@@ -133,15 +133,17 @@ def _line(module: str, aliases: list[cst.ImportAlias]) -> str:
 def _renamed_uses(alias: cst.ImportAlias, new: str, model: Model) -> list[Edit] | None:
     """Return the edits that rename what an import binds.
 
-    None where the new name is taken, where others bind the old one too, and where a string or a line that only IPython
-    understands speaks of it.
+    None where the new name is taken, where others bind the old one too, where it is an attribute of a class, and where
+    a string or a line that only IPython understands speaks of it.
     """
     old = alias.evaluated_name
     names = model.nodes(cst.Name)
     declarations: list[cst.Global | cst.Nonlocal] = [*model.nodes(cst.Global), *model.nodes(cst.Nonlocal)]
     declared = (item.name.value for declaration in declarations for item in declaration.names)
     spoken = any(re.search(rf"\b{re.escape(old)}\b", text.value) for text in model.nodes(cst.SimpleString))
-    if spoken or old in declared or any(name.value == new for name in names):
+    if spoken or old in declared or model.scopes.scope(alias).is_class:
+        return None
+    if any(name.value == new for name in names):
         return None
     uses = [name for name in names if name.value == old]
     bindings = [model.bindings(use) for use in uses]

@@ -83,7 +83,8 @@ def _text_edits(locator: Locator, edits: Sequence[op.Edit]) -> Iterator[TextEdit
             yield from _render_one(locator, edit)
     for call in calls.values():
         changes = [edit for edit in edits if isinstance(edit, op.ArgumentEdit) and edit.call is call]
-        _refuse_in_string(locator, call, [edit.code for edit in changes if not isinstance(edit, op.RemoveArgument)])
+        added = [edit.code for edit in changes if isinstance(edit, (op.AddKeyword, op.AddPositional))]
+        _refuse_in_string(locator, call, added)
         yield from change_arguments(locator, call, changes)
 
 

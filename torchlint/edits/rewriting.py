@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import libcst as cst
 
-from torchlint.edits.operations import AddKeyword, AddPositional, Edit, RemoveArgument, Replace
+from torchlint.edits.operations import AddKeyword, AddPositional, Edit, ListArguments, RemoveArgument, Replace
 from torchlint.edits.renaming import Spelling, from_root, renamed, spelled
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.symbols import Use, is_asked_for, is_only_called, takes_all
@@ -29,6 +29,7 @@ _DEVICE = "The new function works on the default device, which the old one ignor
 _TYPE = "The type of the object is the base class of what it was: `isinstance` can notice."
 _WHOLE = "It is right for whole numbers only, which the arguments seem to be."
 _OF_ITS_ARGUMENTS = frozenset(("builtins.min", "builtins.max", "builtins.abs", "builtins.sum", "builtins.float"))
+_FRACTIONS = frozenset(f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "tau"))
 _AUTOCAST_TO = MappingProxyType({"cuda": "torch.float16", "cpu": "torch.bfloat16"})
 """What the old forms cast to where nothing says it."""
 _NESTED = "Inside another autocast the default dtype is that of the outer one."
@@ -133,14 +134,12 @@ def _chain_matmul(use: Use, model: Model) -> Rewrite | None:
     matrices = [a for a in use.call.args if a.keyword is None and a.star != "**"]
     others = [a for a in use.call.args if a.keyword is not None]
     has_star = any(a.star for a in matrices)
-    if written is None or len(matrices) + len(others) < len(use.call.args) or not (has_star or len(matrices) > 1):
+    if written is None or not (has_star or len(matrices) > 1) or use.call.args != (*matrices, *others):
         return None
-    listed = ", ".join(a.star + model.code(a.value) for a in matrices)
-    arguments = ", ".join([f"[{listed}]", *(model.code(a).strip().rstrip(",").rstrip() for a in others)])
     why = "The new function refuses a single matrix." if has_star else ""
     if any(a.keyword is not None and a.keyword.value == "out" for a in others):
         why = "The old function leaves `out` alone for two matrices."
-    return Rewrite((Replace(use.call, f"{written.code}({arguments})"), *written.imports), why)
+    return Rewrite((*_function(use, written), ListArguments(use.call, matrices[-1])), why)
 
 
 def _range(use: Use, model: Model) -> Rewrite | None:
@@ -152,6 +151,8 @@ def _range(use: Use, model: Model) -> Rewrite | None:
     width = literal(step) if step is not None else 1
     if end is None or not isinstance(width, int) or width == 0 or any(_is_fraction(e, model) for e in (start, end)):
         return None
+    if any(_can_be_none(given.get(name), model) for name in ("dtype", "out")):
+        return None  # of which the new function makes whole numbers
     edits = _function(use, written)
     edits.append(Replace(end, _one_further(end, 1 if width > 0 else -1, model)))
     if all(given.get(name) is None or is_none(given.get(name)) for name in ("dtype", "out")):
@@ -183,6 +184,12 @@ def _is_given(expression: cst.BaseExpression | None, model: Model) -> bool:
     return value.evidence is Evidence.PROVEN and (value.kind is Kind.DTYPE or value.is_tensor)
 
 
+def _can_be_none(expression: cst.BaseExpression | None, model: Model) -> bool:
+    """Return whether an argument is a name that something in sight makes None: a default, or an assignment."""
+    bindings = model.bindings(expression) if isinstance(expression, cst.Name) else []
+    return any(is_none(binding.part) for binding in bindings)
+
+
 def _is_fraction(expression: cst.BaseExpression | None, model: Model, depth: int = 3) -> bool:
     """Return whether a number is a fraction, or computed in fractions."""
     if expression is None or not depth:
@@ -192,7 +199,8 @@ def _is_fraction(expression: cst.BaseExpression | None, model: Model, depth: int
         return not isinstance(value, int)
     parts: list[cst.BaseExpression | None] = []
     if isinstance(expression, cst.BinaryOperation):
-        if isinstance(expression.operator, cst.Divide):
+        is_inverse = isinstance(expression.operator, cst.Power) and isinstance(expression.right, cst.UnaryOperation)
+        if is_inverse or isinstance(expression.operator, cst.Divide):
             return True
         parts = [expression.left, expression.right]
     elif isinstance(expression, cst.UnaryOperation):
@@ -205,21 +213,26 @@ def _is_fraction(expression: cst.BaseExpression | None, model: Model, depth: int
         parts = [argument.value for argument in expression.args]
     elif isinstance(expression, cst.Name):
         parts = [binding.part for binding in model.bindings(expression)]
+    if isinstance(expression, (cst.Name, cst.Attribute)) and model.qualified_name(expression) in _FRACTIONS:
+        return True
     return any(_is_fraction(part, model, depth - 1) for part in parts)
 
 
 def _one_further(end: cst.BaseExpression, sign: int, model: Model) -> str:
-    """Return an end that is not included in place of one that is."""
+    """Return an end that is not included in place of one that is, without the parentheses around that."""
     value = literal(end)
     if isinstance(value, int):
         return str(value + sign)
-    opposite = cst.Subtract if sign > 0 else cst.Add
-    if isinstance(end, cst.BinaryOperation) and not end.lpar:
-        if isinstance(end.operator, opposite) and literal(end.right) == 1:
-            return model.code(end.left)
+    end = end.with_changes(lpar=(), rpar=())
+    is_sum = isinstance(end, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+    if isinstance(end, cst.BinaryOperation):
         is_sum = isinstance(end.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide))
-    else:
-        is_sum = isinstance(end, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(end.lpar)
+        number = literal(end.right)
+        if isinstance(end.right, cst.Integer) and isinstance(number, int) and is_sum:
+            total = {cst.Add: number + sign, cst.Subtract: sign - number}.get(type(end.operator))
+            if total is not None:
+                shown = f" {'+' if total > 0 else '-'} {abs(total)}" if total else ""
+                return f"{model.code(end.left)}{shown}"
     text = model.code(end)
     return f"{text if is_sum else f'({text})'} {'+' if sign > 0 else '-'} 1"
 

@@ -35,8 +35,8 @@ def applied(node: cst.CSTNode | None, operation: str, model: Model, *others: str
         if name.rpartition(".")[0] not in _HOMES:
             return None
         given = model.arguments(node, ("input", *others))
-        operand = given.get("input")
-        return Applied(operand, given, Evidence.PROVEN) if operand is not None and not given.open else None
+        operand = given.nodes.get("input")  # that of a mapping which is written out is none
+        return Applied(operand.value, given, Evidence.PROVEN) if operand is not None and not given.open else None
     if not isinstance(node.func, cst.Attribute):
         return None
     value = model.value(node.func.value)
