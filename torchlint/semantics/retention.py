@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -30,7 +31,9 @@ class Retention:
     """A value with a graph that each step adds to a variable from outside of it."""
 
     variable: cst.BaseExpression
-    value: cst.BaseExpression
+    values: tuple[cst.BaseExpression, ...]
+    """What carries the graph: of a conditional expression the branches that do."""
+
     evidence: Evidence
     is_backpropagated: bool
     """Whether the variable flows into a backward pass."""
@@ -83,16 +86,28 @@ class Retentions:
             return None
         if kept.index is not None and not self._varies(kept.index, heat.root):
             return None
-        for value in kept.values:
-            found = self._with_graph(value, node, heat)
-            if found is not None:
-                frame = self._frame(node, kept.variable)
-                reaches = self._backward.reaches(kept.variable, frame)
-                evidence, complete = found
-                return Retention(
-                    kept.variable, value, evidence, reaches, self._is_remade(kept.variable, node, heat.root), complete
-                )
-        return None
+        found = [(value, self._with_graph(value, node, heat)) for value in kept.values]
+        carrying = [(value, *known) for value, known in found if known is not None]
+        if not carrying:
+            return None
+        return Retention(
+            kept.variable,
+            tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
+            min(evidence for _, evidence, _ in carrying),
+            self._backward.reaches(kept.variable, self._frame(node, kept.variable)),
+            self._is_remade(kept.variable, node, heat.root),
+            all(complete for _, _, complete in carrying),
+        )
+
+    def _branches(self, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The parts of a conditional expression that are tensors; any other expression is its only part."""
+        if not isinstance(value, cst.IfExp):
+            yield value
+            return
+        for branch in (value.body, value.orelse):
+            known = self._evaluator.value(branch)
+            if isinstance(branch, cst.IfExp) or (known.is_tensor and known.graph is not Graph.DETACHED):
+                yield from self._branches(branch)
 
     # What is kept
 

@@ -100,13 +100,15 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
         return
     if rule.silent("not-kept", kept.is_remade):
         return
-    name, value = model.code(kept.variable), model.code(kept.value.with_changes(lpar=(), rpar=()))
-    detached = _detached(kept.value, model)
+    if not kept.values:
+        return
+    first = kept.values[0]
+    name, value = model.code(kept.variable), model.code(first.with_changes(lpar=(), rpar=()))
     yield Finding(
         node,
         f"`{name}` keeps `{value}` with its autograd graph from step to step, so that memory grows with every step. "
-        f"Write `{detached}`, and read the value once after the loop.",
-        _fix(kept, detached),
+        f"Write `{_detached(first, model)}`, and read the value once after the loop.",
+        _fix(kept, model),
     )
 
 
@@ -116,10 +118,10 @@ def _detached(value: cst.BaseExpression, model: Model) -> str:
     return f"{code}.detach()" if simple else f"({code}).detach()"
 
 
-def _fix(kept: Retention, detached: str) -> Fix:
+def _fix(kept: Retention, model: Model) -> Fix:
     return Fix(
         "Detach the value that is kept",
-        (Replace(kept.value, detached),),
+        tuple(Replace(value, _detached(value, model)) for value in kept.values),
         Safety.UNSAFE,
         "The value that is kept no longer carries a graph.",
         min(kept.evidence, Evidence.INFERRED),
