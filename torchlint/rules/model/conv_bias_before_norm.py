@@ -131,8 +131,8 @@ def _fix(call: cst.Call, given: Arguments, touch: Touch, value: str | None, mode
     if value is None or touch is Touch.UNCHECKED or model.layers.given_away(call) or model.layers.loads_weights:
         return None
     argument = given.nodes.get("bias")
-    if argument is not None and argument not in call.args:
-        return None  # it stands in a partial, for other calls too
+    if argument not in call.args and "bias" in given.named:
+        return None  # it stands in a partial or in a mapping, for other calls too
     edit: Edit = AddKeyword(call, "bias", value) if argument is None else Replace(argument.value, value)
     return Fix(f"Pass `bias={value}`", (edit,), Safety.UNSAFE, WHY, Evidence.INFERRED)
 

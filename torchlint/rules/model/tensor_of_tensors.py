@@ -37,7 +37,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Origin
-from torchlint.syntax.calls import Arguments, identifier, literal
+from torchlint.syntax.calls import Arguments, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
@@ -178,10 +178,11 @@ def _cloned(call: cst.Call, data: cst.BaseExpression, given: Arguments, evidence
         code = f"({code})"
     options = [f"{name}={model.code(given.named[name])}" for name in given.named if name in OPTIONS]
     copy = f"to({', '.join(options)}, copy=True)" if options else "clone()"
+    cut = "" if method_call(data, "detach") is not None else ".detach()"
     ending = ".requires_grad_()" if literal(gradient) is True else ""
     return Fix(
         "Say that it is a copy without a graph",
-        (Replace(call, f"{code}.detach().{copy}{ending}"),),
+        (Replace(call, f"{code}{cut}.{copy}{ending}"),),
         Safety.UNSAFE,
         "A tensor of another class stays what it is, and the warning goes.",
         evidence,

@@ -151,6 +151,8 @@ def _sum_of_exponentials(node: cst.CSTNode, model: Model) -> tuple[cst.CSTNode, 
         return ()
     if not given.keys() <= {"input", "dim", "keepdim"} or (kept is not None and not isinstance(literal(kept), bool)):
         return ()
+    if given.keys() < found.arguments.named.keys():
+        return ()  # a mapping that is written out brings some
     return (power.operand, *(argument for name, argument in given.items() if name != "input"))
 
 
