@@ -31,6 +31,8 @@ class Writes:
         root = _root(array)
         if root is None:
             return False
+        if self._is_changed_at_once(copy) and (isinstance(root, cst.Attribute) or self._is_used_after(root, copy)):
+            return True
         uses = self._uses_of_copy(copy)
         is_kept = any(self._is_kept(use) for use in (copy, *uses))
         last = max(map(self._tree.order, uses), default=0)
@@ -64,6 +66,21 @@ class Writes:
         target = statement.targets[0].target
         return target if isinstance(target, cst.Name) and self._outermost(copy) is statement.value else None
 
+    def _is_changed_at_once(self, copy: cst.CSTNode) -> bool:
+        """Whether a method changes a copy in place where it is made: ``copy.add_(1)``."""
+        current = self._outermost(copy)
+        while current is not copy and isinstance(current, (cst.Call, cst.Subscript)):
+            method = current.func if isinstance(current, cst.Call) else None
+            if isinstance(method, cst.Attribute) and _changes(method.attr.value):
+                return True
+            current = current.value if isinstance(current, cst.Subscript) else getattr(method, "value", copy)
+        return False
+
+    def _is_used_after(self, root: cst.BaseExpression, copy: cst.CSTNode) -> bool:
+        bound = self._evaluator.scopes.bindings(root) if isinstance(root, cst.Name) else []
+        later = (name for name in self._tree.nodes(cst.Name) if self._tree.order(name) > self._tree.last(copy))
+        return any(self._evaluator.scopes.bindings(name) is bound for name in later if name.value == identifier(root))
+
     def _outermost(self, copy: cst.CSTNode) -> cst.CSTNode:
         """Return the longest chain of methods that begins with a copy: ``copy.unsqueeze(0).float()``."""
         current = copy
@@ -95,12 +112,23 @@ class Writes:
     def _places(self, root: cst.BaseExpression, copy: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         """Yield where the variable is written, in the function of a node, or anywhere for an attribute."""
         function = self._evaluator.definitions.enclosing_function(copy)
-        text = canonical(root)
+        texts = {canonical(root), *self._other_names(root)}
         for place in self.places():
-            if canonical(place) == text:
+            if canonical(place) in texts:
                 around = self._evaluator.definitions.enclosing_function(place)
                 if around is function or isinstance(root, cst.Attribute):
                     yield place
+
+    def _other_names(self, root: cst.BaseExpression) -> Iterator[str]:
+        """Yield the names that plain assignments give to what a variable holds: ``other = root``, ``root = other``."""
+        bindings = self._evaluator.scopes.bindings(root) if isinstance(root, cst.Name) else []
+        held = [binding.value for binding in bindings if binding.value is not None and not binding.path]
+        yield from (value.value for value in held if isinstance(value, cst.Name))
+        for name, others in bindings[0].scope.bindings.items() if bindings else ():
+            values = [other.value for other in others if not other.path]
+            is_given = any(isinstance(value, cst.Name) and value.value == identifier(root) for value in values)
+            if is_given or any(value is other for value in values for other in held):
+                yield name
 
     def _may_follow(self, place: cst.BaseExpression, copy: cst.CSTNode, root: cst.BaseExpression) -> bool:
         """Whether a place can run after the copy was made and before the variable is bound anew."""
@@ -129,11 +157,13 @@ class Writes:
     def _copy_is_written(self, root: cst.BaseExpression, copy: cst.CSTNode) -> bool:
         """Whether the variable that holds the copy is written to, and the array is read after that."""
         target = self._variable(copy)
-        if target is None or not isinstance(root, cst.Name):
+        if target is None:
             return False
         writes = [place for place in self._places(target, copy) if self._may_follow(place, copy, target)]
         first = min((self._tree.order(place) for place in writes), default=None)
-        return first is not None and any(
+        if first is None or not isinstance(root, cst.Name):
+            return first is not None
+        return any(
             name.value == root.value and self._tree.order(name) > first and not self._is_rebound(root, copy, name)
             for name in self._tree.nodes(cst.Name)
             if self._evaluator.scopes.bindings(name) is self._evaluator.scopes.bindings(root)
@@ -153,7 +183,7 @@ class Writes:
         for call in self._tree.nodes(cst.Call):
             if isinstance(call.func, cst.Attribute):
                 name = call.func.attr.value
-                if name in _OF_ARRAYS or (name.endswith("_") and not name.startswith("_")):
+                if _changes(name):
                     yield call.func.value
             if identifier(call.func) == "shuffle" and call.args:
                 yield call.args[0].value
@@ -161,6 +191,10 @@ class Writes:
             for argument in call.args:
                 if communicates or (argument.keyword is not None and argument.keyword.value == "out"):
                     yield argument.value
+
+
+def _changes(method: str) -> bool:
+    return method in _OF_ARRAYS or (method.endswith("_") and not method.startswith("_"))
 
 
 def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

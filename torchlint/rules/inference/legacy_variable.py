@@ -34,6 +34,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.edits.operations import Edit, RemoveStatement, Replace, Unwrap
+from torchlint.edits.receivers import as_receiver
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
@@ -41,6 +42,7 @@ from torchlint.semantics.made import COPYING, is_made, may_hold_a_graph, steps_o
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Graph, Kind
 from torchlint.semantics.version_guards import depends_on_version
+from torchlint.syntax.assignments import pairs
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.canonical import is_same
 
@@ -100,20 +102,24 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a call of ``Variable``."""
     if model.callee(call) != NAME or rule.silent("version", depends_on_version(call, model)):
         return
-    switch, found = model.arguments(call).get("volatile"), _wrapped(call, model)
-    volatile = switch is not None and literal(switch) is not False
-    yield Finding(call, _message(call, found, volatile, model), None if volatile else _fix(found, model))
+    found = _wrapped(call, model)
+    yield Finding(call, _message(call, found, model), _fix(found, model))
+
+
+def _is_volatile(call: cst.Call, model: Model) -> bool:
+    switch = model.arguments(call).get("volatile")
+    return switch is not None and literal(switch) is not False
 
 
 def _wrapped(call: cst.Call, model: Model) -> Wrapped | None:
-    """Return what a call wraps, None where stars or a partial call hide it."""
+    """Return what a call wraps, None where stars or a partial call hide it, and of what was volatile."""
     given = model.arguments(call)
     tensor, switch = given.get("data"), given.get("requires_grad")
     is_plain = switch is None or model.is_plain(switch)
     if tensor is None or given.open or given.extra or model.is_partial(call) or not is_plain:
         return None
     grad = _switched(switch, model)
-    if grad is None:
+    if grad is None or _is_volatile(call, model):
         return None
     value = model.value(tensor)
     steps, start = steps_of(tensor)
@@ -137,9 +143,9 @@ def _switched(switch: cst.BaseExpression | None, model: Model) -> str | None:
     return None if flag is not None or is_none(switch) else f".requires_grad_({model.code(switch)})"
 
 
-def _message(call: cst.Call, found: Wrapped | None, volatile: bool, model: Model) -> str:
+def _message(call: cst.Call, found: Wrapped | None, model: Model) -> str:
     name = model.code(call.func)
-    if volatile:
+    if _is_volatile(call, model):
         return (
             f"`volatile` of `{name}` has had no effect since torch 0.4: the graph is built all the same. Run the "
             "computation in `with torch.no_grad():` and use the tensor as it is."
@@ -162,11 +168,9 @@ def _fix(found: Wrapped | None, model: Model) -> Fix | None:
     if found is None:
         return None
     keeps = found.detached is not None and (found.new or not found.grad)
-    edits: tuple[Edit, ...]
-    if keeps and not found.grad:
-        edits = _dropped(found, model)
-    else:
-        edits = (Replace(found.call, _operand(found.tensor, model) + ("" if keeps else ".detach()") + found.grad),)
+    edits = _dropped(found, model)
+    if found.grad or not keeps:
+        edits = (Replace(found.call, as_receiver(found.tensor, model) + ("" if keeps else ".detach()") + found.grad),)
     message = f"Write `{'' if keeps else '.detach()'}{found.grad}`" if found.grad or not keeps else "Use the tensor"
     is_certain = found.new and found.detached is Evidence.PROVEN
     if is_certain and found.grad in ("", ".requires_grad_()"):
@@ -177,17 +181,20 @@ def _fix(found: Wrapped | None, model: Model) -> Fix | None:
 
 
 def _dropped(found: Wrapped, model: Model) -> tuple[Edit, ...]:
-    """Return the edits that drop a wrapper, with the statement where it would assign a name to itself."""
-    statement = model.parent(found.call)
-    is_single = isinstance(statement, cst.Assign) and len(statement.targets) == 1
-    if isinstance(statement, cst.Assign) and is_single and is_same(statement.targets[0].target, found.tensor):
+    """Return the edits that drop a wrapper, with the statement where it would assign names to themselves."""
+    statement = model.enclosing(found.call, cst.Assign)
+    given = pairs(statement) if statement is not None else []
+    is_idle = all(_is_idle(target, value, found, model) for target, value in given)
+    if statement is not None and is_idle and any(value is found.call for _, value in given):
         return (RemoveStatement(statement),)
     return (Unwrap(found.call, found.tensor),)
 
 
-def _operand(tensor: cst.BaseExpression, model: Model) -> str:
-    """Return the code of an expression as the receiver of a method, its further lines as far in as they were."""
-    text, blocks = model.code(tensor), sum(isinstance(node, cst.IndentedBlock) for node in model.ancestors(tensor))
-    text = text if '"""' in text or "'''" in text else text.replace("\n", "\n" + "    " * blocks)
-    is_atom = isinstance(tensor, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(tensor.lpar)
-    return text if is_atom else f"({text})"
+def _is_idle(target: cst.BaseExpression, value: cst.BaseExpression, found: Wrapped, model: Model) -> bool:
+    """Return whether a part of an assignment gives a name what it has: itself, or wrapped like what is found."""
+    if not isinstance(value, cst.Call) or model.callee(value) != NAME:
+        return is_same(target, value)
+    other = found if value is found.call else _wrapped(value, model)
+    if other is None or other.detached is None or other.grad or found.detached is None:
+        return False
+    return is_same(target, other.tensor) and (other.new, other.detached) >= (found.new, found.detached)

@@ -153,11 +153,17 @@ def _fix(call: cst.Call, block: Block, model: Model) -> Fix | None:
         "Move the backward pass behind the block",
         (
             *(RemoveStatement(small) for line in moved for small in line.body),
-            InsertAfter(block.statement, tuple(model.code(small) for line in moved for small in line.body)),
+            InsertAfter(block.statement, tuple(_shown(line, model) for line in moved)),
         ),
         Safety.UNSAFE,
         "Gradients of what ran in float32 inside the block are no longer cast to half precision.",
     )
+
+
+def _shown(line: cst.SimpleStatementLine, model: Model) -> str:
+    """Return the statements of a line as they stand on it, without a semicolon that nothing follows."""
+    bare = (small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT) for small in line.body)
+    return "; ".join(map(model.code, bare))
 
 
 def _split(
