@@ -83,6 +83,14 @@ class Definitions:
             return None
         return self.owner(function)
 
+    def receiver_at(self, node: cst.CSTNode, method: cst.FunctionDef) -> str:
+        """Return the name by which a node in a method reaches its object, empty where it has another meaning there."""
+        parameters = (*method.params.posonly_params, *method.params.params)
+        name = parameters[0].name.value if parameters else ""
+        deciding = self._scopes.deciding(name, self._scopes.scope(node)) if name else None
+        bindings = deciding.bindings[name] if deciding is not None and name in deciding.bindings else []
+        return name if len(bindings) == 1 and bindings[0].node is parameters[0].name else ""
+
     def definition(self, expression: cst.CSTNode) -> cst.FunctionDef | cst.ClassDef | None:
         """Return the function, method or class of this file that an expression names, if it is only one."""
         key = id(expression)

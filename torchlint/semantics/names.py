@@ -73,11 +73,13 @@ class Names:
     def spelling(self, name: str, node: cst.CSTNode) -> str | None:
         """Return how the file can write a qualified name at a node, by its imports; None if it cannot.
 
-        The import has run there for certain: it comes first, and no branch leads past it.
+        The import has run there for certain: it comes first, and no branch leads past it. Of several modules that hold
+        the name the nearest to it is taken.
         """
         scope: Scope | None = self._scopes.scope(node)
         here = scope
         while scope is not None and here is not None:
+            found: list[tuple[str, str]] = []
             for bound, bindings in scope.bindings.items():
                 target = canonical(bindings[0].imported) if bindings[0].imported is not None else None
                 if target is None or not (name == target or name.startswith(f"{target}.")):
@@ -85,7 +87,11 @@ class Names:
                 if self._scopes.deciding(bound, here) is not scope or self._resolve(bound, here) != target:
                     continue
                 if _begins(node) == bound or any(self._has_run(binding, node) for binding in bindings):
-                    return bound + name[len(target) :]
+                    found.append((target, bound + name[len(target) :]))
+            if found and found[0][0] == name:
+                return found[0][1]
+            if found:
+                return max((one for one in found if one[0] != name), key=lambda one: len(one[0]))[1]
             scope = scope.parent
         return None
 

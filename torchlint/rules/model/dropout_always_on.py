@@ -116,15 +116,15 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("guarded", _asks_for_mode(call, method, model)):
         return
-    mode = f"{method.params.params[0].name.value}.training" if method.params.params else ""
-    edit = _edit(call, probability, mode, model) if mode else None
+    itself = model.definitions.receiver_at(call, method)
+    edit = _edit(call, probability, f"{itself}.training", model) if itself else None
     yield Finding(
         call,
         f"`{model.code(call.func)}` drops values in evaluation too: {cure}.",
         None
         if edit is None
         else Fix(
-            f"Drop only while `{mode}`",
+            f"Drop only while `{itself}.training`",
             (edit,),
             Safety.UNSAFE,
             "Nothing is dropped in evaluation then, so that its results change.",
