@@ -11,6 +11,7 @@ from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.errors import RenderError
 from torchlint.edits.locate import Locator
 from torchlint.edits.operations import AddImport
+from torchlint.edits.text import indentation, line_start
 
 
 def add_import(locator: Locator, wanted: AddImport) -> list[TextEdit]:
@@ -27,8 +28,47 @@ def add_import(locator: Locator, wanted: AddImport) -> list[TextEdit]:
         raise RenderError(f"the name {bound!r} is taken in this file")
     newline = locator.module.default_newline
     line = f"from {wanted.module} import {wanted.name}" if wanted.name else f"import {wanted.module}"
+    beside = _first_beside(locator, wanted)
+    if beside is not None and not any(beside is top for top in _at_top(locator.module)):
+        return [_beside(locator, beside, line)]
     offset, before, after = _place(locator)
     return [TextEdit(Range(offset, offset), before + line + newline + after)]
+
+
+def _first_beside(locator: Locator, wanted: AddImport) -> cst.CSTNode | None:
+    """Return the line of the first import from the package in the block of the import that shows where to go."""
+    line = locator.parent(wanted.beside) if wanted.beside is not None else None
+    block = locator.parent(line) if line is not None else None
+    package = wanted.module.partition(".")[0]
+    for other in block.body if isinstance(block, (cst.Module, cst.IndentedBlock)) else ():
+        statements = other.body if isinstance(other, cst.SimpleStatementLine) else ()
+        if any(package in _packages(statement) for statement in statements):
+            return other
+    return line
+
+
+def _packages(statement: cst.CSTNode) -> set[str]:
+    """Return the packages that an import imports from."""
+    if isinstance(statement, cst.Import):
+        return {alias.evaluated_name.partition(".")[0] for alias in statement.names}
+    if isinstance(statement, cst.ImportFrom) and not statement.relative and statement.module is not None:
+        return {(cst.helpers.get_full_name_for_node(statement.module) or "").partition(".")[0]}
+    return set()
+
+
+def _at_top(module: cst.Module) -> list[cst.CSTNode]:
+    """Return the lines behind which the imports at the top of a file end."""
+    return [*module.body[:1], *_imports_at_top(module)]
+
+
+def _beside(locator: Locator, place: cst.CSTNode, line: str) -> TextEdit:
+    """Return the edit that writes an import above another one: behind what has to run first, and as often."""
+    if not isinstance(place, cst.SimpleStatementLine):
+        raise RenderError("there is no line for an import")
+    start = locator.syntactic(place).start
+    offset = line_start(locator.text, start)
+    content = indentation(locator.text, start) + line + locator.module.default_newline
+    return TextEdit(Range(offset, offset), content)
 
 
 def _module_imports(module: cst.Module) -> Iterator[cst.Import | cst.ImportFrom]:
@@ -72,30 +112,38 @@ def _place(locator: Locator) -> tuple[int, str, str]:
     """Return where an import goes, and what separates it from what stands before and after."""
     module = locator.module
     newline = module.default_newline
-    anchor: cst.CSTNode | None = None
-    has_block = False
-    for index, line in enumerate(module.body):
-        statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
-        is_import = isinstance(statement, (cst.Import, cst.ImportFrom))
-        if is_import or (index == 0 and _is_docstring(statement)):
-            anchor, has_block = line, is_import
-            is_future = isinstance(statement, cst.ImportFrom) and _is_future(statement)
-            has_block = is_import and not is_future
-        else:
-            break
-    if anchor is None:
+    imports = _imports_at_top(module)
+    has_block = bool(imports) and not _is_future(imports[-1].body[0])
+    anchors = [*(line for line in module.body[:1] if _is_docstring(line)), *imports]
+    if not anchors:
         return _header_end(locator), "", newline if module.body else ""
-    end = locator.full(anchor).end
+    end = locator.full(anchors[-1]).end
     missing = "" if locator.text[:end].endswith(("\n", "\r")) else newline
     return end, missing if has_block else missing + newline, ""
 
 
-def _is_docstring(statement: cst.CSTNode | None) -> bool:
+def _imports_at_top(module: cst.Module) -> list[cst.SimpleStatementLine]:
+    """Return the lines of imports with which a file begins, behind its docstring."""
+    lines = module.body[1:] if module.body and _is_docstring(module.body[0]) else module.body
+    found: list[cst.SimpleStatementLine] = []
+    for line in lines:
+        if not isinstance(line, cst.SimpleStatementLine):
+            break
+        if not all(isinstance(statement, (cst.Import, cst.ImportFrom)) for statement in line.body):
+            break
+        found.append(line)
+    return found
+
+
+def _is_docstring(line: cst.CSTNode) -> bool:
+    """Return whether a line begins with a string."""
+    statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
     return isinstance(statement, cst.Expr) and isinstance(statement.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
-def _is_future(statement: cst.ImportFrom) -> bool:
-    return isinstance(statement.module, cst.Name) and statement.module.value == "__future__"
+def _is_future(statement: cst.CSTNode) -> bool:
+    module = statement.module if isinstance(statement, cst.ImportFrom) else None
+    return isinstance(module, cst.Name) and module.value == "__future__"
 
 
 def _header_end(locator: Locator) -> int:

@@ -113,10 +113,14 @@ class RemoveWithItem:
 
 @dataclass(frozen=True, slots=True)
 class AddImport:
-    """Make sure that ``import module`` (or ``from module import name``) is in force at the top of the file."""
+    """Make sure that ``import module`` (or ``from module import name``) is in force.
+
+    It goes to the imports at the top of the file, or where ``beside`` stands if that import is not one of them.
+    """
 
     module: str
     name: str | None = None
+    beside: cst.Import | cst.ImportFrom | None = None
 
 
 ArgumentEdit: TypeAlias = AddKeyword | AddPositional | RemoveArgument | ListArguments

@@ -81,9 +81,10 @@ def removals(
 ) -> list[Orphan]:
     """Return the edits that remove imports of these names, those in functions too unless it is the module's only.
 
-    An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` or ``if``,
-    or under ``suppress``), if ``edits`` change it already, if it is written for others (``import a as a``,
-    ``# noqa: F401``) or for a comment that says a type, and in a file that looks names up.
+    An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` that catches,
+    under ``suppress``, or in an ``if`` where something else binds the name too), if ``edits`` change it already, if it
+    is written for others (``import a as a``, ``# noqa: F401``) or for a comment that says a type, and in a file that
+    looks names up.
     """
     if original.tree is None or original.looks_up_names or path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
         return []
@@ -162,20 +163,45 @@ def _plain_uses(text: str, name: str) -> Iterator[Range]:
 
 
 def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the imports of the module, functions, loops and contexts, other than the only statement of a body."""
+    """Yield the imports of the module, functions, loops and contexts, other than the only statement of a body.
+
+    Those under an ``if`` only where nothing else in the file binds the same name.
+    """
     for owner in ast.walk(tree):
         if isinstance(owner, _OWNERS):
-            yield from _imports_of_block(owner)
+            for statement, is_chosen in _imports_of_block(owner.body, isinstance(owner, ast.Module)):
+                if not is_chosen or all(_is_bound_once(_local_name(alias), tree) for alias in statement.names):
+                    yield statement
 
 
-def _imports_of_block(block: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    body: list[ast.stmt] = getattr(block, "body", [])
+def _imports_of_block(
+    body: list[ast.stmt], is_module: bool = False, is_chosen: bool = False
+) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Yield the imports of a block and those below, with whether they stand under an ``if``."""
     imports = [child for child in body if isinstance(child, (ast.Import, ast.ImportFrom))]
-    if isinstance(block, ast.Module) or len(imports) < len(body):
-        yield from imports
+    if is_module or len(imports) < len(body):
+        yield from ((statement, is_chosen) for statement in imports)
     for child in body:
         if isinstance(child, _BLOCKS) and not _swallows(child):
-            yield from _imports_of_block(child)
+            yield from _imports_of_block(child.body, is_chosen=is_chosen)
+        elif isinstance(child, ast.If):
+            yield from _imports_of_block(child.body, is_chosen=True)
+            yield from _imports_of_block(child.orelse, is_chosen=True)
+        elif isinstance(child, ast.Try) and not child.handlers:
+            yield from _imports_of_block(child.body, is_chosen=is_chosen)
+            yield from _imports_of_block(child.finalbody, is_chosen=is_chosen)
+
+
+def _is_bound_once(name: str, tree: ast.Module) -> bool:
+    bound = 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.alias):
+            bound += _local_name(node) == name
+        elif isinstance(node, ast.Name):
+            bound += node.id == name and isinstance(node.ctx, ast.Store)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound += node.name == name
+    return bound == 1
 
 
 def _swallows(block: ast.stmt) -> bool:

@@ -68,7 +68,25 @@ def spelled(name: str, node: cst.CSTNode, model: Model) -> Spelling | None:
     package = name.partition(".")[0]
     if any(package == bound for bound in model.scopes.module.bindings):
         return None
-    return Spelling(name, (AddImport(package),))
+    return Spelling(name, (AddImport(package, beside=_import_behind(node, model)),))
+
+
+def _import_behind(node: cst.CSTNode, model: Model) -> cst.Import | cst.ImportFrom | None:
+    """Return the import by which a node names what it names: the only one, or the last one that has run there."""
+    root = node
+    while isinstance(root, (cst.Attribute, cst.Call)):
+        root = root.func if isinstance(root, cst.Call) else root.value
+    bindings = model.bindings(root) if isinstance(root, cst.Name) else []
+    if not bindings or bindings[0].scope.is_class:
+        return None
+    run = [binding for binding in bindings if _has_run(binding.node, node, model)] if len(bindings) > 1 else bindings
+    statement = model.parent(run[-1].node) if run else None
+    return statement if isinstance(statement, (cst.Import, cst.ImportFrom)) else None
+
+
+def _has_run(alias: cst.CSTNode, node: cst.CSTNode, model: Model) -> bool:
+    block = model.enclosing(alias, cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module)
+    return model.order(alias) < model.order(node) and block is not None and model.within(node, block)
 
 
 def _is_bound_before(name: str, node: cst.CSTNode, model: Model) -> bool:

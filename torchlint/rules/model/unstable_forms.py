@@ -149,10 +149,9 @@ def _sum_of_exponentials(node: cst.CSTNode, model: Model) -> tuple[cst.CSTNode, 
     dimension = found.arguments.get("dim")
     if rule.silent("no-dimension", dimension is None or is_none(dimension)):
         return ()
-    if not given.keys() <= {"input", "dim", "keepdim"} or (kept is not None and not isinstance(literal(kept), bool)):
+    is_visible = found.arguments.named.keys() == given.keys() <= {"input", "dim", "keepdim"}
+    if not is_visible or (kept is not None and not isinstance(literal(kept), bool)):
         return ()
-    if given.keys() < found.arguments.named.keys():
-        return ()  # a mapping that is written out brings some
     return (power.operand, *(argument for name, argument in given.items() if name != "input"))
 
 
