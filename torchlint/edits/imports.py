@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import libcst as cst
 
@@ -12,6 +14,7 @@ from torchlint.edits.errors import RenderError
 from torchlint.edits.locate import Locator
 from torchlint.edits.operations import AddImport
 from torchlint.edits.text import indentation, line_start
+from torchlint.edits.verify import parse_python
 
 
 def add_import(locator: Locator, wanted: AddImport) -> list[TextEdit]:
@@ -99,13 +102,36 @@ def _bound_name(alias: cst.ImportAlias) -> str:
 
 
 def _is_bound(locator: Locator, name: str) -> bool:
-    """Return whether an identifier stands anywhere in the text other than after a dot or in an import's path."""
-    pattern = re.compile(
-        rf"(?<![\w.]){re.escape(name)}\s*(?:=(?!=)|,|\)|:|\bin\b)|\b(?:def|class|as|global|nonlocal)\s+{re.escape(name)}\b"
+    """Return whether something in the file gives the identifier another meaning."""
+    statements = _module_imports(locator.module)
+    if any(_bound_name(alias) == name for statement in statements for alias in _aliases(statement)):
+        return True
+    bound = _bound_names(locator.text)
+    return (
+        name in bound if bound is not None else re.search(rf"(?<![\w.]){re.escape(name)}\b", locator.text) is not None
     )
-    return any(
-        _bound_name(alias) == name for statement in _module_imports(locator.module) for alias in _aliases(statement)
-    ) or bool(pattern.search(locator.text))
+
+
+@lru_cache(maxsize=2)
+def _bound_names(text: str) -> frozenset[str] | None:
+    """Return the names that a text binds other than by ``import name``, None if Python does not know its syntax."""
+    tree = parse_python(text)
+    return frozenset(name for node in ast.walk(tree) for name in _names_bound_by(node)) if tree is not None else None
+
+
+def _names_bound_by(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, (ast.Global, ast.Nonlocal)):
+        yield from node.names
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        is_plain = isinstance(node, ast.Import)
+        yield from (alias.asname or alias.name for alias in node.names if alias.asname or not is_plain)
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif not isinstance(node, ast.alias):
+        names = (getattr(node, "name", None), getattr(node, "rest", None))
+        yield from (name for name in names if isinstance(name, str))
 
 
 def _place(locator: Locator) -> tuple[int, str, str]:

@@ -81,10 +81,10 @@ def removals(
 ) -> list[Orphan]:
     """Return the edits that remove imports of these names, those in functions too unless it is the module's only.
 
-    An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` that catches,
-    under ``suppress``, or in an ``if`` where something else binds the name too), if ``edits`` change it already, if it
-    is written for others (``import a as a``, ``# noqa: F401``) or for a comment that says a type, and in a file that
-    looks names up.
+    An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` with
+    handlers, under ``suppress``, or in an ``if`` where something else binds the name too), if ``edits`` change it
+    already, if it is written for others (``import a as a``, ``# noqa: F401``) or for a comment that says a type, and in
+    a file that looks names up.
     """
     if original.tree is None or original.looks_up_names or path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
         return []
