@@ -25,7 +25,11 @@ from torchlint.edits.verify import Original
         ("for c in b:\n    with c:\n        import a\n        d\n", "for c in b:\n    with c:\n        d\n"),
         ("with suppress(b):\n    import a\n    c = 1\n", "with suppress(b):\n    import a\n    c = 1\n"),
         ("with d.suppress(b), c:\n    import a\n    c\n", "with d.suppress(b), c:\n    import a\n    c\n"),
-        ("try:\n    with b:\n        import a\n        c = 1\nfinally:\n    d\n",) * 2,
+        ("try:\n    with b:\n        import a\n        c = 1\nexcept E:\n    d\n",) * 2,
+        (
+            "try:\n    with b:\n        import a\n        c = 1\nfinally:\n    d\n",
+            "try:\n    with b:\n        c = 1\nfinally:\n    d\n",
+        ),
         ("class B:\n    import a\n    c\n", "class B:\n    import a\n    c\n"),
         ("def f():\n    b; import a\r\n", "def f():\n    b\r\n"),
         ("import a;\nb\n", "b\n"),
@@ -41,7 +45,10 @@ from torchlint.edits.verify import Original
         ("from b import a as a, c\n", "from b import a as a, c\n"),
         ("import a\nb = []  # type: list[a]\n", "import a\nb = []  # type: list[a]\n"),
         ("import a; \\\n    b\n", "import a; \\\n    b\n"),
-        ("if b: import a; c\n", "if b: import a; c\n"),
+        ("if b: import a; c\n", "if b: c\n"),
+        ("if b:\n    import a\n    c\nelse:\n    a = None\n",) * 2,
+        ("if b:\n    c\nelif d:\n    import a\n    c\n", "if b:\n    c\nelif d:\n    c\n"),
+        ("if b:\n    import a\n", "if b:\n    import a\n"),
     ],
 )
 def test_an_import_goes_with_its_separator(text: str, after: str) -> None:

@@ -32,6 +32,8 @@ def add_import(locator: Locator, wanted: AddImport) -> list[TextEdit]:
     newline = locator.module.default_newline
     line = f"from {wanted.module} import {wanted.name}" if wanted.name else f"import {wanted.module}"
     beside = _first_beside(locator, wanted)
+    if any(_satisfies(found, alias, wanted) for found in _imports_of(beside) for alias in _aliases(found)):
+        return []
     if beside is not None and not any(beside is top for top in _at_top(locator.module)):
         return [_beside(locator, beside, line)]
     offset, before, after = _place(locator)
@@ -44,19 +46,18 @@ def _first_beside(locator: Locator, wanted: AddImport) -> cst.CSTNode | None:
     block = locator.parent(line) if line is not None else None
     package = wanted.module.partition(".")[0]
     for other in block.body if isinstance(block, (cst.Module, cst.IndentedBlock)) else ():
-        statements = other.body if isinstance(other, cst.SimpleStatementLine) else ()
-        if any(package in _packages(statement) for statement in statements):
+        if any(package in _packages(statement) for statement in _imports_of(other)):
             return other
     return line
 
 
-def _packages(statement: cst.CSTNode) -> set[str]:
+def _packages(statement: cst.Import | cst.ImportFrom) -> set[str]:
     """Return the packages that an import imports from."""
     if isinstance(statement, cst.Import):
         return {alias.evaluated_name.partition(".")[0] for alias in statement.names}
-    if isinstance(statement, cst.ImportFrom) and not statement.relative and statement.module is not None:
-        return {(cst.helpers.get_full_name_for_node(statement.module) or "").partition(".")[0]}
-    return set()
+    if statement.relative or statement.module is None:
+        return set()
+    return {(cst.helpers.get_full_name_for_node(statement.module) or "").partition(".")[0]}
 
 
 def _at_top(module: cst.Module) -> list[cst.CSTNode]:
@@ -76,10 +77,14 @@ def _beside(locator: Locator, place: cst.CSTNode, line: str) -> TextEdit:
 
 def _module_imports(module: cst.Module) -> Iterator[cst.Import | cst.ImportFrom]:
     for line in module.body:
-        if isinstance(line, cst.SimpleStatementLine):
-            for statement in line.body:
-                if isinstance(statement, (cst.Import, cst.ImportFrom)):
-                    yield statement
+        yield from _imports_of(line)
+
+
+def _imports_of(line: cst.CSTNode | None) -> Iterator[cst.Import | cst.ImportFrom]:
+    """Yield the imports on a line."""
+    for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+        if isinstance(statement, (cst.Import, cst.ImportFrom)):
+            yield statement
 
 
 def _aliases(statement: cst.Import | cst.ImportFrom) -> tuple[cst.ImportAlias, ...]:

@@ -65,10 +65,23 @@ def spelled(name: str, node: cst.CSTNode, model: Model) -> Spelling | None:
     written = model.spelling(name, node)
     if written is not None:
         return Spelling(written) if _is_bound_before(written.partition(".")[0], node, model) else None
-    package = name.partition(".")[0]
+    package, beside = name.partition(".")[0], _import_behind(node, model)
+    if beside is not None and _is_imported_beside(package, beside, node, model):
+        return Spelling(name)
     if any(package == bound for bound in model.scopes.module.bindings):
         return None
-    return Spelling(name, (AddImport(package, beside=_import_behind(node, model)),))
+    return Spelling(name, (AddImport(package, beside=beside),))
+
+
+def _is_imported_beside(package: str, beside: cst.CSTNode, node: cst.CSTNode, model: Model) -> bool:
+    """Return whether the block of an import brings the package in as well, so that both are there or none."""
+    deciding = model.scopes.deciding(package, model.scopes.scope(node))
+    bindings = deciding.bindings.get(package, []) if deciding is not None else []
+    block = _block(beside, model)
+    is_one = len(bindings) == 1 and bindings[0].imported == package
+    if not is_one or model.order(bindings[0].node) > model.order(node):
+        return False
+    return _block(bindings[0].node, model) is block and deciding is model.scopes.scope(beside)
 
 
 def _import_behind(node: cst.CSTNode, model: Model) -> cst.Import | cst.ImportFrom | None:
@@ -85,8 +98,12 @@ def _import_behind(node: cst.CSTNode, model: Model) -> cst.Import | cst.ImportFr
 
 
 def _has_run(alias: cst.CSTNode, node: cst.CSTNode, model: Model) -> bool:
-    block = model.enclosing(alias, cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module)
+    block = _block(alias, model)
     return model.order(alias) < model.order(node) and block is not None and model.within(node, block)
+
+
+def _block(node: cst.CSTNode, model: Model) -> cst.CSTNode | None:
+    return model.enclosing(node, cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module)
 
 
 def _is_bound_before(name: str, node: cst.CSTNode, model: Model) -> bool:

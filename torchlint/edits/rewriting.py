@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.edits.operations import AddKeyword, AddPositional, Edit, ListArguments, RemoveArgument, Replace
 from torchlint.edits.renaming import Spelling, from_root, renamed, spelled
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.symbols import Use, is_asked_for, is_only_called, takes_all
+from torchlint.semantics.symbols import Use, is_asked_for, is_only_called, moved_with, takes_all
 from torchlint.semantics.tables.symbols import SymbolTable
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import is_none, literal
@@ -54,14 +54,19 @@ def rewritten(use: Use, table: SymbolTable, model: Model) -> Rewrite | None:
 
 
 def _renamed(use: Use, table: SymbolTable, model: Model) -> Rewrite | None:
-    found = renamed(use, table, model) if takes_all(use, model) else None
+    moved = moved_with(use, table, model)
+    found = renamed(use, table, model) if all(takes_all(other, model) for other in moved) else None
     if found is None:
         return None
+    why = next(filter(None, (_difference(other, model) for other in moved)), "")
+    return Rewrite(found.edits, why or ("Other files may import the old name from this one." * found.drops_name))
+
+
+def _difference(use: Use, model: Model) -> str:
+    """Return what can be seen of a name's becoming another one, empty if it is nothing."""
     is_class = use.symbol.replacement.rpartition(".")[2][:1].isupper()
     why = "" if use.symbol.same else _TYPE if is_class else _OBJECT
-    if not why and not is_only_called(use, model):
-        why = _OBJECT
-    return Rewrite(found.edits, why or ("Other files may import the old name from this one." * found.drops_name))
+    return why or _OBJECT * (not is_only_called(use, model))
 
 
 def _reformed(use: Use, model: Model) -> Rewrite | None:

@@ -64,6 +64,18 @@ def symbol_uses(model: Model, table: SymbolTable) -> Iterator[Use]:
             yield Use(qualified, table.symbols[qualified], reference=reference, call=call)
 
 
+def moved_with(use: Use, table: SymbolTable, model: Model) -> list[Use]:
+    """Return the imports that get another module together with a use's own: one statement brings them in."""
+    own = (use.statement, use.alias) if use.reference is None else import_of(use.reference, model)
+    module = use.symbol.replacement.rpartition(".")[0]
+    found = [
+        Use(name, table.symbols[name], statement, alias)
+        for statement, alias, name in imports(model)
+        if own is not None and statement is own[0] and name in table.symbols
+    ]
+    return [other for other in found if other.symbol.replacement.rpartition(".")[0] == module] or [use]
+
+
 def import_of(reference: Reference, model: Model) -> tuple[cst.ImportFrom, cst.ImportAlias] | None:
     """Return the import that binds the very name that a reference is, if there is only one."""
     if not isinstance(reference, cst.Name):

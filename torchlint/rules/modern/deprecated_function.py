@@ -34,7 +34,7 @@ from torchlint.edits.rewriting import rewritten
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.symbols import Use, is_spoken_of, is_type_test, symbol_uses
+from torchlint.semantics.symbols import Use, is_spoken_of, is_type_test, moved_with, symbol_uses
 from torchlint.semantics.tables.symbols import DEPRECATED
 from torchlint.semantics.target import shown
 from torchlint.semantics.version_guards import depends_on_version
@@ -96,7 +96,11 @@ def _fix(use: Use, model: Model) -> Fix | None:
     if found is None:
         return None
     needs = f"It needs torch {shown(use.symbol.since)}, and nothing says which one is used."
-    patched = "A string names the function, which may be replaced by something else." * is_spoken_of(use, model)
+    patched = "A string names the function, which may be replaced by something else." * _is_patched(use, model)
     why = " ".join(filter(None, (found.why, patched, needs if model.target.version < use.symbol.since else "")))
     message = f"Use `{use.symbol.replacement}`" if use.symbol.replacement else f"Write {use.symbol.instead}"
     return Fix(message, found.edits, Safety.UNSAFE if why else Safety.SAFE, why)
+
+
+def _is_patched(use: Use, model: Model) -> bool:
+    return any(is_spoken_of(other, model) for other in moved_with(use, DEPRECATED, model))

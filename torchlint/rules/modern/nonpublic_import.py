@@ -32,7 +32,7 @@ from torchlint.edits.renaming import renamed
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.symbols import Use, is_spoken_of, symbol_uses
+from torchlint.semantics.symbols import Use, is_spoken_of, moved_with, symbol_uses
 from torchlint.semantics.tables.symbols import NONPUBLIC
 from torchlint.semantics.target import shown
 from torchlint.semantics.version_guards import depends_on_version
@@ -89,12 +89,12 @@ def _fix(use: Use, model: Model) -> Fix | None:
     found = renamed(use, NONPUBLIC, model)
     if found is None:
         return None
-    reasons = []
-    if not use.symbol.same:
+    reasons, moved = [], moved_with(use, NONPUBLIC, model)
+    if not all(other.symbol.same for other in moved):
         reasons.append("They are not one object: what compares them, or derives from one, can notice.")
     if model.target.version < use.symbol.since:
         reasons.append(f"It needs torch {shown(use.symbol.since)}, and nothing says which one is used.")
-    if is_spoken_of(use, model):
+    if any(is_spoken_of(other, model) for other in moved):
         reasons.append("A string names it, so that something else may be put in its place.")
     if found.drops_name:
         reasons.append("Other files may import the old name from this one.")
