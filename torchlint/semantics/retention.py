@@ -210,12 +210,20 @@ class Retentions:
         if heat.role is not Role.EVALUATION_LOOP:
             return None
         function = self._evaluator.definitions.enclosing_function(node)
+        if function is not None and self._is_called_elsewhere(function):
+            return None
         frame: cst.CSTNode = function if function is not None else self._tree.module
         evaluates = self._inference.routine_evaluates(function)
         if found.evidence < Evidence.INFERRED and not (evaluates and found.origin in (Origin.LOSS, Origin.OUTPUT)):
             return None
         evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
         return evidence, not self._backward.passes(frame)
+
+    def _is_called_elsewhere(self, function: cst.FunctionDef) -> bool:
+        """Whether only other code calls a method of a model, which may have switched gradients off."""
+        owner = self._evaluator.definitions.owner(function)
+        is_of_module = owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
+        return is_of_module and not self._evaluator.callers(function)
 
     def _takes_graph(self, value: cst.BaseExpression) -> bool:
         """Whether a call takes tensors that certainly carry a graph: then what is named a criterion is one."""

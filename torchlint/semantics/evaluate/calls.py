@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -45,8 +46,10 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
 
 def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
     """Return the output of calling a module: tensors with a graph unless gradients are off."""
-    graph = Graph.DETACHED if evaluator.gradients.disabled(call) else Graph.ATTACHED
     arguments = [evaluator.value(a.value) for a in call.args if not a.star]
+    graph = _graph_of_loss(arguments) if module.origin is Origin.LOSS else Graph.ATTACHED
+    if evaluator.gradients.disabled(call):
+        graph = Graph.DETACHED
     on_device = any(v.device is Device.ACCELERATOR for v in arguments if v.is_tensor or v.kind is Kind.BATCH)
     either = any(v.device is Device.EITHER for v in arguments if v.is_tensor or v.kind is Kind.BATCH)
     device = Device.ACCELERATOR if on_device else Device.EITHER if either else Device.UNKNOWN
@@ -58,6 +61,14 @@ def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
         if forward is not None:
             return _shaped(evaluator.returned(forward), output)
     return output
+
+
+def _graph_of_loss(arguments: Sequence[Value]) -> Graph:
+    """Return what graph a loss has, which adds no parameters: that of what it compares."""
+    graphs = [argument.graph for argument in arguments]
+    if not arguments or Graph.ATTACHED in graphs or not arguments[0].is_tensor or graphs[0] is not Graph.DETACHED:
+        return Graph.ATTACHED
+    return Graph.DETACHED if set(graphs) == {Graph.DETACHED} else Graph.UNKNOWN
 
 
 def _shaped(returned: Value, output: Value) -> Value:
