@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import unicodedata
 import warnings
 from collections.abc import Iterable
@@ -51,7 +50,8 @@ GENERATED_MARKS = (
     "auto-generated",
 )
 _GENERATED_HEAD = 500
-_WORD = re.compile(r"\w+")
+_PARTED = "".join(c if c.isalnum() or c == "_" else " " for c in map(chr, range(128)))
+"""What `str.translate` puts for each character, so that the words stand apart: it takes half the time of a pattern."""
 
 
 def normalised(text: str) -> str:
@@ -66,7 +66,7 @@ def mentions_torch(text: str) -> bool:
 
 def candidates(rules: Iterable[Rule], text: str) -> tuple[Rule, ...]:
     """Return the rules that may fire somewhere in the (normalised) text: no other one can."""
-    words = set(_WORD.findall(text))
+    words = set(text.translate(_PARTED).split())
     joined = "\n".join(words)  # a tenth of the text, which is gone through for every name that is not there
     known: dict[frozenset[str], bool] = {}
     found = []
@@ -74,7 +74,7 @@ def candidates(rules: Iterable[Rule], text: str) -> tuple[Rule, ...]:
         for group in rule.triggers.groups:
             occurs = known.get(group)
             if occurs is None:
-                occurs = known[group] = not words.isdisjoint(group) or any(name in joined for name in group)
+                occurs = known[group] = not words.isdisjoint(group) or any(map(joined.__contains__, group))
             if not occurs:
                 break
         else:

@@ -44,6 +44,7 @@ _LOSSES = MappingProxyType(
         "torch.nn.BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
     }
 )
+_NAMES = frozenset(name.rpartition(".")[2] for name in _LOSSES)
 _LOSS_CLASSES = tuple(last for name in _LOSSES if (last := name.rpartition(".")[2]).endswith("Loss"))
 _SAME_VALUES = ("squeeze", "unsqueeze", "view", "reshape", "flatten", "contiguous", "float", "to", "cuda", "view_as")
 _SEQUENTIAL = "torch.nn.Sequential"
@@ -79,7 +80,7 @@ def fed(call: cst.Call, model: Model) -> Fed | None:
     """Return what a call of a loss is given, None for any other call."""
     if len(call.args) < 2:
         return None
-    name = model.qualified_name(call.func)
+    name = model.qualified_name(call.func) if model.called.may_be(call, _NAMES) else None
     is_function = name is not None and name in _LOSSES
     if not is_function and model.mentions(*_LOSS_CLASSES):
         value = model.value(call.func)

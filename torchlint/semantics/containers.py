@@ -30,6 +30,9 @@ _CARING = re.compile(
     "reset_parameters|data)$"
 )
 _HANDING_ON = (cst.Return, cst.Assign, cst.Element, cst.Yield, cst.BinaryOperation, cst.StarredElement)
+_MAY_SHOW: frozenset[type] = frozenset(
+    (cst.Name, cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp, cst.BinaryOperation, cst.Call)
+)
 _DEPTH = 3
 _ADDERS = frozenset(("append", "insert", "extend", "setdefault"))
 _ADDS = {"append": 0, "insert": 1, "setdefault": 1}
@@ -49,7 +52,7 @@ class Container(NamedTuple):
 
 def may_be_container(value: cst.BaseExpression) -> bool:
     """Return whether an expression is a display, or a variable that may hold one: asked before all else."""
-    return isinstance(value, cst.Name) or _displayed(value) is not None
+    return value.__class__ in _MAY_SHOW and (isinstance(value, cst.Name) or _displayed(value) is not None)
 
 
 def container(assign: cst.Assign, model: Model) -> Container | None:

@@ -16,7 +16,7 @@ from torchlint.semantics.flow import Flow
 from torchlint.semantics.mappings import spelled_out
 from torchlint.semantics.names import Names
 from torchlint.semantics.parts import Parts
-from torchlint.semantics.scopes import Binding, BindingKind, Scopes
+from torchlint.semantics.scopes import Binding, BindingKind, Scopes, dotted
 from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.target import Target
@@ -58,6 +58,7 @@ class Model(Parts):
         self.definitions = Definitions(tree, self.scopes, self.names)
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
         self._reads: dict[int, int] = {}
+        self._mentioned: dict[tuple[str, ...], bool] = {}
         self._accelerator: tuple[Evidence | None] | None = None
 
     def release(self) -> None:
@@ -145,6 +146,8 @@ class Model(Parts):
 
     def _partial(self, call: cst.Call) -> cst.Call | None:
         made = call.func
+        if isinstance(made, cst.Attribute):
+            return None
         if isinstance(made, cst.Name):
             bindings = self.scopes.bindings(made)
             if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGNMENT or bindings[0].path:
@@ -281,12 +284,15 @@ class Model(Parts):
 
     def mentions(self, *names: str) -> bool:
         """Return whether a name, an attribute or something imported is called so."""
-        return self.names_any_of(*names) or self.speaks_of(*names) or not self._imported.isdisjoint(names)
+        found = self._mentioned.get(names)
+        if found is None:
+            found = self.names_any_of(*names) or self.speaks_of(*names) or not self._imported.isdisjoint(names)
+            self._mentioned[names] = found
+        return found
 
     @cached_property
     def _imported(self) -> frozenset[str]:
-        bindings = self.scopes.all_bindings()
-        return frozenset(b.imported.rpartition(".")[2] for b in bindings if b.imported is not None)
+        return frozenset(dotted(alias.name).rpartition(".")[2] for alias in self.nodes(cst.ImportAlias))
 
     @property
     def mentions_mps(self) -> bool:

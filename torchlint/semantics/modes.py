@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -193,10 +194,12 @@ class Modes:
 
         The mode is what a new module has: nothing in the file sets another one.
         """
-        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._evaluator.gradients.disabled(call):
+        if not self._shows_evaluation or not isinstance(call.func, (cst.Name, cst.Attribute)):
+            return False
+        if self._is_in_module(call) or not self._evaluator.gradients.disabled(call):
             return False
         value = self._evaluator.value(call.func)
-        if value.kind is not Kind.MODULE or value.evidence < Evidence.INFERRED or self._is_in_module(call):
+        if value.kind is not Kind.MODULE or value.evidence < Evidence.INFERRED:
             return False
         known = bool(_OF_TORCHVISION.match(value.name or ""))
         if not known and not (isinstance(value.definition, cst.ClassDef) and self.differs(value.definition)):
@@ -205,6 +208,14 @@ class Modes:
         if loop is not None and holds_batch(self._evaluator, loop):
             return not self._trains.trains(loop.body)
         return not self._trains.anywhere() and self._is_loaded(call.func)
+
+    @cached_property
+    def _shows_evaluation(self) -> bool:
+        """Whether a loop is given batches outside of any module, or a module weights: asked before all else."""
+        if any(method_call(call, "load_state_dict") is not None for call in self._tree.nodes(cst.Call)):
+            return True
+        loops = (loop for loop in self._tree.nodes(cst.For) if not self._is_in_module(loop))
+        return any(holds_batch(self._evaluator, loop) for loop in loops)
 
     def _is_loaded(self, module: cst.Name | cst.Attribute) -> bool:
         """Whether a module is given weights from a file."""

@@ -22,9 +22,7 @@ _METHODS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutiv
 UNBOUNDED = frozenset(_FUNCTIONS.values())
 """The names of these functions and methods."""
 
-_MASKS: frozenset[type] = frozenset(
-    (cst.Attribute, cst.Call, cst.Comparison, cst.UnaryOperation, cst.BinaryOperation, cst.Subscript)
-)
+_MASKS: frozenset[type] = frozenset((cst.Call, cst.Comparison, cst.UnaryOperation, cst.BinaryOperation))
 _BOOLEAN = (
     "eq", "ne", "lt", "le", "gt", "ge", "bool", "isnan", "isinf", "isfinite",
     "logical_and", "logical_or", "logical_not",
@@ -40,8 +38,21 @@ class Unbounded:
 
     @cached_property
     def _boolean_names(self) -> frozenset[str]:
-        bound = self._evaluator.scopes.all_bindings()
-        return frozenset(b.name for b in bound if b.value is not None and _looks_boolean(b.value))
+        """The names of variables to which something that looks like booleans is assigned."""
+        tree = self._evaluator.tree
+        found: list[cst.BaseExpression] = [
+            target.target
+            for assign in tree.nodes(cst.Assign)
+            if assign.value.__class__ in _MASKS and _looks_boolean(assign.value)
+            for target in assign.targets
+        ]
+        others: list[cst.AnnAssign | cst.AugAssign | cst.NamedExpr] = [
+            *tree.nodes(cst.AnnAssign),
+            *tree.nodes(cst.AugAssign),
+            *tree.nodes(cst.NamedExpr),
+        ]
+        found += [other.target for other in others if other.value is not None and _looks_boolean(other.value)]
+        return frozenset(target.value for target in found if isinstance(target, cst.Name))
 
     def called(self, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
         """Return the name of such an operation and the tensor whose values count, None for anything else."""
@@ -111,8 +122,10 @@ class Unbounded:
 
 
 def _looks_boolean(expression: cst.BaseExpression) -> bool:
+    if isinstance(expression, cst.Call):
+        return method_call(expression, *_BOOLEAN) is not None
     if isinstance(expression, cst.UnaryOperation):
         return isinstance(expression.operator, cst.BitInvert)
     if isinstance(expression, cst.BinaryOperation):
         return isinstance(expression.operator, (cst.BitAnd, cst.BitOr, cst.BitXor))
-    return isinstance(expression, cst.Comparison) or method_call(expression, *_BOOLEAN) is not None
+    return isinstance(expression, cst.Comparison)

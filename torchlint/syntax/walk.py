@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -106,6 +106,9 @@ class Tree:
     lasts: dict[int, int] = field(default_factory=dict)
     """What `last` has worked out."""
 
+    places: dict[type[cst.CSTNode], list[int]] = field(default_factory=dict)
+    """The places of the nodes of a type, once `below` was asked for them."""
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the parent of a node, None for the module."""
         return self.parents.get(id(node))
@@ -148,17 +151,14 @@ class Tree:
             current = self.parents.get(id(current))
         return None
 
-    def below(self, node: cst.CSTNode, node_type: type[NodeType]) -> Iterator[NodeType]:
-        """Yield the nodes of exactly this type below a node in document order, where they stand together."""
+    def below(self, node: cst.CSTNode, node_type: type[NodeType]) -> list[NodeType]:
+        """Return the nodes of exactly this type at or below a node in document order."""
         found = self.nodes(node_type)
-        parents = self.parents
-        for index in range(bisect_left(found, self.orders[id(node)], key=self.order), len(found)):
-            ancestor: cst.CSTNode | None = found[index]
-            while ancestor is not None and ancestor is not node:
-                ancestor = parents.get(id(ancestor))
-            if ancestor is None:
-                return
-            yield found[index]
+        places = self.places.get(node_type)
+        if places is None:
+            places = self.places[node_type] = [self.orders[id(each)] for each in found]
+        first = bisect_left(places, self.orders[id(node)])
+        return found[first : bisect_right(places, self.last(node), first)] if first < len(places) else []
 
     def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yield a node and everything below it in document order."""

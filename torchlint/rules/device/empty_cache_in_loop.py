@@ -81,7 +81,7 @@ def validate(model, loader):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=(*_EMPTIES, _COLLECTS))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report an emptied cache in a hot place."""
     name = model.qualified_name(call.func)

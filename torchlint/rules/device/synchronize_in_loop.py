@@ -81,7 +81,7 @@ def train(model, loader, optimizer):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("synchronize", *_SYNCHRONISES))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a synchronisation in a hot place."""
     if not _synchronises(call, model):

@@ -93,7 +93,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=(*TAKERS, *RUNNERS))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a call that asks for the search."""
     name = model.callee(call)

@@ -29,6 +29,7 @@ from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.full_precision import is_first_optimizer
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import OPTIMIZERS
 from torchlint.semantics.versions import is_main_guard
 from torchlint.syntax.calls import identifier
 
@@ -73,10 +74,10 @@ if __name__ == "__main__":
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=OPTIMIZERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the optimizer of a program without a seed, once for a file."""
-    if not (model.qualified_name(call.func) or "").startswith("torch.optim.") or not is_first_optimizer(call, model):
+    if model.qualified_name(call.func) not in OPTIMIZERS or not is_first_optimizer(call, model):
         return
     if model.in_test(call) or not _is_run(model) or _imports_own(model):
         return

@@ -71,7 +71,7 @@ def train(model, path):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("state_dict",))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the state dict of a compiled model that goes into a file."""
     function = method_call(call, "state_dict")

@@ -81,7 +81,7 @@ for x in loader:
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=(LINEAR, EMBEDDING))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a layer whose size could be a multiple of 8."""
     size = _made(call, model)

@@ -87,7 +87,7 @@ def step(x):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=(*BREAKS, *RANDOM, *LEVELS, COPY))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a call that ends the graph of a compiled function."""
     cure = _cure(call, model)

@@ -100,7 +100,7 @@ def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from _parts(element.value)
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("setattr",))
 def set_by_name(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a `setattr` of the misspelt attribute."""
     if model.qualified_name(call.func) != "builtins.setattr" or len(call.args) != 3:

@@ -39,6 +39,7 @@ from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.full_precision import decides_precision, is_first_optimizer, trains_on_cuda
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import OPTIMIZERS
 from torchlint.syntax.calls import identifier
 
 NETWORKS = re.compile(
@@ -91,10 +92,10 @@ for x, y in loader:
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=OPTIMIZERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the optimizer of a program in float32, once for a file."""
-    if not (model.qualified_name(call.func) or "").startswith("torch.optim.") or not is_first_optimizer(call, model):
+    if model.qualified_name(call.func) not in OPTIMIZERS or not is_first_optimizer(call, model):
         return
     if model.target.lacks(SINCE) or rule.silent("test", model.in_test(call)):
         return

@@ -40,6 +40,7 @@ from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.optimizers import assigned_to, calls_after, is_made_on_host, is_same_object, optimized_module
+from torchlint.semantics.tables.torch_api import OPTIMIZERS
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import literal, method_call
 from torchlint.syntax.canonical import is_same
@@ -90,10 +91,10 @@ fully_shard(model)
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=OPTIMIZERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report an optimizer whose model is changed after it was made."""
-    if not (model.qualified_name(call.func) or "").startswith("torch.optim."):
+    if model.qualified_name(call.func) not in OPTIMIZERS:
         return
     module = optimized_module(call, model)
     if module is None or model.value(call).kind is not Kind.OPTIMIZER:

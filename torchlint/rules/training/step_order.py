@@ -90,7 +90,7 @@ def train(loss, optimizer):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("step",))
 def after_clearing(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a step of an optimizer whose gradients have just been dropped."""
     update = _update(call, model)
@@ -172,7 +172,7 @@ def _updates(call: cst.Call, optimizer: str, loop: cst.CSTNode, model: Model) ->
     )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("step",))
 def never_cleared(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a step in a loop over batches of a file that never drops gradients."""
     update = _update(call, model)

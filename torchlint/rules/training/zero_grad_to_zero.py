@@ -86,7 +86,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=("zero_grad",))
 def zero_grad(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a `zero_grad` call that keeps the gradients."""
     if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "zero_grad":

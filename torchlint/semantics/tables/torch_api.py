@@ -123,6 +123,10 @@ LOSS_FUNCTIONS = _names(
     "huber_loss ctc_loss cosine_embedding_loss "
     "margin_ranking_loss triplet_margin_loss gaussian_nll_loss poisson_nll_loss",
 )
+OPTIMIZERS = _names(
+    "torch.optim",
+    "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS Muon NAdam RAdam RMSprop Rprop SGD SparseAdam",
+)
 OPTIMIZER_MODULES = ("torch.optim.", "apex.optimizers.", "timm.optim.", "bitsandbytes.optim.", "torch_optimizer.")
 SCALERS = frozenset(("torch.cuda.amp.GradScaler", "torch.amp.GradScaler"))
 
