@@ -194,7 +194,7 @@ class Modes:
 
         The mode is what a new module has: nothing in the file sets another one.
         """
-        if not self._shows_evaluation or not isinstance(call.func, (cst.Name, cst.Attribute)):
+        if not isinstance(call.func, (cst.Name, cst.Attribute)):
             return False
         if self._is_in_module(call) or not self._evaluator.gradients.disabled(call):
             return False
@@ -210,8 +210,8 @@ class Modes:
         return not self._trains.anywhere() and self._is_loaded(call.func)
 
     @cached_property
-    def _shows_evaluation(self) -> bool:
-        """Whether a loop is given batches outside of any module, or a module weights: asked before all else."""
+    def shows_evaluation(self) -> bool:
+        """Whether a loop is given batches outside of any module, or a module is given weights."""
         if any(method_call(call, "load_state_dict") is not None for call in self._tree.nodes(cst.Call)):
             return True
         loops = (loop for loop in self._tree.nodes(cst.For) if not self._is_in_module(loop))

@@ -41,6 +41,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.syntax.calls import method_call
 
+SWITCHES = frozenset(("train",))
 WANTED = re.compile(r"mc_?drop|monte_?carlo|bayes|uncertain|enable_dropout", re.IGNORECASE)
 
 rule = Rule(
@@ -111,7 +112,7 @@ def unresumed(call: cst.Call, model: Model) -> Iterator[Finding]:
 @rule.check(cst.Module)
 def evaluated(module: cst.Module, model: Model) -> Iterator[Finding]:
     """Report the first validation of a file that sets no module to evaluate."""
-    if rule.silent("set", _speaks_of_modes(model)) or _wants_dropout(model):
+    if not model.modes.shows_evaluation or rule.silent("set", _speaks_of_modes(model)) or _wants_dropout(model):
         return
     for call in model.nodes(cst.Call):
         if model.modes.evaluated(call) and not model.in_test(call):
@@ -128,7 +129,8 @@ def _speaks_of_modes(model: Model) -> bool:
     """Whether a file calls ``eval()``, switches training off, or asks whether it is on."""
     if model.speaks_of("eval", "training"):
         return True
-    return any(method_call(call, "train") is not None and len(call.args) == 1 for call in model.nodes(cst.Call))
+    switches = model.called.named(SWITCHES)
+    return any(method_call(call, *SWITCHES) is not None and len(call.args) == 1 for call in switches)
 
 
 def _wants_dropout(model: Model) -> bool:

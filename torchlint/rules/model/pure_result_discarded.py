@@ -43,6 +43,7 @@ OTHERS = frozenset(
     "amax amin argmax argmin bmm clone contiguous expand flatten flip gather index_select log_softmax masked_select "
     "matmul mean mm permute prod repeat reshape roll softmax std sum unfold var view where".split()
 )
+METHODS = IN_PLACE_TOO | MOVES | OTHERS
 CLOCKS = frozenset("perf_counter time Timer timeit synchronize record elapsed_time profile benchmark".split())
 WARMS_UP = re.compile(r"warm|bench|time|profile", re.IGNORECASE)
 
@@ -53,7 +54,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="a tensor method whose result is dropped, and that changes nothing else",
-    triggers=Triggers.all_of("torch", IN_PLACE_TOO | MOVES | OTHERS),
+    triggers=Triggers.all_of("torch", METHODS),
     examples=(Example(bad="import torch\n\ndef ones():\n    x = torch.ones(3)\n    x.mul(2)\n    return x\n"),),
     references=("https://docs.pytorch.org/docs/stable/tensors.html",),
     documentation=__doc__,
@@ -70,11 +71,11 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Expr)
-def check(statement: cst.Expr, model: Model) -> Iterator[Finding]:
+@rule.check(cst.Call, called=METHODS)
+def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a statement that computes a tensor and drops it."""
-    function = method_call(statement.value, *IN_PLACE_TOO, *MOVES, *OTHERS)
-    if function is None or not isinstance(statement.value, cst.Call):
+    function, statement = method_call(call, *METHODS), model.parent(call)
+    if function is None or not isinstance(statement, cst.Expr):
         return
     if rule.silent("shown", _is_shown(statement, model)) or rule.silent(
         "temporary", isinstance(function.value, cst.Call)
@@ -83,7 +84,7 @@ def check(statement: cst.Expr, model: Model) -> Iterator[Finding]:
     value = model.value(function.value)
     if rule.silent("not-a-tensor", not value.is_tensor or value.evidence is Evidence.NAMED):
         return
-    if rule.silent("in-place", model.arguments(statement.value, ()).get("out") is not None):
+    if rule.silent("in-place", model.arguments(call, ()).get("out") is not None):
         return
     if rule.silent("expected-error", model.enclosing(statement, cst.Try) is not None or _is_expected(statement, model)):
         return
@@ -92,7 +93,7 @@ def check(statement: cst.Expr, model: Model) -> Iterator[Finding]:
     name = function.attr.value
     what = "moves and converts no tensor: it gives another one" if name in MOVES else "gives a new tensor"
     yield Finding(
-        statement.value,
+        call,
         f"`.{name}()` {what}, and {model.shown(function.value, 'the tensor')} stays as it is: the result is dropped. "
         f"Assign it{f', or use `.{name}_()`' if name in IN_PLACE_TOO else ''}.",
     )
