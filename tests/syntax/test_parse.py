@@ -196,6 +196,12 @@ def test_a_call_that_nobody_wants_any_more_is_stopped() -> None:
         run_with_large_stack(endless, 0.05, is_wanted=lambda: True)
 
 
+def test_a_libcst_that_cannot_be_loaded_is_no_syntax_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "libcst.native", None)
+    with pytest.raises(ImportError):
+        parse(source_from_text("x = 1\n"))
+
+
 def test_a_parse_that_is_stopped_is_no_syntax_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(text: str) -> None:
         while True:

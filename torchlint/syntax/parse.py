@@ -58,7 +58,11 @@ class SyntaxFailure(NamedTuple):
 
 
 def parse(source: Source) -> Parsed | SyntaxFailure:
-    """Return the tree of a source, or why there is none; only an interrupt is ever raised."""
+    """Return the tree of a source, or why there is none.
+
+    Raises:
+        ImportError: the native part of libcst cannot be loaded, which says nothing about the source.
+    """
     too_deep = find_too_deep(source.text)
     if too_deep is not None:
         return _too_deep(source, too_deep)
@@ -95,7 +99,7 @@ def _parse(source: Source) -> Parsed | SyntaxFailure:
     try:
         with _unvalidated():
             return Parsed(source, cst.parse_module(source.text))
-    except (KeyboardInterrupt, SystemExit, _Stop):
+    except (KeyboardInterrupt, SystemExit, ImportError, _Stop):
         raise
     except BaseException as error:  # a panic of the native parser is no Exception
         return _explain(source, error)
