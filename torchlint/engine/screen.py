@@ -38,6 +38,7 @@ FRAMEWORKS = (
     "apex",
     "horovod",
     "ray",
+    "speechbrain",
 )
 """Names one of which stands in every file that uses torch; ``torch`` covers ``torchvision`` and ``torch_geometric``."""
 
