@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.functions import hands_out, places_items
+from torchlint.semantics.evaluate.functions import hands_out, named_device, places_items
 from torchlint.semantics.moves import Moves
 from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS, Choice, LoaderKind
 from torchlint.semantics.values import Device, Kind
@@ -19,6 +19,13 @@ from torchlint.syntax.canonical import is_same
 
 _RUNNERS = ("lightning.pytorch.Trainer", "lightning.fabric.Fabric")
 _ON_GPU = frozenset(("gpu", "cuda"))
+# What makes a trainer with the settings of a mapping: `LightningCLI(..., trainer_defaults={"accelerator": "gpu"})`.
+_RUNNER_MAKERS = {"lightning.pytorch.cli.LightningCLI": "trainer_defaults"}
+# What makes engines of Ignite that move each batch to `device`.
+_ENGINE_MAKERS = {
+    "ignite.engine.create_supervised_trainer": ("model", "optimizer", "loss_fn", "device"),
+    "ignite.engine.create_supervised_evaluator": ("model", "metrics", "device"),
+}
 
 _PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
 _NO_LOADERS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCHEDULER))
@@ -143,9 +150,16 @@ class Loaders:
         return Device.EITHER if places - {None} else None
 
     def _run_place(self, call: cst.Call) -> Device | None:
-        """Where the batches of a Lightning trainer or of accelerate's loaders go."""
-        if self._evaluator.names.qualified(call.func) in _RUNNERS:
+        """Where the batches of a Lightning trainer, of an engine of Ignite or of accelerate's loaders go."""
+        name = self._evaluator.names.qualified(call.func) or ""
+        if name in _ENGINE_MAKERS:
+            device = bind(call.args, _ENGINE_MAKERS[name]).get("device")
+            place = named_device(self._evaluator.value(device)) if device is not None else None
+            return place if place in (Device.ACCELERATOR, Device.EITHER) else None
+        if name in _RUNNERS or name in _RUNNER_MAKERS:
             given = bind(call.args)
+            settings = given.get(_RUNNER_MAKERS.get(name, ""))
+            given = bind((cst.Arg(settings, star="**"),)) if settings is not None else given
             where, gpus = literal(given.get("accelerator")), literal(given.get("gpus"))
             if where in _ON_GPU or gpus:
                 return Device.ACCELERATOR

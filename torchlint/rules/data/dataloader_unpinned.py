@@ -12,8 +12,8 @@ a thread of the loader makes that copy ahead of time, and the transfer can run w
 time, `pin_memory=torch.cuda.is_available()`.
 
 Loaders that a framework moves the batches of count as well: those given to accelerate's `prepare`, to a Lightning
-`Trainer(accelerator="gpu")`, timm's `create_loader`, and Hugging Face's `TrainingArguments(dataloader_pin_memory=..)`,
-which pins unless it is told not to.
+`Trainer(accelerator="gpu")`, to Ignite's `create_supervised_trainer(device=...)`, timm's `create_loader`, and Hugging
+Face's `TrainingArguments(dataloader_pin_memory=..)`, which pins unless it is told not to.
 
 The fix is safe for the default collate function and a dataset that certainly yields tensors of the CPU, made in view
 or torchvision's own with its own transforms; otherwise it is unsafe, because a batch of CUDA or sparse tensors cannot

@@ -130,6 +130,7 @@ WITH_WORKERS = frozenset(
 )
 # Identifiers of which one stands in every file where a framework moves batches.
 FRAMEWORK_MOVES = (
-    *("prepare", "prepare_data_loader", "setup_dataloaders", "Trainer", "Fabric"),
+    *("prepare", "prepare_data_loader", "setup_dataloaders", "Trainer", "Fabric", "LightningCLI"),
+    *("create_supervised_trainer", "create_supervised_evaluator"),
     *(name.rpartition(".")[2] for name, kind in (LOADER_KINDS | TRAINER_SETTINGS).items() if kind.moves),
 )
