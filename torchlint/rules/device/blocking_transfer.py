@@ -37,11 +37,13 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Device, Kind, Origin, Value
+from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.moves import Move
 
 _MOVING = ("to", "cuda", "cpu", "type")
+_FOR_EACH_BATCH = (Role.TRAINING_LOOP, Role.EVALUATION_LOOP, Role.STEP)
 
 rule = Rule(
     code="TL205",
@@ -110,11 +112,15 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("prepared", _is_prepared(call, moved, model)):
         return
     arguments = model.arguments(call)
-    positional = len(arguments.extra) > (1 if move.method == "cuda" else 2)
+    # Strings name parts of a batch of a class of its own: `graph.to(device, "x", "y")`.
+    positions = [value for value in arguments.extra if not isinstance(literal(value), str)]
+    positional = len(positions) > (1 if move.method == "cuda" else 2)
     if rule.silent("given", positional or not arguments.absent("non_blocking")):
         return
     heat = model.heat(call, through_flags=True)
-    if heat is None or heat.role not in (Role.TRAINING_LOOP, Role.EVALUATION_LOOP, Role.STEP):
+    # A loss may move the targets that the step before it left on the host; a batch as a whole has gone along.
+    moves_targets = heat is not None and heat.role is Role.LOSS and moved.kind is Kind.TENSOR
+    if heat is None or not (heat.role in _FOR_EACH_BATCH or moves_targets):
         return
     batch = model.code(move.receiver)
     yield Finding(

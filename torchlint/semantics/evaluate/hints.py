@@ -48,17 +48,23 @@ _BORNE_OUT = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCALER))
 _ENGINES = frozenset(("ignite.Engine", "ignite.engine.Engine", "ignite.engine.engine.Engine"))
 # Parameters of `forward` and of the step methods of frameworks.
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
+# Methods of models that the trainers of other files call for each batch.
+_MODEL_STEPS = frozenset(("train_step", "val_step"))
 # Functions that are given one batch, and what they call it: `fit_batch(self, batch)`, `evaluate_step(batch)`.
 _STEP = re.compile(
     r"^_?((do|run)_)?(fit|train|training|eval|evaluate|evaluation|val|valid|validate|validation|test|predict|infer)"
     r"_((one|single)_)?(mini_?)?(batch|step|iteration)$"
 )
 _BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$")
+# What SpeechBrain calls for each batch: the place of the first parameter that holds what the loader hands out.
+_FIRST_BATCH = {"compute_forward": 1, "compute_objectives": 2}
 _ACCELERATORS = ("cuda", "xpu", "mps", "npu", "hpu")
 
 
 _MOVED_BATCH = Value(Kind.BATCH, Evidence.INFERRED, device=Device.CPU, origin=Origin.BATCH)
 """A batch that the file moves to the device itself."""
+_PLACED_BATCH = Value(Kind.BATCH, Evidence.INFERRED, device=Device.ACCELERATOR, origin=Origin.BATCH)
+"""A batch that a framework has moved."""
 
 
 def variable(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
@@ -157,34 +163,60 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
         return _MOVED_BATCH if is_batch else _step_batch(function, param, function, evaluator)
     name = function.name.value
     if name in _STEP_METHODS and param.name.value in ("batch", "inputs", "data"):
-        return Value(Kind.BATCH, Evidence.INFERRED, device=Device.ACCELERATOR, origin=Origin.BATCH)
+        return _PLACED_BATCH
     if name == "forward" and evaluator.definitions.class_kind(owner) is Kind.MODULE and param.default is None:
         is_device = named(param.name.value).kind is Kind.DEVICE
         return UNKNOWN if is_device else tensor(Evidence.NAMED, origin=Origin.BATCH)
     if evaluator.kept_batch(function) == param.name.value:
         return _MOVED_BATCH.weakened(Evidence.NAMED)
-    return _step_batch(function, param, owner, evaluator)
+    found = _step_batch(function, param, owner, evaluator)
+    if found.known or name not in _MODEL_STEPS or evaluator.definitions.class_kind(owner) is not Kind.MODULE:
+        return found
+    assigned = (_names(target.target, evaluator) for target in evaluator.tree.below(function.body, cst.AssignTarget))
+    is_kept = param.name.value == "batch" and not any("batch" in names for names in assigned)  # nothing moves it here
+    return _PLACED_BATCH if is_kept else UNKNOWN
 
 
 def _step_batch(
     function: cst.FunctionDef, param: cst.Param, around: cst.FunctionDef | cst.ClassDef, evaluator: Evaluator
 ) -> Value:
     """Return the batch that a step is given by name, if the code around it moves what is called so to a device."""
-    name = param.name.value
-    if not _BATCH.match(name) or param.default is not None:
+    name, first = param.name.value, _FIRST_BATCH.get(function.name.value)
+    if param.default is not None:
         return UNKNOWN
-    if not _STEP.match(function.name.value) and not _is_brain_step(function, around, evaluator):
+    is_brain = first is not None and isinstance(around, cst.ClassDef) and evaluator.definitions.is_brain(around)
+    is_named = bool(_BATCH.match(name)) and (bool(_STEP.match(function.name.value)) or (is_brain and first == 1))
+    if is_named and name in _moved_names(around, evaluator):
+        return _MOVED_BATCH.weakened(Evidence.NAMED)
+    if not is_named and not (is_brain and any(one is param for one in function.params.params[first:])):
         return UNKNOWN
-    moves = (method_call(call, "to", "cuda") for call in evaluator.tree.below(around.body, cst.Call))
-    receivers = (_bottom_name(move.value) for move in moves if move is not None)
-    return _MOVED_BATCH.weakened(Evidence.NAMED) if name in receivers else UNKNOWN
+    is_moved = not _parts(function, name, evaluator).isdisjoint(_moved_names(function, evaluator))
+    return _MOVED_BATCH.weakened(Evidence.NAMED) if is_moved else UNKNOWN
 
 
-def _is_brain_step(function: cst.FunctionDef, around: cst.FunctionDef | cst.ClassDef, evaluator: Evaluator) -> bool:
-    """Return whether SpeechBrain calls a method for each batch."""
-    if function.name.value != "compute_forward" or not isinstance(around, cst.ClassDef):
-        return False
-    return evaluator.definitions.is_brain(around)
+def _moved_names(code: cst.FunctionDef | cst.ClassDef, evaluator: Evaluator) -> set[str]:
+    """Return ``x`` of each ``x.to(device)``, ``x["image"].cuda()``."""
+    moves = (method_call(call, "to", "cuda") for call in evaluator.tree.below(code.body, cst.Call))
+    return {_bottom_name(move.value) for move in moves if move is not None}
+
+
+def _parts(function: cst.FunctionDef, name: str, evaluator: Evaluator) -> set[str]:
+    """Return the variables that hold parts of a parameter: ``x, y = batch``, ``x = batch[0]``, ``for x in batch``."""
+    tree, found = evaluator.tree, set()
+    for statement in tree.below(function.body, cst.Assign):
+        target, value = statement.targets[0].target, statement.value
+        unpacks = isinstance(target, (cst.Tuple, cst.List)) and isinstance(value, cst.Name)
+        if (unpacks or isinstance(value, cst.Subscript)) and _bottom_name(value) == name:
+            found |= _names(target, evaluator)
+    loops: list[cst.For | cst.CompFor] = [*tree.below(function.body, cst.For), *tree.below(function.body, cst.CompFor)]
+    for loop in loops:
+        if _bottom(loop.iter) == name:
+            found |= _names(loop.target, evaluator)
+    return found - {name}
+
+
+def _names(target: cst.CSTNode, evaluator: Evaluator) -> set[str]:
+    return {node.value for node in evaluator.tree.descendants(target) if isinstance(node, cst.Name)}
 
 
 def engine_steps(evaluator: Evaluator) -> tuple[cst.FunctionDef, ...]:
@@ -205,13 +237,13 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
         return UNKNOWN
     if isinstance(loop.iter, cst.Call) and named(identifier(loop.iter.func)).kind is Kind.DATALOADER:
         return Value(Kind.DATALOADER, Evidence.NAMED).iterated()
-    names = {node.value for node in evaluator.tree.descendants(loop.target) if isinstance(node, cst.Name)}
+    names = _names(loop.target, evaluator)
     for statement in loop.body.body:
         if isinstance(statement, cst.BaseCompoundStatement):
             continue
         for node in evaluator.tree.descendants(statement):
             if isinstance(node, cst.CompFor) and _bottom(node.iter) in names:
-                names |= {n.value for n in evaluator.tree.descendants(node.target) if isinstance(n, cst.Name)}
+                names |= _names(node.target, evaluator)
             move = method_call(node, "to", "cuda")
             if move is None or not isinstance(node, cst.Call):
                 continue
@@ -235,7 +267,7 @@ def _runs_model(loop: cst.For, evaluator: Evaluator) -> bool:
     calls = list(evaluator.tree.below(loop.body, cst.Call))
     if any(method_call(call, "backward", "step") is not None for call in calls):
         return True
-    bound = {node.value for node in evaluator.tree.descendants(loop.target) if isinstance(node, cst.Name)}
+    bound = _names(loop.target, evaluator)
     called = (call.func for call in calls if isinstance(call.func, (cst.Name, cst.Attribute)))
     return any(evaluator.value(f).kind is Kind.MODULE for f in called if _bottom_name(f) not in bound)
 
