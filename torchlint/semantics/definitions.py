@@ -10,6 +10,7 @@ from torchlint.semantics.names import Names
 from torchlint.semantics.scopes import BindingKind, Scopes
 from torchlint.semantics.tables.loaders import LOADER_KINDS
 from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import bind, is_none, literal, method_call
 from torchlint.syntax.walk import Tree
 
 _DEFINITIONS: frozenset[type[cst.CSTNode]] = frozenset((cst.ClassDef, cst.FunctionDef))
@@ -36,6 +37,7 @@ class Definitions:
         self._named: dict[int, cst.FunctionDef | cst.ClassDef | None] = {}
         self._attributes: dict[int, dict[str, list[AttributeBinding]]] = {}
         self._results: dict[int, list[cst.BaseExpression]] | None = None
+        self._buffers: dict[int, set[str]] | None = None
 
     def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the function whose body a node runs in; lambdas and comprehensions are passed through."""
@@ -191,6 +193,23 @@ class Definitions:
         for base in self.bases(class_def):
             found += self.attribute(base, name)
         return found
+
+    def is_buffer(self, class_def: cst.ClassDef, name: str) -> bool:
+        """Return whether a class, or one of its bases in the file, registers a tensor under this name."""
+        if self._buffers is None:
+            self._buffers = {}
+            for call in self._tree.nodes(cst.Call):
+                self._collect_buffer(call)
+        own = name in self._buffers.get(id(class_def), ())
+        return own or any(self.is_buffer(base, name) for base in self.bases(class_def))
+
+    def _collect_buffer(self, call: cst.Call) -> None:
+        method = method_call(call, "register_buffer")
+        owner = self.receiver(method.value) if method is not None and isinstance(method.value, cst.Name) else None
+        given = bind(call.args, ("name", "tensor"))
+        name, held = literal(given.get("name")), given.get("tensor")
+        if self._buffers is not None and owner is not None and isinstance(name, str) and not is_none(held):
+            self._buffers.setdefault(id(owner), set()).add(name)
 
     def _own_attributes(self, class_def: cst.ClassDef) -> dict[str, list[AttributeBinding]]:
         known = self._attributes.get(id(class_def))

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS, ends_in_jump, last_statement
+from torchlint.semantics.passes import picks_pass
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
 from torchlint.syntax.calls import identifier, is_none, literal
@@ -88,7 +89,7 @@ class Guards:
             if ancestor is root:
                 return None
             found = self._around(ancestor, child)
-            if found is not None:
+            if found is not None and not picks_pass(ancestor, child, root, self._evaluator):
                 return found
             if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_last_act(child, leaves_root):
                 return Guard.PERIODIC
@@ -264,6 +265,8 @@ class Guards:
             return Guard.PERIODIC
         if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
             return self.classify(left, taken)
+        if isinstance(operator, cst.Is) and is_none(right) and taken and isinstance(left, cst.Attribute):
+            return Guard.FLAG if self._is_set(left) else None
         return None
 
     @staticmethod
@@ -319,15 +322,22 @@ class Guards:
 
     def _is_off_setting(self, attribute: cst.Attribute) -> bool:
         """Whether ``self.flag`` only holds a parameter that is False by default and that the file never turns on."""
+        held = self._held(attribute)
+        off = (name and self._default(name) is False and not self._is_turned_on(name) for name in held)
+        return bool(held) and all(off)
+
+    def _is_set(self, attribute: cst.Attribute) -> bool:
+        """Whether ``self.momentum`` only holds a parameter that is no None unless somebody says so."""
+        held = self._held(attribute)
+        return bool(held) and all(name and self._default(name) is not None for name in held)
+
+    def _held(self, attribute: cst.Attribute) -> list[cst.Name | None]:
+        """The variables that a class assigns to an attribute of ``self``; None for anything else."""
         definitions = self._evaluator.definitions
         owner = definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
-        if owner is None:
-            return False
-        bindings = definitions.attribute(owner, attribute.attr.value)
-        values = [_element(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign)]
-        return bool(values) and all(
-            isinstance(v, cst.Name) and self._default(v) is False and not self._is_turned_on(v) for v in values
-        )
+        bindings = definitions.attribute(owner, attribute.attr.value) if owner is not None else []
+        values = (_element(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign))
+        return [value if isinstance(value, cst.Name) else None for value in values]
 
     def _is_turned_on(self, name: cst.Name) -> bool:
         """Whether a call in the file gives a parameter a value of its own, by keyword or by position."""

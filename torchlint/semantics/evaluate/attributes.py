@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _PAIR = ("values", "indices")
 """What ``topk``, ``sort`` and ``max`` along a dimension name their results."""
 
+_BUFFER = tensor(Evidence.INFERRED, graph=Graph.DETACHED)
 _OF_ALL_TENSORS = NUMBER_ATTRIBUTES | {"device", "dtype", "shape"}
 
 
@@ -105,8 +106,11 @@ def of_tensor(owner: Value, name: str) -> Value:
 
 
 def of_instance(class_def: cst.ClassDef, name: str, evaluator: Evaluator) -> Value:
-    """Return the join of everything that a class of the file assigns to an attribute of its instances."""
-    values = []
+    """Return the join of everything that a class of the file assigns to an attribute of its instances.
+
+    A buffer is where the model is.
+    """
+    values = [_BUFFER] if evaluator.definitions.is_buffer(class_def, name) else []
     for binding in evaluator.definitions.attribute(class_def, name):
         if binding.value is None:
             return UNKNOWN
