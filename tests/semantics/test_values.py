@@ -100,6 +100,28 @@ KINDS = {
         "class A:\n    def __init__(self):\n        self.x = torch.zeros(1)\nclass B(A): ...\nmark(B().x)",
         Kind.TENSOR,
     ),
+    "buffer": (
+        (
+            "class M(torch.nn.Module):\n"
+            "    def __init__(self): self.register_buffer('x', f())\n"
+            "    def g(self): mark(self.x)"
+        ),
+        Kind.TENSOR,
+    ),
+    "buffer that is filled later": (
+        (
+            "class M(torch.nn.Module):\n"
+            "    def __init__(self): self.register_buffer('x', None)\n"
+            "    def g(self): mark(self.x)"
+        ),
+        Kind.UNKNOWN,
+    ),
+    "given to a function that takes tensors": ("for a in b:\n    mark(a)\n    c = torch.ones_like(a)", Kind.TENSOR),
+    "given in one branch": ("for a in b:\n    mark(a)\n    if d:\n        c = torch.ones_like(a)", Kind.UNKNOWN),
+    "given in one case": ("for a in b:\n    mark(a)\n    c = torch.ones_like(a) if d else a", Kind.UNKNOWN),
+    "given before it is something else": ("def f(a):\n    c = torch.ones_like(a)\n    a = 1\n    mark(a)", Kind.NUMBER),
+    "parameter that is given": ("def f(a):\n    c = torch.ones_like(a)\n    mark(a)", Kind.TENSOR),
+    "name of a type": ("mark(torch.zeros(3).type())", Kind.STRING),
     "batch": ("for x, y in torch.utils.data.DataLoader(d): mark(x)", Kind.TENSOR),
     "dimensions of a batch": ("for x in torch.utils.data.DataLoader(d): mark(x.ndim)", Kind.NUMBER),
     "shape of a batch": ("for x in torch.utils.data.DataLoader(d): mark(x.shape)", Kind.SEQUENCE),

@@ -302,9 +302,10 @@ class Hotness:
             return False
         if self._evaluator.definitions.enclosing_function(function) is not None or function.asynchronous is not None:
             return False
-        given = self._evaluator.returned(function)
-        first = given.elements[0] if given.elements else given
-        is_tensor = first.is_tensor and first.evidence >= Evidence.INFERRED
+        given = [self._evaluator.returned(function)]
+        given += [self._evaluator.value(result) for result in self._evaluator.definitions.results(function)]
+        firsts = (value.elements[0] if value.elements else value for value in given)
+        is_tensor = any(first.is_tensor and first.evidence >= Evidence.INFERRED for first in firsts)
         return (is_tensor or self._returns_total(function)) and not self._loops_over_batches(function)
 
     def _returns_total(self, function: cst.FunctionDef) -> bool:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.semantics.definitions import Definitions
+from torchlint.semantics.names import Names
 from torchlint.semantics.scopes import Scopes
-from torchlint.semantics.tables.torch_api import OF_ARRAYS, TENSOR_ONLY
+from torchlint.semantics.tables.torch_api import LIKE_FACTORIES, LOSS_FUNCTIONS, OF_ARRAYS, TENSOR_ONLY
+from torchlint.syntax.calls import identifier
 from torchlint.syntax.walk import Tree
 
 _TELLING = TENSOR_ONLY | OF_ARRAYS
+_TAKERS = LIKE_FACTORIES | LOSS_FUNCTIONS
+"""Functions whose first argument is a tensor."""
+_NAMES_OF_TAKERS = frozenset(name.rpartition(".")[2] for name in _TAKERS)
 
 
 class Usage:
     """Attribute names by variable, for local names and for attributes of ``self``."""
 
-    def __init__(self, tree: Tree, scopes: Scopes, definitions: Definitions) -> None:
+    def __init__(self, tree: Tree, scopes: Scopes, names: Names, definitions: Definitions) -> None:
         self._tree = tree
         self._scopes = scopes
+        self._names = names
         self._definitions = definitions
         self._attributes: dict[tuple[int, str], set[str]] | None = None
         self._plain_backward: set[tuple[int, str]] = set()
@@ -25,6 +31,7 @@ class Usage:
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
         self._as_tensor: dict[tuple[int, str], list[cst.Name]] = {}
         self._as_array: dict[tuple[int, str], list[cst.Name]] = {}
+        self._given: dict[tuple[int, str], list[cst.Name]] = {}
 
     def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
         """Return the names of all attributes that the file reads from a variable (``x`` or ``self.x``)."""
@@ -46,6 +53,11 @@ class Usage:
         if key is None:
             return []
         return [*self._as_tensor.get(key, ()), *(self._as_array.get(key, ()) if or_array else ())]
+
+    def given_to_torch(self, name: str) -> list[cst.Name]:
+        """Return the variables of a name that are given to functions of torch which take nothing but tensors."""
+        self._table()
+        return [given for (_, called), uses in self._given.items() if called == name for given in uses]
 
     def has_parameters(self, variable: cst.CSTNode) -> bool:
         """Return whether the file asks a variable for its parameters, as optimizers are given them."""
@@ -77,6 +89,7 @@ class Usage:
                     self._plain_backward.add(key)
             self._collect_added()
             self._collect_sliced()
+            self._collect_given()
         return self._attributes
 
     def _collect_added(self) -> None:
@@ -96,6 +109,15 @@ class Usage:
                 key = self._key(subscript.value)
                 if key is not None:
                     self._as_array.setdefault(key, []).append(subscript.value)
+
+    def _collect_given(self) -> None:
+        """Enter what functions of torch are given that take nothing but tensors: ``torch.ones_like(x)``."""
+        for call in self._tree.nodes(cst.Call):
+            given = call.args[0].value if call.args else None
+            if isinstance(given, cst.Name) and not call.args[0].star and identifier(call.func) in _NAMES_OF_TAKERS:
+                key = self._key(given) if self._names.qualified(call.func) in _TAKERS else None
+                if key is not None:
+                    self._given.setdefault(key, []).append(given)
 
     def _key(self, variable: cst.CSTNode) -> tuple[int, str] | None:
         if isinstance(variable, cst.Name):

@@ -35,7 +35,7 @@ class Evaluator:
         self.names = qualified_names
         self.flow = flow
         self.definitions = definitions
-        self.usage = Usage(tree, scopes, definitions)
+        self.usage = Usage(tree, scopes, qualified_names, definitions)
         self.gradients = Gradients(tree, qualified_names, definitions, self)
         self._known: dict[int, Value] = {}
         self._pending: dict[int, int] = {}

@@ -138,6 +138,8 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
         return owner._replace(device=Device.CPU)
     if name == "cuda":
         return owner._replace(device=Device.ACCELERATOR)
+    if name == "type" and not call.args:
+        return Value(Kind.STRING)
     if name in ("to", "type", "type_as"):
         return _converted(call, owner, name, evaluator)
     if name in ("detach", "detach_"):

@@ -52,7 +52,7 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     if constant is not None:
         return Value(Kind.NUMBER, literal=constant)
     definitions = evaluator.flow.definitions(name)
-    found = join([of_binding(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
+    found = join([_of_definition(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
     if found.kind is Kind.PENDING:
         return found
     if found.elements == ():
@@ -71,6 +71,39 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     if found.known or found.kind is Kind.NONE:
         return hints.borne_out(found, name, evaluator)
     return hints.variable(name, evaluator)
+
+
+def _of_definition(binding: Binding, evaluator: Evaluator) -> Value:
+    found = of_binding(binding, evaluator)
+    return tensor(Evidence.INFERRED) if not found.known and _is_given_to_torch(binding, evaluator) else found
+
+
+def _is_given_to_torch(binding: Binding, evaluator: Evaluator) -> bool:
+    """Return whether whatever a binding binds is given to a function that takes nothing but tensors."""
+    given = [
+        use
+        for use in evaluator.usage.given_to_torch(binding.name)
+        if any(binding.node is other.node for other in evaluator.flow.definitions(use))
+        and evaluator.tree.enclosing(use, cst.IfExp, cst.BooleanOperation, cst.Lambda) is None
+    ]
+    home = _block_of(binding, evaluator) if given else None
+    return home is not None and any(
+        block is home and isinstance(line, cst.SimpleStatementLine)
+        for use in given
+        for block, line in evaluator.flow.blocks(use)[:1]
+    )
+
+
+def _block_of(binding: Binding, evaluator: Evaluator) -> cst.CSTNode | None:
+    """Return the block all of which runs with what a binding binds, but for early exits."""
+    function = binding.scope.node
+    if binding.kind is BindingKind.PARAMETER:
+        return function.body if isinstance(function, cst.FunctionDef) else None
+    if binding.kind is BindingKind.ITERATION:
+        loop = evaluator.tree.enclosing(binding.node, cst.For)
+        return loop.body if loop is not None else None
+    blocks = evaluator.flow.blocks(binding.node)
+    return blocks[0][0] if blocks else None
 
 
 def _is_used_as_tensor(name: cst.Name, definitions: list[Binding], weak: bool, evaluator: Evaluator) -> bool:
