@@ -12,6 +12,7 @@ import click
 import pytest
 
 from tests.cli.conftest import FIXED, SAFE
+from tests.faults.command import torchlint
 from tests.terminal import environment, on_terminal
 from torchlint.cli.app import COMMANDS, app
 
@@ -85,16 +86,8 @@ def test_colours_on_a_terminal(project: Path, monkeypatch: pytest.MonkeyPatch) -
         ["check"],
         ["check", "--output-format", "concise"],
         ["check", "--output-format", "grouped"],
-        ["check", "--output-format", "github"],
-        ["check", "--output-format", "pylint"],
-        ["check", "--output-format", "html"],
-        ["check", "--output-format", "junit"],
-        ["check", "--show-files"],
         ["check", "--show-settings"],
         ["check", "--color", "always"],
-        ["check", "--diff"],
-        ["check", "--add-ignore"],
-        ["fix"],
     ],
     ids=" ".join,
 )
@@ -104,6 +97,42 @@ def test_letters_that_the_console_lacks_are_escaped(project: Path, arguments: li
     assert done.returncode in (0, 1), done.stderr
     assert ESCAPED in done.stdout
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "--output-format", "github"],
+        ["check", "--output-format", "pylint"],
+        ["check", "--output-format", "junit"],
+        ["check", "--show-files"],
+        ["check", "--diff"],
+        ["check", "--add-ignore"],
+        ["fix"],
+    ],
+    ids=" ".join,
+)
+def test_what_programs_read_is_utf_8_on_any_console(project: Path, arguments: list[str]) -> None:
+    (project / NAME).write_text(SAFE.replace("(3)", "(3)  # größe 大小"), encoding="utf-8")
+    done = torchlint(*arguments, cwd=project, environment={"PYTHONIOENCODING": "cp1252"})
+    assert done.returncode in (0, 1), done.stderr
+    assert NAME in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"\ufeff{SAFE}# größe 大小\r\n".encode(),
+        f"# coding: latin-1\n{SAFE}# größe\n".encode("latin-1"),
+        "# coding: latin-1\r\nx = 'größe'\r\n".encode("latin-1"),
+    ],
+    ids=["mark", "latin-1", "nothing to fix"],
+)
+def test_what_comes_in_by_a_pipe_goes_out_in_its_own_encoding(project: Path, data: bytes) -> None:
+    (project / "a.py").write_bytes(data)
+    with open(project / "a.py", "rb") as given:
+        done = torchlint("fix", "--apply", "-", cwd=project, stdin=given, environment={"PYTHONIOENCODING": "cp1252"})
+    assert done.stdout == data.replace(SAFE.encode(), FIXED.encode())
 
 
 def test_errors_about_such_names_are_one_line(project: Path) -> None:
@@ -119,7 +148,7 @@ def test_errors_about_such_names_are_one_line(project: Path) -> None:
 
 def test_json_and_files_hold_the_names_as_they_are(project: Path) -> None:
     (project / NAME).write_text(SAFE)
-    done = run(project, "check", "--output-format", "json", PYTHONIOENCODING="cp1252")
+    done = torchlint("check", "--output-format", "json", cwd=project, environment={"PYTHONIOENCODING": "cp1252"})
     assert json.loads(done.stdout)[0]["filename"] == str(project / NAME)
     for form in ("json", "html", "full"):
         run(project, "check", "--output-format", form, "--output-file", f"report.{form}", PYTHONIOENCODING="cp1252")

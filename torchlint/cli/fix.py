@@ -85,7 +85,7 @@ def write_or_show(session: Session, report: Report, outcomes: Sequence[FixOutcom
     changed = [outcome for outcome in outcomes if outcome.changed]
     if STDIN in session.choices.paths and apply:
         for outcome in outcomes:
-            session.output.text(outcome.after)
+            session.output.data(outcome.data if outcome.changed else session.stdin)
         return changed
     if apply:
         return _write(session, changed)

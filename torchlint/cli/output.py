@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
-from torchlint.cli.streams import silence
+from torchlint.cli.streams import silence, write_bytes
 from torchlint.report.styled import Line, plain, show
 
 if TYPE_CHECKING:
@@ -56,17 +56,21 @@ class Output:
             if self._colours:
                 show(lines, self.console())
             else:
-                self.text(plain(lines))
+                sys.stdout.write(plain(lines))
+                sys.stdout.flush()
         except BrokenPipeError:
             self._close()
 
     def text(self, text: str) -> None:
-        """Print text as it is to standard output."""
+        """Print text that programs read to standard output: in UTF-8 and with its own newlines, whatever the system."""
+        self.data(text.encode("utf-8", errors="backslashreplace"))
+
+    def data(self, data: bytes) -> None:
+        """Print bytes as they are to standard output."""
         if self._closed:
             return
         try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            write_bytes(sys.stdout, data)
         except BrokenPipeError:
             self._close()
 

@@ -72,6 +72,7 @@ class Session:
         self._show_files = show_files
         self._show_settings = show_settings
         self._stdin_filename = stdin_filename
+        self.stdin = b""
         self._stdin: Source | None = None
         self.planned = self._plan()
         self.baselines = self._baselines()
@@ -100,11 +101,11 @@ class Session:
                     config=config,
                     cached=not (self.no_cache or self.profile_rules),
                 )
-            text, name = read_stdin(), self._stdin_filename or STDIN
+            self.stdin, name = read_stdin(), self._stdin_filename or STDIN
             self._stdin, plan = plan_for_stdin(
-                text, name, overrides=self.choices.overrides(), isolated=isolated, config=config
+                self.stdin, name, overrides=self.choices.overrides(), isolated=isolated, config=config
             )
-            return Planned((plan,), (Task(name, len(text), 0),), words=plan.words())
+            return Planned((plan,), (Task(name, len(self.stdin), 0),), words=plan.words())
         except PlanError as error:
             raise click.ClickException(str(error)) from error
 
@@ -284,17 +285,17 @@ class Session:
         return ERROR if self._failed else otherwise
 
 
-def read_stdin() -> str:
+def read_stdin() -> bytes:
     """Return what stands on standard input.
 
     Raises:
-        click.UsageError: it is closed, or no text.
+        click.UsageError: it is closed.
     """
     if sys.stdin is None:
         raise click.UsageError("there is nothing to read for `-`: standard input is closed")
     try:
-        return sys.stdin.read()
-    except (OSError, UnicodeError) as error:
+        return sys.stdin.buffer.read()
+    except OSError as error:
         raise click.UsageError(f"cannot read standard input: {error}") from error
 
 

@@ -47,6 +47,30 @@ def silence(stream: TextIO) -> None:
     os.close(nowhere)
 
 
+def write_bytes(stream: TextIO, data: bytes) -> None:
+    """Write bytes to a text stream, after all that was written before.
+
+    Raises:
+        OutputError: they cannot be written.
+        BrokenPipeError: nobody reads any more.
+    """
+    try:
+        stream.flush()
+        rest = memoryview(data)
+        while rest:  # with PYTHONUNBUFFERED a write may stop halfway
+            rest = rest[stream.buffer.write(rest) :]
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence(stream)
+        raise _failed(error) from error
+
+
+def _failed(error: OSError) -> OutputError:
+    return OutputError(f"cannot write to standard output: {error.strerror or error}")
+
+
 class _Output(io.TextIOWrapper):
     """Standard output: the first fault ends the run, unless it is that nobody reads any more."""
 
@@ -58,7 +82,8 @@ class _Output(io.TextIOWrapper):
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise self._failed(error) from error
+            silence(self)
+            raise _failed(error) from error
 
     def flush(self) -> None:
         try:
@@ -66,11 +91,8 @@ class _Output(io.TextIOWrapper):
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise self._failed(error) from error
-
-    def _failed(self, error: OSError) -> OutputError:
-        silence(self)
-        return OutputError(f"cannot write to standard output: {error.strerror or error}")
+            silence(self)
+            raise _failed(error) from error
 
 
 class _Notes(io.TextIOWrapper):

@@ -18,7 +18,7 @@ from torchlint.registry import rules_of
 from torchlint.registry import words as built_in_words
 from torchlint.semantics.target import UNKNOWN_TARGET, Target
 from torchlint.settings import Settings, SettingsError, SettingsFinder
-from torchlint.source import NOTEBOOK, Source, SourceError, source_from_text
+from torchlint.source import NOTEBOOK, Source, SourceError, source_from_bytes, source_from_text
 from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
@@ -134,9 +134,11 @@ def make_plan(
 
 
 def plan_for_stdin(
-    text: str, filename: str, *, overrides: Mapping[str, Any], isolated: bool, config: str | None
+    content: str | bytes, filename: str, *, overrides: Mapping[str, Any], isolated: bool, config: str | None
 ) -> tuple[Source, Plan]:
-    """Return the source and plan of a text that is checked as if it stood in the file.
+    """Return the source and plan of a content that is checked as if it stood in the file.
+
+    Bytes are decoded as those of a file.
 
     Raises:
         PlanError: a setting, a selector or the target is wrong.
@@ -144,20 +146,23 @@ def plan_for_stdin(
     finder = _finder(overrides, isolated=isolated, config=config)
     planner = _Planner(finder, built_in_words(), isolated=isolated)
     try:
-        found = FoundFile(filename, len(text), finder.for_file(filename))
-        return _stdin_source(text, filename), planner.plan_of(found)
+        found = FoundFile(filename, len(content), finder.for_file(filename))
+        return _stdin_source(content, filename), planner.plan_of(found)
     except (SettingsError, SelectionError) as error:
         raise PlanError(str(error)) from error
     except SourceError as error:
         raise PlanError(f"{filename}: {error}") from error
 
 
-def _stdin_source(text: str, filename: str) -> Source:
+def _stdin_source(content: str | bytes, filename: str) -> Source:
     if not filename.endswith(NOTEBOOK):
-        return source_from_text(text, filename)
+        if isinstance(content, str):
+            return source_from_text(content, filename)
+        return source_from_bytes(content, filename)
     from torchlint.notebook import notebook_from_bytes
 
-    return notebook_from_bytes(text.encode("utf-8", "surrogatepass"), filename)
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return notebook_from_bytes(data, filename)
 
 
 def _finder(overrides: Mapping[str, Any], *, isolated: bool, config: str | None) -> SettingsFinder:
