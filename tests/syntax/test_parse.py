@@ -197,6 +197,7 @@ def test_a_call_that_nobody_wants_any_more_is_stopped() -> None:
 
 
 def test_a_libcst_that_cannot_be_loaded_is_no_syntax_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(cst, "native", raising=False)
     monkeypatch.setitem(sys.modules, "libcst.native", None)
     with pytest.raises(ImportError):
         parse(source_from_text("x = 1\n"))
