@@ -63,7 +63,7 @@ def replace_file(
         OSError: the file cannot be written, or another process writes it.
     """
     temporary = temporary_name(path)
-    with _created(temporary) as file, _removed_on_failure(temporary):
+    with _created(temporary) as file, _removed_on_failure(file, temporary):
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -98,12 +98,14 @@ def temporary_name(path: str) -> str:
 
 
 @contextmanager
-def _removed_on_failure(temporary: str) -> Iterator[None]:
+def _removed_on_failure(file: BinaryIO, temporary: str) -> Iterator[None]:
     """Take the temporary file away on any error, while it is still locked."""
     try:
         yield
     except BaseException:
         with suppress(OSError):
+            if sys.platform == "win32":  # what is open cannot be removed there
+                file.close()
             os.unlink(temporary)
         raise
 
