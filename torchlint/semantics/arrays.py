@@ -83,6 +83,15 @@ class Arrays:
         finally:
             self._depth -= 1
 
+    def is_own(self, expression: cst.BaseExpression) -> bool:
+        """Return whether the array that an expression holds was certainly made where it stands, or for its variable."""
+        if isinstance(expression, cst.Name):
+            bindings = self._evaluator.flow.definitions(expression)
+            values = [b.part if b.kind is BindingKind.ASSIGNMENT else None for b in bindings]
+            return bool(values) and all(value is not None and self.is_own(value) for value in values)
+        found = self.array(expression)
+        return found is not None and found.owned
+
     def _array(self, expression: cst.CSTNode) -> Array | None:
         if isinstance(expression, cst.Call):
             return self._call(expression)

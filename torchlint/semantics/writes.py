@@ -13,6 +13,14 @@ from torchlint.syntax.canonical import canonical
 
 _OF_ARRAYS = frozenset("fill sort partition put resize itemset setfield byteswap shuffle".split())
 _KEEPS = frozenset("append appendleft add extend insert put put_nowait push setdefault update register_buffer".split())
+_VIEWS_OF_ARRAYS = frozenset("reshape transpose swapaxes squeeze ravel view numpy detach cpu".split())
+_VIEWING = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "asarray ascontiguousarray asanyarray expand_dims squeeze transpose reshape swapaxes moveaxis flip "
+        "broadcast_to atleast_1d atleast_2d ravel"
+    ).split()
+) | {"torch.from_numpy", "torch.as_tensor"}
 
 
 class Writes:
@@ -23,12 +31,15 @@ class Writes:
         self._tree = evaluator.tree
         self._written: list[cst.BaseExpression] | None = None
 
-    def keeps_apart(self, array: cst.BaseExpression, copy: cst.CSTNode) -> bool:
+    def keeps_apart(self, array: cst.BaseExpression, copy: cst.CSTNode, *, is_own: bool = True) -> bool:
         """Return whether a copy of an array is needed: one of them is written to while the other is still used.
 
-        ``copy`` is the call that makes it. An attribute may be written to by any method of the file.
+        ``copy`` is the call that makes it. An attribute may be written to by any method of the file, and so may what
+        several functions share. What is written to an array that is not the function's own (``is_own``) others see.
         """
-        root = _root(array)
+        root = self._root(array)
+        if not is_own and (self._is_changed_at_once(copy) or self._writes_to(copy)):
+            return True
         if root is None:
             return False
         if self._is_changed_at_once(copy) and (isinstance(root, cst.Attribute) or self._is_used_after(root, copy)):
@@ -37,9 +48,9 @@ class Writes:
         is_kept = any(self._is_kept(use) for use in (copy, *uses))
         last = max(map(self._tree.order, uses), default=0)
         for place in self._places(root, copy):
-            if self._may_follow(place, copy, root) and (
-                is_kept or self._tree.order(copy) < self._tree.order(place) < last
-            ):
+            is_seen = self._tree.order(copy) < self._tree.order(place) < last
+            is_elsewhere = last > 0 and not self._is_beside(place, copy)
+            if self._may_follow(place, copy, root) and (is_kept or is_seen or is_elsewhere):
                 return True
         return self._copy_is_written(root, copy)
 
@@ -110,29 +121,54 @@ class Writes:
         return False
 
     def _places(self, root: cst.BaseExpression, copy: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-        """Yield where the variable is written, in the function of a node, or anywhere for an attribute."""
-        function = self._evaluator.definitions.enclosing_function(copy)
+        """Yield where the variable is written, in the function of a node, or anywhere for what several share."""
         texts = {canonical(root), *self._other_names(root)}
         for place in self.places():
-            if canonical(place) in texts:
-                around = self._evaluator.definitions.enclosing_function(place)
-                if around is function or isinstance(root, cst.Attribute):
-                    yield place
+            if canonical(place) not in texts:
+                continue
+            if isinstance(root, cst.Attribute) or self._is_beside(place, copy) or self._is_shared(place, root):
+                yield place
+
+    def _is_beside(self, place: cst.CSTNode, copy: cst.CSTNode) -> bool:
+        enclosing = self._evaluator.definitions.enclosing_function
+        return enclosing(place) is enclosing(copy)
+
+    def _is_shared(self, place: cst.BaseExpression, root: cst.BaseExpression) -> bool:
+        """Whether a place of another function names the same variable."""
+        if not isinstance(place, cst.Name) or not isinstance(root, cst.Name) or place.value != root.value:
+            return False
+        bindings = self._evaluator.scopes.bindings
+        return bool(bindings(root)) and bindings(place) is bindings(root)
+
+    def _outlives(self, root: cst.BaseExpression, copy: cst.CSTNode) -> bool:
+        """Whether a variable is bound outside the function that copies it, so that it is there in the next call."""
+        if not isinstance(root, cst.Name):
+            return False
+        function = self._evaluator.definitions.enclosing_function(copy)
+        bindings = self._evaluator.scopes.bindings(root)
+        return function is not None and not any(self._tree.within(each.node, function) for each in bindings)
+
+    def _writes_to(self, copy: cst.CSTNode) -> bool:
+        """Whether the variable that holds a copy is written to."""
+        target = self._variable(copy)
+        return target is not None and any(self._may_follow(place, copy, target) for place in self._places(target, copy))
 
     def _other_names(self, root: cst.BaseExpression) -> Iterator[str]:
         """Yield the names that plain assignments give to what a variable holds: ``other = root``, ``root = other``."""
         bindings = self._evaluator.scopes.bindings(root) if isinstance(root, cst.Name) else []
         held = [binding.value for binding in bindings if binding.value is not None and not binding.path]
-        yield from (value.value for value in held if isinstance(value, cst.Name))
+        roots = [self._root(value) for value in held]
+        yield from (value.value for value in roots if isinstance(value, cst.Name))
         for name, others in bindings[0].scope.bindings.items() if bindings else ():
-            values = [other.value for other in others if not other.path]
-            is_given = any(isinstance(value, cst.Name) and value.value == identifier(root) for value in values)
+            values = [other.value for other in others if not other.path and other.value is not None]
+            given = [self._root(value) for value in values]
+            is_given = any(isinstance(value, cst.Name) and value.value == identifier(root) for value in given)
             if is_given or any(value is other for value in values for other in held):
                 yield name
 
     def _may_follow(self, place: cst.BaseExpression, copy: cst.CSTNode, root: cst.BaseExpression) -> bool:
         """Whether a place can run after the copy was made and before the variable is bound anew."""
-        if isinstance(root, cst.Attribute):
+        if isinstance(root, cst.Attribute) or self._outlives(root, copy) or not self._is_beside(place, copy):
             return True
         if self._tree.order(place) > self._tree.order(copy):
             return not self._is_rebound(root, copy, place)
@@ -146,6 +182,10 @@ class Writes:
         if name is None or not isinstance(root, cst.Name):
             return False
         bindings = self._evaluator.flow.definitions(name)
+        if name.value != root.value:
+            held = [self._root(binding.value) for binding in bindings if binding.value is not None]
+            if any(isinstance(each, cst.Name) and each.value == root.value for each in held):
+                return False  # another name of the same memory, given to it later
         return all(binding.order > self._tree.order(first) for binding in bindings) and bool(bindings)
 
     def _is_bound_in(self, root: cst.BaseExpression, loop: cst.CSTNode) -> bool:
@@ -172,8 +212,36 @@ class Writes:
     def places(self) -> list[cst.BaseExpression]:
         """Return the variables that something in the file is written into, each at its place."""
         if self._written is None:
-            self._written = [root for place in self._targets() if (root := _root(place)) is not None]
+            self._written = [root for place in self._targets() if (root := self._root(place)) is not None]
         return self._written
+
+    def _root(self, expression: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
+        """Return the variable whose memory an expression names: ``a`` of ``a[1:]`` and of ``a.T``."""
+        current: cst.BaseExpression | None = expression
+        while current is not None:
+            viewed = self._viewed(current)
+            if viewed is None:
+                break
+            current = viewed
+        if isinstance(current, cst.Name):
+            return current
+        is_member = isinstance(current, cst.Attribute) and isinstance(current.value, cst.Name)
+        return current if is_member and isinstance(current, cst.Attribute) else None
+
+    def _viewed(self, expression: cst.BaseExpression) -> cst.BaseExpression | None:
+        """Return what an expression is a view of, None if it is none."""
+        if isinstance(expression, cst.Subscript):
+            return expression.value
+        if isinstance(expression, cst.Attribute):
+            owner = expression.value if expression.attr.value == "T" else None
+            is_self = isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None
+            return None if is_self else owner
+        if not isinstance(expression, cst.Call):
+            return None
+        if self._evaluator.names.qualified(expression.func) in _VIEWING:
+            return expression.args[0].value if expression.args else None
+        is_view = isinstance(expression.func, cst.Attribute) and expression.func.attr.value in _VIEWS_OF_ARRAYS
+        return expression.func.value if is_view and isinstance(expression.func, cst.Attribute) else None
 
     def _targets(self) -> Iterator[cst.BaseExpression]:
         for assign in self._tree.nodes(cst.AssignTarget):
@@ -204,13 +272,3 @@ def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield from _parts(element.value)
     elif isinstance(target, cst.Subscript):
         yield target
-
-
-def _root(expression: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
-    """Return the variable whose memory an expression names: ``a`` of ``a[1:]``, of ``a.T`` not."""
-    while isinstance(expression, cst.Subscript):
-        expression = expression.value
-    if isinstance(expression, cst.Name):
-        return expression
-    is_own = isinstance(expression, cst.Attribute) and isinstance(expression.value, cst.Name)
-    return expression if is_own and isinstance(expression, cst.Attribute) else None

@@ -88,7 +88,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("moved", _is_moved(call, model)):
         return
-    if rule.silent("written", model.writes.keeps_apart(data, call)):
+    if rule.silent("written", model.writes.keeps_apart(data, call, is_own=model.arrays.is_own(data))):
         return
     shown = model.code(data)
     shown = f"`{shown}`" if len(shown) <= 60 and "\n" not in shown else "the array"
