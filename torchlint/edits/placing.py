@@ -101,7 +101,7 @@ def modernise(call: cst.Call, model: Model) -> Placement | None:
         return None
     factory = model.spelling(kind.factory, call)
     dtype = model.spelling(DTYPE_OF_CONSTRUCTOR[name.rpartition(".")[2]], call)
-    if factory is None or dtype is None:
+    if factory is None or dtype is None or (name == "torch.Tensor" and model.sets_default_dtype):
         return None
     edits = (Replace(call.func, factory), AddKeyword(call, "dtype", dtype))
     # `torch.Tensor` has the default dtype, which another file can change.

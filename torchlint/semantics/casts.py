@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from math import isfinite
 from typing import NamedTuple
 
@@ -36,6 +37,9 @@ _NARROW = ("torch.float16", "torch.bfloat16")
 _FLOATING = ("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16")
 _LARGEST_EXACT = 2**24
 """Up to here 32-bit floats hold every whole number."""
+
+_LIMITS = {"torch.float16": 65504, "torch.int64": 2**63 - 1024}
+"""Above these, with room for the rounding of floats, a dtype does not hold what the default dtype holds."""
 
 _LARGEST = {"torch.uint8": 255, "torch.int8": 127, "torch.int16": 32767, "torch.int32": 2**31 - 1}
 
@@ -90,7 +94,7 @@ class Casts:
         if made is None or made == dtype or (made == _FLOAT and dtype == "torch.float32"):
             return None
         exact = self._is_exact(name, given, dtype)
-        fixable = exact or _is_taken(name, made, dtype)
+        fixable = exact or (_is_taken(name, made, dtype) and not self._is_refused(given, dtype))
         return Cast(call, factory, name, dtype, expression, given, exact, fixable, evidence)
 
     def _target(self, call: cst.Call, method: str) -> tuple[cst.BaseExpression | None, str | None, Evidence] | None:
@@ -129,6 +133,22 @@ class Casts:
                 return _FLOAT
             return _INTEGER if bounds and all(self._counts(bound) for bound in bounds) else None
         return self._type_of(given.get("data"))
+
+    def _is_refused(self, given: Arguments, dtype: str | None) -> bool:
+        """Whether a number is too large for a dtype: a cast makes something of it, a factory refuses it."""
+        data = given.get("fill_value") or given.get("data")
+        limit = _LIMITS.get(dtype or "")
+        return data is not None and limit is not None and any(abs(n) > limit for n in self._known_numbers(data))
+
+    def _known_numbers(self, data: cst.BaseExpression) -> Iterator[int | float]:
+        """Yield the numbers of data that are written out, in place or where a name gets its value."""
+        if isinstance(data, (cst.List, cst.Tuple)):
+            for element in data.elements:
+                yield from self._known_numbers(element.value)
+        number = literal(data)
+        number = self._evaluator.value(data).literal if number is None else number
+        if isinstance(number, (int, float)):
+            yield number
 
     def _counts(self, bound: cst.BaseExpression) -> bool:
         """Whether a bound of a range is a whole number, as far as this file shows: no float and no quotient."""

@@ -79,6 +79,9 @@ class Clearing:
             return parent.target is node and literal(parent.value) != 0
         if isinstance(parent, cst.Subscript):
             return isinstance(self._tree.parent(parent), cst.AssignTarget)
+        if isinstance(parent, cst.AssignTarget):  # a part of a larger tensor, which every backward pass fills
+            assign = self._tree.parent(parent)
+            return isinstance(assign, cst.Assign) and _is_part(assign.value)
         if isinstance(parent, cst.Attribute) and parent.attr.value in _IN_PLACE_WRITES:
             call = self._tree.parent(parent)
             return isinstance(call, cst.Call) and call.func is parent and not _multiplies_by_zero(call)
@@ -202,3 +205,12 @@ def _first(call: cst.Call) -> bool | int | float | str | None:
 
 def _multiplies_by_zero(call: cst.Call) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.attr.value == "mul_" and _first(call) == 0
+
+
+def _is_part(value: cst.BaseExpression) -> bool:
+    """Return whether a value is a view of something: ``flat[:2].view(2)``."""
+    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        if value.func.attr.value not in ("view", "view_as", "reshape"):
+            return False
+        value = value.func.value
+    return isinstance(value, cst.Subscript)

@@ -22,7 +22,7 @@ from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.target import Target
 from torchlint.semantics.values import Device, Value
 from torchlint.semantics.versions import is_main_guard, proven_target
-from torchlint.syntax.calls import Arguments, bind, code
+from torchlint.syntax.calls import Arguments, bind, code, literal
 from torchlint.syntax.walk import Tree, walk
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 _PARTIAL = "functools.partial"
+_SECOND_DERIVATIVES = ("hessian", "hvp", "vhp", "jvp", "jacfwd", "forward_ad", "gradgradcheck")
 
 
 class Options(NamedTuple):
@@ -254,6 +255,11 @@ class Model(Parts):
         """Return whether factories at a node work on a default device that the file sets."""
         return self.moves.on_default_device(node)
 
+    @property
+    def sets_default_dtype(self) -> bool:
+        """Whether the file says which dtype factories of floats make."""
+        return self.mentions("set_default_dtype", "set_default_tensor_type")
+
     def switches_device(self, statement: cst.CSTNode) -> bool:
         """Return whether a statement visibly changes what the current device or the default of factories is."""
         return self.moves.switches_device(statement)
@@ -330,6 +336,12 @@ class Model(Parts):
     def buffers_gradients(self, node: cst.CSTNode) -> bool:
         """Return whether the definition around a node computes into the tensors that ``.grad`` holds."""
         return self.clearing.buffered(node)
+
+    @property
+    def differentiates_twice(self) -> bool:
+        """Whether the file takes derivatives of derivatives, which fused kernels do not have."""
+        kept = (arg for arg in self.nodes(cst.Arg) if arg.keyword is not None and arg.keyword.value == "create_graph")
+        return self.mentions(*_SECOND_DERIVATIVES) or any(literal(arg.value) is not False for arg in kept)
 
     def own_method(self, function: cst.Attribute) -> cst.FunctionDef | None:
         """Return the method that ``receiver.name`` is, where the file defines the class of the receiver."""

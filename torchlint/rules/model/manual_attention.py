@@ -20,9 +20,9 @@ F.scaled_dot_product_attention(
 )
 ```
 
-The fix is offered where nothing but a scale and an `nn.Dropout` stands between the two products, and the project asks
-for torch 2.1, which has `scale=`. It is unsafe: the sums are taken in another order, dropout draws other numbers, the
-result may be laid out in memory in another way, and hooks on the softmax and the dropout do not run.
+The fix is offered where only a scale and an `nn.Dropout` stand between the two products, no second derivatives are
+taken, which the kernels lack, and the project asks for torch 2.1, which has `scale=`. It is unsafe: sums are taken in
+another order, dropout draws other numbers, the result may lie otherwise in memory, and hooks in between do not run.
 
 ## When to ignore it
 
@@ -128,7 +128,7 @@ def _is_kernel(call: cst.Call) -> bool:
 def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
     options = _options(found, model)
     is_seen = bool(found.statements) and model.enclosing_function(call) is None  # names of a module or a class
-    if options is None or model.target.version < (2, 1) or found.others or is_seen:
+    if options is None or model.target.version < (2, 1) or found.others or is_seen or model.differentiates_twice:
         return None
     if not all(model.is_plain(part) for part in (found.query, found.key, found.value)):
         return None
