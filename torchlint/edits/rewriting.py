@@ -12,6 +12,7 @@ import libcst as cst
 from torchlint.edits.operations import AddKeyword, AddPositional, Edit, ListArguments, RemoveArgument, Replace
 from torchlint.edits.renaming import Spelling, from_root, renamed, spelled
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.scripted import is_script, may_become_script
 from torchlint.semantics.symbols import Use, is_asked_for, is_only_called, moved_with, takes_all
 from torchlint.semantics.tables.symbols import SymbolTable
 from torchlint.semantics.values import Kind
@@ -26,6 +27,7 @@ _LAYOUT = "The new function lays the matrix in `out` out by columns."
 _OBJECT = "The function is another object: its name, or a comparison, can show it."
 _DTYPE = "Of a dtype or `out` that is None the new function makes whole numbers."
 _DEVICE = "The new function works on the default device, which the old one ignores."
+_SCRIPT = "TorchScript, if another file compiles the module, has no default dtype to ask for."
 _TYPE = "The type of the object is the base class of what it was: `isinstance` can notice."
 _WHOLE = "It is right for whole numbers only, which the arguments seem to be."
 _OF_ITS_ARGUMENTS = frozenset(("builtins.min", "builtins.max", "builtins.abs", "builtins.sum", "builtins.float"))
@@ -162,7 +164,7 @@ def _range(use: Use, model: Model) -> Rewrite | None:
     edits.append(Replace(end, _one_further(end, 1 if width > 0 else -1, model)))
     if all(given.get(name) is None or is_none(given.get(name)) for name in ("dtype", "out")):
         dtype = spelled("torch.get_default_dtype", call, model)
-        if dtype is None or _is_script(call, model):
+        if dtype is None or is_script(call, model):
             return None
         edits += [RemoveArgument(call, given.nodes["dtype"])] if "dtype" in given.nodes else []
         edits += [AddKeyword(call, "dtype", f"{dtype.code}()"), *dtype.imports]
@@ -171,14 +173,9 @@ def _range(use: Use, model: Model) -> Rewrite | None:
         why = _DTYPE
     if "device" not in given.named and (model.device_context(call) or model.on_default_device(call)):
         why = _DEVICE
+    if may_become_script(call, model):
+        why = why or _SCRIPT
     return Rewrite(tuple(dict.fromkeys(edits)), why)
-
-
-def _is_script(node: cst.CSTNode, model: Model) -> bool:
-    """Return whether TorchScript compiles the function around a node, which has no default dtype to ask for."""
-    function = model.enclosing_function(node)
-    decorators = function.decorators if function is not None else ()
-    return any((model.qualified_name(d.decorator) or "").startswith("torch.jit.") for d in decorators)
 
 
 def _is_given(expression: cst.BaseExpression | None, model: Model) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.heat import Hotness
+from torchlint.semantics.kept import Kept
 from torchlint.semantics.roles import Role
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind
@@ -88,6 +89,7 @@ class Growths:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._hotness = hotness
+        self._kept = Kept(evaluator)
 
     def find(self, call: cst.Call) -> Growth | None:
         """Return the growth that ``x = torch.cat([x, y])`` in a loop is, None if the result does not go back into x."""
@@ -301,10 +303,22 @@ class Growths:
         first = parts.elements[0].value is own and all(isinstance(e, cst.Element) for e in parts.elements)
         if not (first and plain and named) or not self._is_private(own, statement, loop):
             return None
-        if any(self._changes(part, loop) for part in rest):
+        if any(self._changes(part, loop) or self._kept.is_kept(part, loop) for part in rest):
             return None
+        if not all(self._is_made_in(part, block) for block in self._blocks(statement, loop) for part in rest):
+            return None  # what `no_grad` cuts off there, the concatenation after the loop would not
         text = "".join(f", {code(a.with_changes(comma=cst.MaybeSentinel.DEFAULT))}" for a in options)
         return Collected(statement, rest, code(call.func), text)
+
+    def _blocks(self, statement: cst.Assign, loop: cst.For | cst.While) -> list[cst.With]:
+        """The contexts around a statement in a loop."""
+        around = (ancestor for ancestor in self._tree.ancestors(statement) if isinstance(ancestor, cst.With))
+        return [block for block in around if self._tree.within(block, loop)]
+
+    def _is_made_in(self, part: cst.BaseExpression, block: cst.With) -> bool:
+        base = self._kept.base(part)
+        bindings = self._evaluator.flow.definitions(base) if isinstance(base, cst.Name) else []
+        return all(self._tree.within(binding.node, block) for binding in bindings)
 
     def _is_private(self, own: cst.Name, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
         """Whether nobody but the concatenation uses the variable until the loop is over, and it has a value before."""
@@ -350,8 +364,6 @@ class Growths:
                 return True
             if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "out":
                 return True
-        if isinstance(part, cst.Name):  # a buffer from outside the loop could be filled again and again
-            return not all(self._tree.within(b.node, loop) for b in self._evaluator.flow.definitions(part))
         return False
 
 
