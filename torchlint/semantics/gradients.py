@@ -47,6 +47,20 @@ class Gradients:
         """Return whether no graph is built at a node: by a context, a decorator, every caller, or the whole file."""
         return self._decision(node) is True
 
+    def sometimes_disabled(self, node: cst.CSTNode) -> bool:
+        """Return whether no graph is built at a node in some runs: there, or at one of the calls that lead to it."""
+        waiting: list[cst.CSTNode] = [node]
+        seen: set[int] = set()
+        while waiting:
+            place = waiting.pop()
+            if self.disabled(place):
+                return True
+            function = self._definitions.enclosing_function(place)
+            if function is not None and id(function) not in seen:
+                seen.add(id(function))
+                waiting += self._evaluator.callers(function)
+        return False
+
     def wanted(self, node: cst.CSTNode) -> bool:
         """Return whether the function around a node switches gradients on for it."""
         return self._decision(node) is False

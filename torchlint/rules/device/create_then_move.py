@@ -163,6 +163,8 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "The result stays a view of a larger tensor, which the move would have copied out of it."
     if found.is_view and model.speaks_of("detach_"):
         yield "The result stays a view, which `detach_` refuses."
+    if found.is_view and model.evaluator.gradients.sometimes_disabled(found.factory):
+        yield "The result stays a view, and without gradients made that refuses what has one to be written into it."
     if _asks_for_gradient(found, model):
         yield "The tensor on the device becomes a leaf, which gets the gradient itself."
     if not placement.exact:
