@@ -77,11 +77,20 @@ class Wide:
     def is_summed(self, call: cst.Call) -> bool:
         """Return whether what a call gives is added up, or brought to the host, at once."""
         parent = self._evaluator.tree.parent(call)
+        if self._is_added(call):
+            return True
         if isinstance(parent, cst.Attribute):
             return parent.attr.value in _SUMS
         around = self._evaluator.tree.parent(parent) if isinstance(parent, cst.Arg) else None
         name = self._evaluator.names.qualified(around.func) if isinstance(around, cst.Call) else None
         return (name or "").rpartition(".")[2] in _SUMS
+
+    def _is_added(self, call: cst.Call) -> bool:
+        """Whether a total grows by what a call gives, or by a multiple of it: ``total += x.double() * n``."""
+        parent = self._evaluator.tree.parent(call)
+        while isinstance(parent, cst.BinaryOperation):
+            parent = self._evaluator.tree.parent(parent)
+        return isinstance(parent, cst.AugAssign) and isinstance(parent.operator, (cst.AddAssign, cst.SubtractAssign))
 
     def is_narrowed(self, call: cst.Call) -> bool:
         """Return whether what a call gives is cast again at once."""
