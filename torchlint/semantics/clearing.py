@@ -63,6 +63,18 @@ class Clearing:
         gradients = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == "grad" and self._is_target(a))
         return any(self._outermost(gradient) is outermost for gradient in gradients)
 
+    def shares_memory(self, node: cst.CSTNode) -> bool:
+        """Return whether the outermost definition around a node makes gradients parts of a larger tensor."""
+        outermost = self._outermost(node)
+        gradients = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == "grad" and self._is_part(a))
+        return any(self._outermost(gradient) is outermost for gradient in gradients)
+
+    def _is_part(self, gradient: cst.Attribute) -> bool:
+        """Whether a gradient is set to a part of a larger tensor, which every backward pass fills then."""
+        target = self._tree.parent(gradient)
+        assign = self._tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+        return isinstance(assign, cst.Assign) and _is_part(assign.value)
+
     def _outermost(self, node: cst.CSTNode) -> cst.CSTNode | None:
         found = None
         for ancestor in self._tree.ancestors(node):
@@ -79,9 +91,8 @@ class Clearing:
             return parent.target is node and literal(parent.value) != 0
         if isinstance(parent, cst.Subscript):
             return isinstance(self._tree.parent(parent), cst.AssignTarget)
-        if isinstance(parent, cst.AssignTarget):  # a part of a larger tensor, which every backward pass fills
-            assign = self._tree.parent(parent)
-            return isinstance(assign, cst.Assign) and _is_part(assign.value)
+        if self._is_part(gradient):
+            return True
         if isinstance(parent, cst.Attribute) and parent.attr.value in _IN_PLACE_WRITES:
             call = self._tree.parent(parent)
             return isinstance(call, cst.Call) and call.func is parent and not _multiplies_by_zero(call)

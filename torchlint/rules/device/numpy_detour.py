@@ -75,6 +75,7 @@ rule = Rule(
         "default-device": "The file sets a default device, on which factories work.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
+    yields_to=("TL208",),
 )
 
 

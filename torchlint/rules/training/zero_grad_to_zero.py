@@ -125,8 +125,8 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 def _call_fix(call: cst.Call, model: Model) -> Fix | None:
     if not isinstance(call.func, cst.Attribute) or _overrides(call, model) or model.target.version < FIRST_CHOICE:
         return None
-    if model.buffers_gradients(call):
-        return None
+    if model.clearing.shares_memory(call):
+        return None  # dropping the gradients would part them from that tensor
     given = model.arguments(call, ("set_to_none",)).nodes.get("set_to_none")
     edit: Edit = AddKeyword(call, "set_to_none", "True")
     if given is not None:
