@@ -13,8 +13,9 @@ Append to a list and call `torch.cat` once after the loop. Where the loop needs 
 token by token) allocate the final size once and write into slices of it, as a static cache does.
 
 The fix collects in a list that starts with the first value. It is offered where nothing else in the loop uses the
-tensor, nothing changes the parts after they were collected, and no error of the concatenation is caught. It is unsafe
-in that the parts stay alive until the loop is over, and that a loop without any pass gives a copy of the first value.
+tensor, nothing changes the parts after they were collected (they are no parameters, no buffers that are filled again,
+no views of those), and no error of the concatenation is caught. It is unsafe in that the parts stay alive until the
+loop is over, and that a loop without any pass gives a copy of the first value.
 
 ## When to ignore it
 
