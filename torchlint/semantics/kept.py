@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -17,6 +19,8 @@ _VIEWS = frozenset(
         "type_as requires_grad_ numpy as_strided"
     ).split()
 )
+_CALLED = ("forward", "__call__")
+_ITERATED = ("__iter__", "__next__", "__getitem__")
 _MAX_DEPTH = 6
 
 
@@ -33,10 +37,11 @@ class Kept:
         base = self.base(value)
         if depth > _MAX_DEPTH:
             return True
-        if isinstance(base, cst.IfExp):
-            return self.is_kept(base.body, loop, depth + 1) or self.is_kept(base.orelse, loop, depth + 1)
+        parts = _parts(base)
+        if parts:
+            return any(self.is_kept(part, loop, depth + 1) for part in parts)
         if isinstance(base, cst.Call):
-            return self._hands_out(base)
+            return self._hands_out(base, loop, depth)
         if not isinstance(base, cst.Name):
             return False
         bindings = self._evaluator.flow.definitions(base)
@@ -65,22 +70,64 @@ class Kept:
         if binding.value is None:
             return False
         if binding.kind is BindingKind.ITERATION:
-            return isinstance(binding.value, cst.Call) and self._hands_out(binding.value)
+            return self._yields_kept(binding.value, loop, depth)
         return binding.kind is BindingKind.ASSIGNMENT and self.is_kept(binding.value, loop, depth + 1)
 
-    def _hands_out(self, call: cst.Call) -> bool:
-        """Whether a function of the file returns or yields what it, or another one, writes to again."""
-        function: cst.CSTNode | None = self._evaluator.definitions.definition(call.func)
-        if function is None and isinstance(call.func, cst.Attribute):
-            owner = self._evaluator.value(call.func.value).definition
-            if isinstance(owner, cst.ClassDef):
-                function = self._evaluator.definitions.method(owner, call.func.attr.value)
-        if not isinstance(function, cst.FunctionDef):
+    def _yields_kept(self, iterated: cst.BaseExpression, loop: cst.CSTNode, depth: int) -> bool:
+        """Whether what a loop runs over gives the same memory again, as a generator does that fills a buffer."""
+        if depth > _MAX_DEPTH or _parts(iterated):
+            return True
+        made = self._evaluator.value(iterated).definition
+        if isinstance(made, cst.ClassDef):
+            return self._reuses(made, _ITERATED, loop, depth, ())
+        if not isinstance(iterated, cst.Call):
             return False
+        if isinstance(self._evaluator.definitions.definition(iterated.func), cst.FunctionDef):
+            return self._hands_out(iterated, loop, depth)
+        return any(self._yields_kept(argument.value, loop, depth + 1) for argument in iterated.args)
+
+    def _hands_out(self, call: cst.Call, loop: cst.CSTNode, depth: int) -> bool:
+        """Whether a function gives what it, or another one, writes to again; of those outside the file few do."""
+        name = self._evaluator.names.qualified(call.func)
+        if name is not None and name.startswith("builtins."):
+            return True  # `next`, `getattr`, `list`: they give what is there
+        given = [argument.value for argument in call.args]
+        function = self._evaluator.definitions.definition(call.func)
+        if isinstance(function, cst.FunctionDef):
+            return self._gives_kept(function, given, loop, depth)
+        owner = self._evaluator.value(call.func.value).definition if isinstance(call.func, cst.Attribute) else None
+        if isinstance(owner, cst.ClassDef) and isinstance(call.func, cst.Attribute):
+            return self._reuses(owner, (call.func.attr.value,), loop, depth, given)
+        called = self._evaluator.value(call.func).definition
+        return isinstance(called, cst.ClassDef) and self._reuses(called, _CALLED, loop, depth, given)
+
+    def _reuses(
+        self,
+        owner: cst.ClassDef,
+        names: Sequence[str],
+        loop: cst.CSTNode,
+        depth: int,
+        given: Sequence[cst.BaseExpression],
+    ) -> bool:
+        """Whether one of these methods of a class gives what is written to again."""
+        methods = (self._evaluator.definitions.method(owner, name) for name in names)
+        return any(method is not None and self._gives_kept(method, given, loop, depth) for method in methods)
+
+    def _gives_kept(
+        self, function: cst.FunctionDef, given: Sequence[cst.BaseExpression], loop: cst.CSTNode, depth: int
+    ) -> bool:
         enclosing = self._evaluator.definitions.enclosing_function
-        given: list[cst.Return | cst.Yield] = [*self._tree.nodes(cst.Return), *self._tree.nodes(cst.Yield)]
-        own = [(node, node.value) for node in given if enclosing(node) is function]
-        return any(isinstance(v, cst.BaseExpression) and self._is_reused(node, v, function) for node, v in own)
+        nodes: list[cst.Return | cst.Yield] = [*self._tree.nodes(cst.Return), *self._tree.nodes(cst.Yield)]
+        own = [(node, node.value) for node in nodes if enclosing(node) is function]
+        values = [(n, part) for n, v in own if isinstance(v, cst.BaseExpression) for part in _parts(v) or (v,)]
+        if any(self._is_reused(node, value, function) for node, value in values):
+            return True
+        bases = (self.base(value) for _, value in values)
+        passes_on = any(isinstance(base, cst.Name) and self._is_parameter(base) for base in bases)
+        return passes_on and any(self.is_kept(each, loop, depth + 1) for each in given)
+
+    def _is_parameter(self, name: cst.Name) -> bool:
+        return any(b.kind is BindingKind.PARAMETER for b in self._evaluator.flow.definitions(name))
 
     def _is_reused(self, given: cst.CSTNode, value: cst.BaseExpression, function: cst.FunctionDef) -> bool:
         """Whether what a function gives is written to, and was not made for this one time."""
@@ -93,7 +140,9 @@ class Kept:
             return False
         loops = [a for a in self._tree.ancestors(given) if isinstance(a, LOOPS) and self._tree.within(a, function)]
         scope = loops[0] if loops else function
-        return not all(self._tree.within(b.node, scope) for b in self._evaluator.flow.definitions(base))
+        # What is added to in place stays what it was.
+        made = [b for b in self._evaluator.scopes.bindings(base) if b.kind is not BindingKind.AUGMENTED]
+        return not any(self._tree.within(binding.node, scope) for binding in made)
 
     def _member(self, value: cst.BaseExpression) -> cst.Attribute | None:
         """The attribute ``self.x`` that a value is, or is a view of."""
@@ -108,3 +157,12 @@ class Kept:
                 return None
         is_own = self._evaluator.definitions.receiver(value.value) is not None
         return value if is_own and isinstance(value, cst.Attribute) else None
+
+
+def _parts(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return what a value may be or holds: the branches of a conditional, the elements of a display."""
+    if isinstance(value, cst.IfExp):
+        return [value.body, value.orelse]
+    if isinstance(value, (cst.Tuple, cst.List, cst.Dict)):
+        return [element.value for element in value.elements]
+    return []
