@@ -13,6 +13,8 @@ from torchlint.syntax.canonical import canonical
 
 _OF_ARRAYS = frozenset("fill sort partition put resize itemset setfield byteswap shuffle".split())
 _KEEPS = frozenset("append appendleft add extend insert put put_nowait push setdefault update register_buffer".split())
+_HOLDERS = (cst.Arg, cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict, cst.IfExp)
+_WRITERS = frozenset(f"numpy.{name}" for name in "copyto put place putmask fill_diagonal put_along_axis".split())
 _VIEWS_OF_ARRAYS = frozenset("reshape transpose swapaxes squeeze ravel view numpy detach cpu".split())
 _VIEWING = frozenset(
     f"numpy.{name}"
@@ -109,15 +111,18 @@ class Writes:
         """Whether what is read here is given away or put where it stays."""
         child = self._outermost(use)
         for ancestor in self._tree.ancestors(child):
+            if ancestor is child:
+                continue
             if isinstance(ancestor, cst.Call):
-                return identifier(ancestor.func) in _KEEPS
-            if isinstance(ancestor, (cst.Return, cst.Yield)):
+                is_own = self._evaluator.definitions.definition(ancestor.func) is not None
+                return is_own or identifier(ancestor.func) in _KEEPS
+            if isinstance(ancestor, (cst.Return, cst.Yield, cst.NamedExpr)):
                 return True
             if isinstance(ancestor, cst.Assign):
                 return child is ancestor.value and (isinstance(use, cst.Name) or self._variable(use) is None)
-            if not isinstance(ancestor, (cst.Arg, cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict)):
+            if not isinstance(ancestor, _HOLDERS):
                 return False
-            child = ancestor
+            child = self._outermost(ancestor) if isinstance(ancestor, cst.BaseExpression) else ancestor
         return False
 
     def _places(self, root: cst.BaseExpression, copy: cst.CSTNode) -> Iterator[cst.BaseExpression]:
@@ -213,7 +218,19 @@ class Writes:
         """Return the variables that something in the file is written into, each at its place."""
         if self._written is None:
             self._written = [root for place in self._targets() if (root := self._root(place)) is not None]
+            self._written += [root for given in self._given() if (root := self._root(given)) is not None]
         return self._written
+
+    def _given(self) -> Iterator[cst.BaseExpression]:
+        """Yield what is given to functions of the file that write to it."""
+        enclosing, definition = self._evaluator.definitions.enclosing_function, self._evaluator.definitions.definition
+        names = {(id(enclosing(place)), place.value) for place in self._written or () if isinstance(place, cst.Name)}
+        for call in self._tree.nodes(cst.Call):
+            function = definition(call.func) if isinstance(call.func, cst.Name) and call.args else None
+            if isinstance(function, cst.FunctionDef):
+                for argument, parameter in zip(call.args, function.params.params, strict=False):
+                    if argument.keyword is None and (id(function), parameter.name.value) in names:
+                        yield argument.value
 
     def _root(self, expression: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
         """Return the variable whose memory an expression names: ``a`` of ``a[1:]`` and of ``a.T``."""
@@ -233,7 +250,7 @@ class Writes:
         if isinstance(expression, cst.Subscript):
             return expression.value
         if isinstance(expression, cst.Attribute):
-            owner = expression.value if expression.attr.value == "T" else None
+            owner = expression.value if expression.attr.value in ("T", "flat") else None
             is_self = isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None
             return None if is_self else owner
         if not isinstance(expression, cst.Call):
@@ -255,7 +272,10 @@ class Writes:
                     yield call.func.value
             if identifier(call.func) == "shuffle" and call.args:
                 yield call.args[0].value
-            communicates = (self._evaluator.names.qualified(call.func) or "").startswith("torch.distributed.")
+            name = self._evaluator.names.qualified(call.func) or ""
+            if name in _WRITERS and call.args:
+                yield call.args[0].value
+            communicates = name.startswith("torch.distributed.")
             for argument in call.args:
                 if communicates or (argument.keyword is not None and argument.keyword.value == "out"):
                     yield argument.value
