@@ -13,7 +13,7 @@ from torchlint.semantics.kept import Kept
 from torchlint.semantics.roles import Role
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import code, identifier, literal, method_call
+from torchlint.syntax.calls import bind, code, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 _STORING: frozenset[type[cst.CSTNode]] = frozenset((cst.Assign, cst.IfExp, cst.Attribute, cst.Call))
@@ -238,10 +238,20 @@ class Growths:
                     return True
                 if isinstance(other, cst.Assign) and self._tree.within(other, loop):
                     joined = [self._own(n, own) for n in self._tree.descendants(other.value) if isinstance(n, cst.Call)]
+                    if _reordered(other.value) is not None and self._keeps_rows(own):
+                        joined.append(_reordered(other.value))
                     fresh = [n for n in joined if isinstance(n, cst.Name) and id(n) not in seen]
                     waiting += fresh
                     seen.update(id(n) for n in fresh)
         return False
+
+    def _keeps_rows(self, own: cst.Name) -> bool:
+        """Whether what joins a variable to another adds no rows: those of a beam search are chosen anew each time."""
+        joining = next((a for a in self._tree.ancestors(own) if isinstance(a, cst.Call)), None)
+        given = bind(joining.args, ("tensors", "dim")) if joining is not None else None
+        dim = (given.get("dim") or given.get("axis")) if given is not None else None
+        place = literal(dim) if dim is not None else None
+        return isinstance(place, int) and place != 0
 
     def _is_start(self, other: cst.Assign, statement: cst.Assign) -> bool:
         """Whether an assignment is the other branch of the concatenation: ``if x is None: x = y``."""
@@ -372,6 +382,15 @@ def _unmoved(expression: cst.BaseExpression) -> cst.BaseExpression:
     while (method := method_call(expression, "to", "cuda", "cpu", "detach")) is not None:
         expression = method.value
     return expression
+
+
+def _reordered(value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return ``x`` of ``x[order]`` or ``x.index_select(0, order)``, None for anything else, such as a slice."""
+    if isinstance(value, cst.Subscript) and len(value.slice) == 1:
+        index = value.slice[0].slice
+        return value.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else None
+    method = method_call(value, "index_select")
+    return method.value if method is not None else None
 
 
 def _root(expression: cst.BaseExpression) -> str:
