@@ -14,6 +14,10 @@ from torchlint.syntax.calls import identifier, is_none, literal
 
 _FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "fabric")
 _LAYER = re.compile(r"torch\.nn(\.modules\.\w+)?\.[A-Z]\w+$")
+_OF_DEVICE = frozenset(
+    "synchronize empty_cache set_device current_stream reset_peak_memory_stats reset_max_memory_allocated "
+    "max_memory_allocated memory_allocated max_memory_reserved memory_reserved".split()
+)
 _DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
 
 
@@ -37,6 +41,8 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
                 found = where.evidence
             elif where.kind is Kind.NUMBER and named_device(where) is Device.ACCELERATOR:
                 found = Evidence.INFERRED  # the index of an accelerator
+        elif name in _OF_DEVICE and found is None and evaluator.names.qualified(call.func) == f"torch.cuda.{name}":
+            found = Evidence.INFERRED  # it waits for a GPU, or looks after its memory
     imports: list[cst.Import | cst.ImportFrom] = [*tree.nodes(cst.Import), *tree.nodes(cst.ImportFrom)]
     for statement in imports:
         if _imports_framework(statement) or _imports_trainer(statement):
