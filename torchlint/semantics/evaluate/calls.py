@@ -111,7 +111,8 @@ def _callable_names(evaluator: Evaluator) -> frozenset[str]:
     single: list[cst.AnnAssign | cst.NamedExpr] = [*tree.nodes(cst.AnnAssign), *tree.nodes(cst.NamedExpr)]
     targets += [node.target for node in single if isinstance(node.value, cst.Name)]
     others = (node.value for target in targets for node in tree.descendants(target) if isinstance(node, cst.Name))
-    return frozenset((*named, *others))
+    held = (target.attr.value for target in targets if isinstance(target, cst.Attribute))
+    return frozenset((*named, *others, *held))
 
 
 def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
@@ -124,12 +125,23 @@ def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
     calls = evaluator.tree.nodes(cst.Call)
     for call in calls if "__call__" in by_name else [call for call in calls if identifier(call.func) in names]:
         target = called_function(call, by_name, evaluator)
-        if target is not None:
-            found.setdefault(id(target), []).append(call)
+        for function in [target] if target is not None else _held(call, evaluator):
+            found.setdefault(id(function), []).append(call)
     for name, alike in by_name.items():
         if len(alike) > 1 and name != "__init__":
             _share_with_overriding(alike, found, evaluator)
     return found
+
+
+def _held(call: cst.Call, evaluator: Evaluator) -> list[cst.FunctionDef]:
+    """Return the functions of the file that ``self.criterion`` may be: ``__init__`` chose one of them."""
+    method, definitions = call.func, evaluator.definitions
+    if not isinstance(method, cst.Attribute) or not isinstance(method.value, cst.Name):
+        return []
+    owner = definitions.receiver(method.value)
+    bound = definitions.attribute(owner, method.attr.value) if owner is not None else []
+    named = [definitions.definition(each.value) for each in bound if isinstance(each.value, cst.Name) and not each.path]
+    return [f for f in named if isinstance(f, cst.FunctionDef) and definitions.owner(f) is None]
 
 
 def _share_with_overriding(

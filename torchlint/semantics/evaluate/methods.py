@@ -35,6 +35,7 @@ _SAME_VALUES = frozenset(
 )
 _OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "update", "sizes", "sparse_sizes"))
 _OF_TENSORS = api.TENSOR_ONLY | {"to", "cuda", "cpu"}
+_GIVES_TENSOR = api.TENSOR_ONLY - {"expand", "contiguous", "isfinite", "isinf", "bmm", "logsumexp"}
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
 _DICTIONARY = "torch.nn.ModuleDict"
 
@@ -78,6 +79,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return of_tensor(call, tensor(Evidence.INFERRED), name, evaluator)
     if name == "backward":
         return Value(Kind.NONE)
+    if name in _GIVES_TENSOR and owner.kind is Kind.UNKNOWN and evaluator.names.qualified(method) is None:
+        return of_tensor(call, tensor(Evidence.INFERRED), name, evaluator)
     return UNKNOWN
 
 

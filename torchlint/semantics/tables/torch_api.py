@@ -28,7 +28,8 @@ CUDA_CONSTRUCTORS = _names(
 # Methods that arrays of other libraries, modules and frames do not have.
 TENSOR_ONLY = frozenset(
     "unsqueeze masked_fill masked_fill_ masked_select index_select index_add_ scatter_ scatter_add_ expand_as view_as "
-    "type_as new_zeros new_ones new_full new_empty new_tensor logsumexp bmm expand contiguous".split()
+    "type_as new_zeros new_ones new_full new_empty new_tensor logsumexp bmm expand contiguous "
+    "isfinite isinf".split()
 )
 # Methods and attributes of arrays of any library, of which a model is given tensors only.
 OF_ARRAYS = frozenset("any all sum max min mean size dim ndim shape view reshape permute transpose float long".split())
