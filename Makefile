@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch test-browser test-neovim test-pythons test-lowest lock corpus scripts speed fuzz faults refute rules pictures docs clean
+.PHONY: help demo test lint test-torch test-browser test-neovim test-pythons test-lowest lock corpus scripts labelled speed fuzz faults refute rules pictures docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,9 @@ corpus: $(STAMP) ## Check and fix eight pinned packages from PyPI, and judge wha
 
 scripts: $(STAMP) ## Run published training scripts before and after their fixes: make scripts CHECKOUTS=folder
 	$(BIN)/python -m tests.corpus.scripts $(if $(CHECKOUTS),--checkouts $(CHECKOUTS)) $(ARGS)
+
+labelled: $(STAMP) ## Precision and recall on labelled public code: make labelled CHECKOUTS=folder of clones
+	$(BIN)/python -m tests.corpus.labelled $(if $(CHECKOUTS),--checkouts $(CHECKOUTS)) $(ARGS)
 
 speed: $(STAMP) ## Compare speed with TorchFix and Ruff
 	$(BIN)/python -m tests.speed.compare $(ARGS)
