@@ -111,7 +111,7 @@ def test_the_settings_name_a_baseline(old: Path, invoke: Invoke, monkeypatch: py
 def test_text_from_standard_input_has_a_baseline(old: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     invoke("check", "--write-baseline", "base.json", ".")
     for name, code in (("a.py", 0), ("new.py", 1)):
-        monkeypatch.setattr("sys.stdin", io.StringIO("\n" + SCRIPT))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"\n{SCRIPT}".encode())))
         assert invoke("check", "--baseline", "base.json", "--stdin-filename", name, "-").code == code
 
 
@@ -264,7 +264,7 @@ def test_what_cannot_be_silenced_is_named(project: Path, invoke: Invoke) -> None
 
 
 def test_comments_for_text_from_standard_input(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(SCRIPT))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SCRIPT.encode())))
     outcome = invoke("check", "--add-ignore", "--apply", "-")
     assert outcome.code == 0
     assert outcome.out == SCRIPT.replace("(True)\n", "(True)  # torchlint: ignore[TL601]\n")
