@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import CLEAN, SAFE, Invoke
+from torchlint.cli.options import expanded
 
 
 def test_no_finding_exits_with_0(project: Path, invoke: Invoke) -> None:
@@ -200,3 +202,14 @@ def test_the_hint_names_a_few_paths(project: Path, invoke: Invoke) -> None:
         (project / name).write_text(SAFE)
     assert "Next: torchlint fix a.py b.py c.py ...  shows" in invoke("check", *names).out
     assert "Next: torchlint fix a.py b.py c.py  shows" in invoke("check", *names[:3]).out
+
+
+def test_patterns_are_expanded_where_no_shell_does_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for name in ("b.py", "a.py", "[c].py", "sub/d.py"):
+        (tmp_path / name).touch()
+    given = ("*.py", "[c].py", "sub", "none*.py", "**/d.py")
+    assert expanded(given, by_shell=True) == given
+    found = expanded(given, by_shell=False)
+    assert found == ("[c].py", "a.py", "b.py", "[c].py", "sub", "none*.py", os.path.join("sub", "d.py"))

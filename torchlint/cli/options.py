@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -112,6 +112,19 @@ def per_file_ignores(values: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str
     return found or None
 
 
+def expanded(paths: Sequence[str], *, by_shell: bool = os.name != "nt") -> tuple[str, ...]:
+    """Return the paths, patterns among them as what they match, in order: the shells of Windows leave that to programs.
+
+    What matches nothing stays, to be named as missing.
+    """
+    if by_shell:
+        return tuple(paths)
+    import glob
+
+    found = [path if os.path.exists(path) else sorted(glob.glob(path, recursive=True)) or path for path in paths]
+    return tuple(path for one in found for path in ([one] if isinstance(one, str) else one))
+
+
 _SELECTING = (
     click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="[PATHS]..."),
     listed("--select", help="Rules to enable: codes, prefixes, names or ALL."),
@@ -186,7 +199,7 @@ def selecting_options(function: Command) -> Command:
                 raise click.UsageError("--baseline and --no-baseline contradict each other")
             settings["baseline"] = ""
         choices = Choices(
-            paths=options.pop("paths") or (".",),
+            paths=expanded(options.pop("paths")) or (".",),
             isolated=options.pop("isolated"),
             config=options.pop("config"),
             settings=settings,
