@@ -94,7 +94,12 @@ class Choices:
             elif value is not False:
                 words += [option, ",".join(value) if isinstance(value, tuple) else str(value)]
         more = ["..."] if len(self.paths) > _NAMED_PATHS else []
-        return shlex.join([*words, *self.paths[:_NAMED_PATHS], *more])
+        words += [*self.paths[:_NAMED_PATHS], *more]
+        if os.name == "nt":  # whose shells know no single quotes
+            from subprocess import list2cmdline
+
+            return list2cmdline(words)
+        return shlex.join(words)
 
 
 def per_file_ignores(values: tuple[tuple[str, ...], ...]) -> dict[str, tuple[str, ...]] | None:
