@@ -82,8 +82,13 @@ _ROLE_BY_METHOD = {
 }
 # The methods of models that mmcv's runners call for each batch.
 _ROLE_BY_MODEL_METHOD = {"train_step": Role.STEP, "val_step": Role.EVALUATION_LOOP}
-# What SpeechBrain's `Brain` calls for each batch, by a `fit_batch` that few recipes write themselves.
-_ROLE_BY_BRAIN_METHOD = {"compute_forward": Role.STEP, "compute_objectives": Role.LOSS}
+# What SpeechBrain's `Brain` calls for each batch; few recipes write the last two themselves.
+_ROLE_BY_BRAIN_METHOD = {
+    "compute_forward": Role.STEP,
+    "compute_objectives": Role.LOSS,
+    "fit_batch": Role.STEP,
+    "evaluate_batch": Role.EVALUATION_LOOP,
+}
 # What trainers call in each step of their callbacks, hooks and modules.
 _ROLE_BY_HOOK = {
     **dict.fromkeys(
