@@ -1,6 +1,6 @@
 """``python -m tests.corpus.labelled --checkouts FOLDER``: precision and recall on labelled public code; see ``--help``.
 
-The files were labelled line by line before torchlint saw them: each place that an expert would want reported, near
+Each file was labelled line by line before torchlint saw them: each place that an expert would want reported, near
 misses, and what is arguable, which counts neither way. Only coordinates and verdicts are here; the code comes from
 clones with their histories, named ``owner/name``, ``owner+name`` or ``name``.
 """
