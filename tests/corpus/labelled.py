@@ -113,12 +113,12 @@ def text_of(file: LabelledFile, checkouts: Path) -> bytes | None:
     """Return a file as its commit has it, None where no clone has it."""
     owner, _, name = file.repository.partition("/")
     for folder in (f"{owner}/{name}", f"{owner}+{name}", name):
-        for place in (checkouts / folder, checkouts / folder / "repo"):
-            git = place / ".git" if (place / ".git").is_dir() else place
-            command = ["git", f"--git-dir={git}", "show", f"{file.commit}:{file.path}"]
-            done = subprocess.run(command, capture_output=True, check=False) if git.is_dir() else None
-            if done is not None and done.returncode == 0:
-                return done.stdout
+        place = checkouts / folder
+        git = place / ".git" if (place / ".git").is_dir() else place
+        command = ["git", f"--git-dir={git}", "show", f"{file.commit}:{file.path}"]
+        done = subprocess.run(command, capture_output=True, check=False) if git.is_dir() else None
+        if done is not None and done.returncode == 0:
+            return done.stdout
     return None
 
 
