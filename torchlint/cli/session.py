@@ -73,7 +73,7 @@ class Session:
         self._show_settings = show_settings
         self._stdin_filename = stdin_filename
         self.stdin = b""
-        self._stdin: Source | None = None
+        self._stdin_source: Source | None = None
         self.planned = self._plan()
         self.baselines = self._baselines()
         self.limits = Limits({path: baseline.entries(path) for path, baseline in self.baselines.items()})
@@ -102,7 +102,7 @@ class Session:
                     cached=not (self.no_cache or self.profile_rules),
                 )
             self.stdin, name = read_stdin(), self._stdin_filename or STDIN
-            self._stdin, plan = plan_for_stdin(
+            self._stdin_source, plan = plan_for_stdin(
                 self.stdin, name, overrides=self.choices.overrides(), isolated=isolated, config=config
             )
             return Planned((plan,), (Task(name, len(self.stdin), 0),), words=plan.words())
@@ -147,7 +147,7 @@ class Session:
         """Check all files and return the results."""
         tasks = self.planned.tasks
         bar = ProgressBar(len(tasks), "checking", enabled=not self.output.quiet)
-        worker = Worker(self.planned.plans, self._stdin)
+        worker = Worker(self.planned.plans, self._stdin_source)
         work: Work[Task, FileResult] = Work(worker.check, size=task_size, on_death=died)
 
         def run(some: Sequence[Task]) -> list[FileResult]:
@@ -175,12 +175,12 @@ class Session:
 
     def fix(self, *, unsafe: bool) -> list[FixOutcome]:
         """Return every file as it would be after its fixes; nothing is written."""
-        worker = Worker(self.planned.plans, self._stdin)
+        worker = Worker(self.planned.plans, self._stdin_source)
         return self._change("fixing", functools.partial(worker.fix, unsafe=unsafe, limits=self.limits))
 
     def add_ignores(self) -> list[FixOutcome]:
         """Return every file as it would be with a comment for each finding; nothing is written."""
-        worker = Worker(self.planned.plans, self._stdin)
+        worker = Worker(self.planned.plans, self._stdin_source)
         return self._change("commenting", functools.partial(worker.add_ignores, limits=self.limits))
 
     def _change(self, doing: str, function: Callable[[Task], FixOutcome]) -> list[FixOutcome]:

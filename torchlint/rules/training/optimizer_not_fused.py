@@ -35,12 +35,10 @@ from torchlint.edits.operations import RemoveArgument
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import OPTIMIZERS
 from torchlint.syntax.calls import Arguments, is_none, literal
 
-OPTIMIZERS = frozenset(
-    f"torch.optim.{name}"
-    for name in "ASGD Adadelta Adagrad Adam AdamW Adamax NAdam RAdam RMSprop Rprop SGD Adafactor".split()
-)
+WITH_CHOICES = OPTIMIZERS - {f"torch.optim.{name}" for name in ("LBFGS", "Muon", "SparseAdam")}
 CHOICES = ("foreach", "fused")
 
 rule = Rule(
@@ -83,10 +81,10 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
 )
 
 
-@rule.check(cst.Call, called=OPTIMIZERS)
+@rule.check(cst.Call, called=WITH_CHOICES)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report an optimizer whose fast implementations are switched off."""
-    if model.callee(call) not in OPTIMIZERS:
+    if model.callee(call) not in WITH_CHOICES:
         return
     given = model.arguments(call)
     switched_off = [name for name in CHOICES if literal(given.get(name)) is False]
