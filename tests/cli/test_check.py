@@ -162,6 +162,9 @@ def test_profile_rules(project: Path, invoke: Invoke) -> None:
     outcome = invoke("check", "--profile-rules")
     assert "TL601 anomaly-detection-left-on" in outcome.err
     assert "of a parse" in outcome.err
+    own, whole = re.search(r"TL601 \S+ +(0\.\d+) +\d+\.\d% +(0\.\d+)\n", outcome.err).groups()
+    assert float(own) <= float(whole)
+    assert re.search(r"all of the model +0\.\d+", outcome.err)
     assert re.search(r"parse of all 1 files +0\.\d+ +100\.0%", outcome.err)
 
 

@@ -147,7 +147,7 @@ class Session:
         """Check all files and return the results."""
         tasks = self.planned.tasks
         bar = ProgressBar(len(tasks), "checking", enabled=not self.output.quiet)
-        worker = Worker(self.planned.plans, self._stdin_source)
+        worker = Worker(self.planned.plans, self._stdin_source, profiled=self.profile_rules)
         work: Work[Task, FileResult] = Work(worker.check, size=task_size, on_death=died)
 
         def run(some: Sequence[Task]) -> list[FileResult]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from torchlint import suppress
@@ -13,6 +11,7 @@ from torchlint.diagnostic import Diagnostic, Position, Range, Severity
 from torchlint.engine import screen, suspects
 from torchlint.engine.result import Excerpts, FileResult, Problem, Status, failed, internal_problem, time_limit_problem
 from torchlint.engine.selection import holds_for, is_built_in_enabled
+from torchlint.engine.stopwatch import Stopwatch
 from torchlint.engine.unused import unused_suppressions
 from torchlint.suppress import SYNTAX_ERROR, UNUSED
 
@@ -43,35 +42,22 @@ _MOST_ROWS = 4_000
 """Rows that are parsed at a time: libcst's tree of more takes more memory than all else together."""
 
 
-class Stopwatch:
-    """Seconds by stage, summed."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def time(self, stage: str) -> Iterator[None]:
-        """Add the time of the block to the stage."""
-        start = perf_counter()
-        try:
-            yield
-        finally:
-            self.add(stage, perf_counter() - start)
-
-    def add(self, stage: str, seconds: float) -> None:
-        """Add seconds to the stage."""
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
-
-
 def check_file(
-    source: Source, settings: Settings, rules: Sequence[Rule], target: Target, *, screened: bool = True
+    source: Source,
+    settings: Settings,
+    rules: Sequence[Rule],
+    target: Target,
+    *,
+    screened: bool = True,
+    profiled: bool = False,
 ) -> FileResult:
     """Return what the rules find in the source; an exception in one rule costs its findings only.
 
     A file that takes longer than the settings allow has failed, unless the check is part of a call with its own limit.
-    ``screened`` False parses even what cannot hold a finding, with libcst: what is found is the same.
+    ``screened`` False parses even what cannot hold a finding, with libcst: what is found is the same. ``profiled`` asks
+    each rule twice, so that the timings tell its own time from that of the model.
     """
-    watch = Stopwatch()
+    watch = Stopwatch(asks_twice=profiled)
     with watch.time("screen"):
         text = screen.normalised(source.text)
         uses_torch = screen.mentions_torch(text)
@@ -130,7 +116,7 @@ class _Check:
         except Exception:  # also NoDraftError: whatever it is, the whole tree shows it too or does not have it
             return self.run()
         try:
-            found = suspects.find(self._active, model, self._watch.add)
+            found = suspects.find(self._active, model, self._watch.ask)
         finally:
             model.release()
         if not found.rules:
@@ -181,8 +167,9 @@ class _Check:
     def _timed(
         self, rule: Rule, model: Model, among: Callable[[cst.CSTNode], bool] | None
     ) -> list[tuple[Rule, Finding]]:
-        with self._watch.time(rule.code):
-            return [(rule, finding) for _, finding in suspects.run_rule(rule, model, among)]
+        return self._watch.ask(
+            rule.code, lambda: [(rule, finding) for _, finding in suspects.run_rule(rule, model, among)]
+        )
 
     def run(self, active: Sequence[Rule] | None = None) -> FileResult:
         """Return what these rules, or all active ones, find on the whole tree."""
@@ -231,8 +218,7 @@ class _Check:
 
     def _findings(self, rule: Rule, model: Model) -> list[Finding]:
         try:
-            with self._watch.time(rule.code):
-                return [finding for _, finding in suspects.run_rule(rule, model)]
+            return self._watch.ask(rule.code, lambda: [finding for _, finding in suspects.run_rule(rule, model)])
         except Exception as error:
             self._fail(rule, error)
             return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
-from time import perf_counter
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchlint.rule import Rule
     from torchlint.semantics.model import Model
 
-AddSeconds = Callable[[str, float], None]
+Groups = list[list["cst.CSTNode"]]
 
 
 class Suspects(NamedTuple):
@@ -34,14 +34,15 @@ class Suspects(NamedTuple):
         return frozenset().union(*self.parts or ())
 
 
-def find(active: Sequence[Rule], model: Model, add_seconds: AddSeconds) -> Suspects:
-    """Return the rules that find something on a draft and those to which it does not show enough, and where."""
+def find(active: Sequence[Rule], model: Model, ask: Callable[[str, Callable[[], Groups]], Groups]) -> Suspects:
+    """Return the rules that find something on a draft and those to which it does not show enough, and where.
+
+    ``ask`` is given the code of a rule and a function that returns what it finds.
+    """
     found: list[Rule] = []
-    touched: list[list[cst.CSTNode]] = []
+    touched: Groups = []
     for rule in active:
-        start = perf_counter()
-        groups = _touched(rule, model)
-        add_seconds(rule.code, perf_counter() - start)
+        groups = ask(rule.code, partial(_touched, rule, model))
         if groups:
             found.append(rule)
             touched += groups
@@ -90,12 +91,12 @@ def batches(found: Suspects, sizes: Callable[[Collection[int]], int], most: int)
         yield batch
 
 
-def _touched(rule: Rule, model: Model) -> list[list[cst.CSTNode]]:
+def _touched(rule: Rule, model: Model) -> Groups:
     """Return for each finding the node that was asked for and those that it reports or rewrites.
 
     The module stands for them where a draft does not show enough.
     """
-    found: list[list[cst.CSTNode]] = []
+    found: Groups = []
     try:
         for asked, finding in run_rule(rule, model):
             found.append([asked, finding.owner or finding.node, *_rewritten(finding)])

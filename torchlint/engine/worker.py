@@ -30,13 +30,16 @@ class Worker:
     stdin: Source | None = None
     """What to check in place of files, for the path ``-``."""
 
+    profiled: bool = False
+    """Whether checks tell the time of the rules from that of the model."""
+
     def check(self, task: Task) -> FileResult:
         """Return the result of one file; nothing is raised."""
         source = self._read(task)
         if isinstance(source, FileResult):
             return source
         plan = self.plans[task.plan]
-        result = check_file(source, plan.settings, plan.rules(), plan.target)
+        result = check_file(source, plan.settings, plan.rules(), plan.target, profiled=self.profiled)
         return replace(result, digest=source.data_digest)
 
     def fix(self, task: Task, *, unsafe: bool, limits: Limits | None = None) -> FixOutcome:
