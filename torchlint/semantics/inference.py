@@ -12,6 +12,7 @@ from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.frozen import ENTRY_POINTS, Frozen, unchained
+from torchlint.semantics.holders import Holders
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
 from torchlint.semantics.turns import Turns, holds_batch
 from torchlint.semantics.values import Graph, Kind, Origin, Value
@@ -81,6 +82,7 @@ class Inference:
         self._tree = evaluator.tree
         self._backward = backward
         self._turns = Turns(evaluator, backward)
+        self._holders = Holders(evaluator, backward)
         self._evaluates: dict[int, bool] = {}
         self._modes: dict[int, list[cst.Call]] | None = None
         self.frozen = Frozen(evaluator)
@@ -91,7 +93,7 @@ class Inference:
             return None
         function = self._evaluator.definitions.enclosing_function(call)
         frame: cst.CSTNode = function if function is not None else self._tree.module
-        whole = self.routine_evaluates(function)
+        whole = self.routine_evaluates(function) or self._is_only_evaluated(call.func, function)
         is_part = not (whole and not self._backward.passes(frame)) and self._turns.evaluates(call, frame)
         if not whole and not is_part:
             return None
@@ -272,8 +274,14 @@ class Inference:
                     self._modes.setdefault(id(function), []).append(call)
         return self._modes
 
+    def _is_only_evaluated(self, called: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
+        """Whether a method calls a model that its object holds to evaluate it."""
+        return function is not None and self._holders.evaluates(called, function)
+
     def _is_set_to_evaluate(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Whether ``eval()`` is called in the routine on this very variable, or on what it is a part of."""
+        if self._is_only_evaluated(module, function):
+            return True
         methods = (method_call(call, "eval") for call in self._mode_calls().get(id(function), ()))
         evaluated = [unchained(method.value) for method in methods if method is not None]
         while not any(is_same(one, module) for one in evaluated):
