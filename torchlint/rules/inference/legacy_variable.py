@@ -49,6 +49,8 @@ from torchlint.syntax.canonical import is_same
 NAME = "torch.autograd.Variable"
 ONE_TENSOR = "Both names are one tensor then: what is set on one of them shows on the other."
 NUMBER = "`requires_grad_` takes True and False only, and refuses other numbers."
+MAPPED = "`requires_grad_` fails in a function that `torch.func` transforms, as `vmap` does."
+TRANSFORMS = ("vmap", "functorch", "func", "jacrev", "jacfwd", "hessian", "vjp", "jvp")
 SUBCLASS = "A subclass of `torch.Tensor` stays one, where `Variable` makes a plain tensor."
 
 rule = Rule(
@@ -128,9 +130,8 @@ def _wrapped(call: cst.Call, model: Model) -> Wrapped | None:
     known = known and not may_hold_a_graph(start, model)
     cut = Evidence.INFERRED if steps & {"detach", "data"} else None
     evidence = value.evidence if known and value.evidence >= Evidence.INFERRED else cut
-    made = is_made(start, model)
     evidence = min(evidence, Evidence.INFERRED) if evidence is not None and not is_made(tensor, model) else evidence
-    return Wrapped(call, tensor, grad, made or bool(steps & COPYING), evidence)
+    return Wrapped(call, tensor, grad, is_made(start, model) or bool(steps & COPYING), evidence)
 
 
 def _switched(switch: cst.BaseExpression | None, model: Model) -> str | None:
@@ -172,11 +173,10 @@ def _fix(found: Wrapped | None, model: Model) -> Fix | None:
     if found.grad or not keeps:
         edits = (Replace(found.call, as_receiver(found.tensor, model) + ("" if keeps else ".detach()") + found.grad),)
     message = f"Write `{'' if keeps else '.detach()'}{found.grad}`" if found.grad or not keeps else "Use the tensor"
-    is_certain = found.new and found.detached is Evidence.PROVEN
-    if is_certain and found.grad in ("", ".requires_grad_()"):
-        return Fix(message, edits, Safety.SAFE)
-    if is_certain:
-        return Fix(message, edits, Safety.UNSAFE, NUMBER, Evidence.INFERRED)
+    if found.new and found.detached is Evidence.PROVEN:
+        why = NUMBER if found.grad not in ("", ".requires_grad_()") else ""
+        why = MAPPED if found.grad and model.mentions(*TRANSFORMS) else why
+        return Fix(message, edits, Safety.UNSAFE, why, Evidence.INFERRED) if why else Fix(message, edits, Safety.SAFE)
     return Fix(message, edits, Safety.UNSAFE, ONE_TENSOR if keeps and not found.new else SUBCLASS, Evidence.INFERRED)
 
 
