@@ -15,12 +15,15 @@ from torchlint.semantics.phases import in_evaluation
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind, Value
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, method_call
 
 __all__ = ("Heat", "Hotness", "Role")
 
 _FRAMES: frozenset[type] = frozenset((*LOOPS, *FUNCTIONS, cst.ClassDef))
 _DECIDING: frozenset[type] = _FRAMES | {cst.Assert}
+
+_NEXT = ("__next__", "next")
+"""What gives the next batch is called: by iterators over a loader, which may move it to the device as well."""
 
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
 
@@ -155,7 +158,8 @@ class Hotness:
         if training is not None and not self._has_batch_loop(loop):
             return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
         if self._runs_model(loop) and not self._has_batch_loop(loop):
-            role = Role.EVALUATION_LOOP if self._takes_slices(loop) else Role.SAMPLING_LOOP
+            is_given = self._takes_slices(loop) or self._next_batch(loop) is not None
+            role = Role.EVALUATION_LOOP if is_given else Role.SAMPLING_LOOP
             return Heat(loop, role, Evidence.INFERRED)
         return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED) if self._denoises(loop) else None
 
@@ -199,10 +203,13 @@ class Hotness:
                     return min(owner.evidence, Evidence.INFERRED)
         return None
 
-    def _next_batch(self, loop: cst.While) -> Evidence | None:
-        for call in self.own_calls(loop):
-            if self._evaluator.names.qualified(call.func) == "builtins.next":
-                return _batch_evidence(self._evaluator.value(call))
+    def _next_batch(self, code: cst.For | cst.While | cst.FunctionDef) -> Evidence | None:
+        """How certain it is that a loop or function asks for a batch itself: ``next(batches)``, ``batches.next()``."""
+        for call in self.own_calls(code):
+            if self._evaluator.names.qualified(call.func) == "builtins.next" or method_call(call, *_NEXT) is not None:
+                found = _batch_evidence(self._evaluator.value(call))
+                if found is not None:
+                    return found
         return None
 
     def _has_batch_loop(self, loop: cst.For | cst.While) -> bool:
@@ -286,7 +293,8 @@ class Hotness:
         role = roles.by_name(function, owner, self._evaluator.definitions) if owner is not None else None
         if role is not None:
             return role
-        if self.is_step_function(function) or self._evaluator.kept_batch(function):
+        hands_on = owner is not None and function.name.value in _NEXT and self._next_batch(function) is not None
+        if hands_on or self.is_step_function(function) or self._evaluator.kept_batch(function):
             return Role.STEP
         if self._may_be_loss(owner) and self._is_loss(function):
             return Role.LOSS

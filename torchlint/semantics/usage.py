@@ -28,7 +28,9 @@ class Usage:
         self._attributes: dict[tuple[int, str], set[str]] | None = None
         self._plain_backward: set[tuple[int, str]] = set()
         self._with_parameters: set[tuple[int, str]] = set()
+        self._models: frozenset[str] | None = None
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
+        self._stored: dict[tuple[int, str], list[cst.BaseExpression]] = {}
         self._as_tensor: dict[tuple[int, str], list[cst.Name]] = {}
         self._as_array: dict[tuple[int, str], list[cst.Name]] = {}
         self._given: dict[tuple[int, str], list[cst.Name]] = {}
@@ -45,6 +47,12 @@ class Usage:
         self._table()
         key = self._key(variable)
         return self._appended.get(key, []) if key is not None else []
+
+    def stored(self, variable: cst.CSTNode) -> list[cst.BaseExpression]:
+        """Return the expressions that the file stores under keys of a variable: ``losses["total"] = loss``."""
+        self._table()
+        key = self._key(variable)
+        return self._stored.get(key, []) if key is not None else []
 
     def as_tensor(self, variable: cst.Name, *, or_array: bool = False) -> list[cst.Name]:
         """Return the names of a variable on which the file calls a method that only tensors (or arrays) have."""
@@ -63,6 +71,13 @@ class Usage:
         """Return whether the file asks a variable for its parameters, as optimizers are given them."""
         self._table()
         return self._key(variable) in self._with_parameters
+
+    def names_of_models(self) -> frozenset[str]:
+        """Return the names of all variables that the file asks for their parameters, whatever scope they are in."""
+        if self._models is None:
+            self._table()
+            self._models = frozenset(name for _, name in self._with_parameters)
+        return self._models
 
     def is_backpropagated(self, variable: cst.CSTNode) -> bool:
         """Return whether the file calls ``variable.backward()`` without a positional argument."""
@@ -88,6 +103,7 @@ class Usage:
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
                     self._plain_backward.add(key)
             self._collect_added()
+            self._collect_stored()
             self._collect_sliced()
             self._collect_given()
         return self._attributes
@@ -101,6 +117,15 @@ class Usage:
                 if key is not None:
                     plain = (e.value for e in added.elements if isinstance(e, cst.Element))
                     self._appended.setdefault(key, []).extend(plain)
+
+    def _collect_stored(self) -> None:
+        """Enter what ``items[key] = value`` stores."""
+        for statement in self._tree.nodes(cst.Assign):
+            target = statement.targets[0].target
+            if isinstance(target, cst.Subscript):
+                key = self._key(target.value)
+                if key is not None:
+                    self._stored.setdefault(key, []).append(statement.value)
 
     def _collect_sliced(self) -> None:
         """Enter what is indexed as arrays are: ``x[:, 0]``."""

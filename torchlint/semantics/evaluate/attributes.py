@@ -44,7 +44,7 @@ def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
     if owner.kind is Kind.PENDING:
         return owner
     found = _of_owner(owner, name, evaluator)
-    if found.elements == ():
+    if found.elements == () or (found.kind is Kind.MAPPING and found.element is None):
         found = hints.filled(found, expression, evaluator)
     return hints.borne_out(found, expression, evaluator) if found.known else hints.variable(expression, evaluator)
 
@@ -108,13 +108,16 @@ def of_tensor(owner: Value, name: str) -> Value:
 def of_instance(class_def: cst.ClassDef, name: str, evaluator: Evaluator) -> Value:
     """Return the join of everything that a class of the file assigns to an attribute of its instances.
 
-    A buffer is where the model is.
+    A buffer is where the model is, and adding a number changes the kind of nothing.
     """
     values = [_BUFFER] if evaluator.definitions.is_buffer(class_def, name) else []
     for binding in evaluator.definitions.attribute(class_def, name):
         if binding.value is None:
             return UNKNOWN
-        values.append(names.unpack(evaluator.value(binding.value), binding.path))
+        value = names.unpack(evaluator.value(binding.value), binding.path)
+        adds = values and value.kind is Kind.NUMBER and isinstance(evaluator.tree.parent(binding.node), cst.AugAssign)
+        if not adds:
+            values.append(value)
     if values:
         return join(values)
     method = evaluator.definitions.method(class_def, name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate import functions, hints, methods
+from torchlint.semantics.evaluate import functions, methods
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
 from torchlint.syntax.calls import identifier
@@ -40,8 +40,7 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
         found = methods.evaluate(call, call.func, evaluator)
         if found.known:
             return found
-    found = functions.passes_loader_through(call, evaluator)
-    return found if found.known else hints.named_device(identifier(call.func))
+    return functions.unseen(call, identifier(call.func), evaluator)
 
 
 def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:

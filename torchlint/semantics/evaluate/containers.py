@@ -61,6 +61,8 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
         return owner.element
     if owner.kind is Kind.MODULE:
         return Value(Kind.MODULE, owner.evidence)
+    if owner.kind is Kind.DATALOADER:
+        return owner  # several of them by name or number: a loader itself has no items
     key = _key(expression)
     return hints.named_device(key) if isinstance(key, str) else UNKNOWN
 

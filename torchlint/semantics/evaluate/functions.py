@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _WRAPPER_WORDS = ("tqdm", "progress", "prefetch", "pbar", "track")
+# What gives the tensors that it is given, averaged over the processes: `reduce_tensor(loss)`, `reduce_dict(losses)`.
+_REDUCES = re.compile(r"^_?(all_?)?reduced?_(\w+_)?(tensors?|dict|loss(es)?|loss_dict|value|values|mean|metrics)$")
 _PASSES_FIRST_THROUGH = frozenset(
     (
         "torch.nn.DataParallel",
@@ -109,8 +112,25 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         return NUMBER if name.startswith(("math.", "random.", "time.")) else UNKNOWN
     if name.partition(".")[0] in ("optimizer", "optim") or last.endswith("Optimizer"):
         return Value(Kind.OPTIMIZER, Evidence.NAMED, name=name)
+    if name.startswith("collections.") and last.endswith(("Dict", "dict")):
+        return Value(Kind.MAPPING)
+    return unseen(call, last, evaluator)
+
+
+def unseen(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
+    """Return what a function of this name, of which nothing else is known, can be expected to give."""
     found = passes_loader_through(call, evaluator)
-    return found if found.known else hints.named_device(last)
+    if not found.known and _REDUCES.match(name) and call.args and not call.args[0].star:
+        return _reduced(evaluator.value(call.args[0].value))
+    return found if found.known else hints.named_device(name)
+
+
+def _reduced(given: Value) -> Value:
+    """Return a tensor, or a mapping of them, after it was averaged over the processes: maybe without its graph."""
+    if given.kind is Kind.MAPPING and given.element is not None:
+        reduced = _reduced(given.element)
+        return of(Kind.MAPPING, reduced) if reduced.known else UNKNOWN
+    return given._replace(graph=Graph.UNKNOWN).weakened(Evidence.INFERRED) if given.is_tensor else UNKNOWN
 
 
 def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:

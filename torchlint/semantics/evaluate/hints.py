@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -58,6 +59,7 @@ _STEP = re.compile(
 _BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$")
 # What SpeechBrain calls for each batch: the place of the first parameter that holds what the loader hands out.
 _FIRST_BATCH = {"compute_forward": 1, "compute_objectives": 2}
+_PARTS = (cst.Attribute, cst.Subscript)
 _ACCELERATORS = ("cuda", "xpu", "mps", "npu", "hpu")
 
 
@@ -75,7 +77,10 @@ def variable(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Valu
     if used.known:
         return used
     found = named(identifier(expression))
-    if found.kind is Kind.MODULE and evaluator.usage.attributes(expression) & _OF_MODULES:
+    if found.kind is Kind.MODULE and (
+        evaluator.usage.attributes(expression) & _OF_MODULES
+        or identifier(expression) in evaluator.usage.names_of_models()
+    ):
         return found.borne_out()
     return found
 
@@ -108,8 +113,10 @@ def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value
 
 
 def filled(empty: Value, variable: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
-    """Return what a list that starts empty holds, by what the file appends to it."""
-    items = join([evaluator.value(item) for item in evaluator.usage.appended(variable)])
+    """Return what a list or mapping that starts empty holds, by what the file appends to it or puts into it."""
+    usage = evaluator.usage
+    given = usage.stored(variable) if empty.kind is Kind.MAPPING else usage.appended(variable)
+    items = join([evaluator.value(item) for item in given])
     return (
         Value(empty.kind, min(items.evidence, Evidence.INFERRED), element=items) if items.known else Value(empty.kind)
     )
@@ -238,19 +245,47 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
     if isinstance(loop.iter, cst.Call) and named(identifier(loop.iter.func)).kind is Kind.DATALOADER:
         return Value(Kind.DATALOADER, Evidence.NAMED).iterated()
     names = _names(loop.target, evaluator)
-    for statement in loop.body.body:
-        if isinstance(statement, cst.BaseCompoundStatement):
-            continue
+    for statement in _straight(loop.body):
+        if isinstance(statement, cst.SimpleStatementLine):
+            names |= _taken_apart(statement, names, evaluator)
         for node in evaluator.tree.descendants(statement):
             if isinstance(node, cst.CompFor) and _bottom(node.iter) in names:
                 names |= _names(node.target, evaluator)
             move = method_call(node, "to", "cuda")
             if move is None or not isinstance(node, cst.Call):
                 continue
-            base = move.value.value if isinstance(move.value, cst.Subscript) else move.value
+            base = move.value.value if isinstance(move.value, (cst.Subscript, cst.Attribute)) else move.value
             if isinstance(base, cst.Name) and base.value in names and _is_device_move(node, evaluator):
-                return _MOVED_BATCH if _runs_model(loop, evaluator) else UNKNOWN
+                return _MOVED_BATCH if _runs_model(loop, names, evaluator) else UNKNOWN
     return UNKNOWN
+
+
+def _straight(block: cst.BaseSuite) -> Iterator[cst.CSTNode]:
+    """Yield the simple statements of a block, also those under conditions, in ``with`` and ``try``; not in loops."""
+    for statement in block.body:
+        if isinstance(statement, (cst.With, cst.Try)):
+            yield from _straight(statement.body)
+        elif isinstance(statement, cst.If):
+            branch: cst.If | cst.Else | None = statement
+            while branch is not None:
+                yield from _straight(branch.body)
+                branch = branch.orelse if isinstance(branch, cst.If) else None
+        elif not isinstance(statement, cst.BaseCompoundStatement):
+            yield statement
+
+
+def _taken_apart(line: cst.SimpleStatementLine, names: set[str], evaluator: Evaluator) -> set[str]:
+    """Return the names that a line binds to parts of variables: ``x, y = batch``, ``x, y = batch.text, batch["y"]``."""
+    found: set[str] = set()
+    for statement in line.body:
+        if isinstance(statement, cst.Assign):
+            value = statement.value
+            parts = [element.value for element in value.elements] if isinstance(value, cst.Tuple) else [value]
+            unpacks = isinstance(statement.targets[0].target, (cst.Tuple, cst.List))
+            kinds = (cst.Name, *_PARTS) if unpacks else _PARTS
+            if all(isinstance(part, kinds) and _bottom_name(part) in names for part in parts):
+                found |= _names(statement.targets[0].target, evaluator)
+    return found
 
 
 def _bottom(expression: cst.BaseExpression) -> str:
@@ -259,15 +294,14 @@ def _bottom(expression: cst.BaseExpression) -> str:
     return identifier(method.value if method is not None else expression)
 
 
-def _runs_model(loop: cst.For, evaluator: Evaluator) -> bool:
+def _runs_model(loop: cst.For, bound: set[str], evaluator: Evaluator) -> bool:
     """Return whether a loop trains or runs a module.
 
-    What is called on the loop's own variables says nothing: what they hold is the question.
+    What is called on the variables that hold what the loop binds says nothing: what they hold is the question.
     """
     calls = list(evaluator.tree.below(loop.body, cst.Call))
     if any(method_call(call, "backward", "step") is not None for call in calls):
         return True
-    bound = _names(loop.target, evaluator)
     called = (call.func for call in calls if isinstance(call.func, (cst.Name, cst.Attribute)))
     return any(evaluator.value(f).kind is Kind.MODULE for f in called if _bottom_name(f) not in bound)
 

@@ -37,6 +37,7 @@ _OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "u
 _OF_TENSORS = api.TENSOR_ONLY | {"to", "cuda", "cpu"}
 _GIVES_TENSOR = api.TENSOR_ONLY - {"expand", "contiguous", "isfinite", "isinf", "bmm", "logsumexp"}
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
+_NEXT = ("next", "__next__")
 _DICTIONARY = "torch.nn.ModuleDict"
 
 
@@ -66,6 +67,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return evaluator.value(call.args[0].value) if name == "scale" and call.args else UNKNOWN
     if owner.kind is Kind.DATALOADER and name == "__iter__":
         return owner
+    if owner.kind is Kind.ITERATOR and name in _NEXT:
+        return owner.iterated()
     if name in _PREPARING:
         return _prepared(call, evaluator)
     if name == "unwrap_model" and call.args:  # of Accelerate
