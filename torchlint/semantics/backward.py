@@ -54,7 +54,10 @@ class Backward:
         return self._evaluator.names.qualified(call.func) in _GRADIENT_FUNCTIONS
 
     def reaches(self, variable: cst.BaseExpression, root: cst.CSTNode) -> bool:
-        """Return whether a variable (``x``, ``self.x``, ``x[i]``) flows into a backward pass below ``root``."""
+        """Return whether a variable (``x``, ``self.x``, ``x[i]``) flows into a backward pass below ``root``.
+
+        The function of the file that it is given to may run that pass.
+        """
         reached = {self._key(variable)}
         for _ in range(4):
             before = len(reached)
@@ -64,7 +67,10 @@ class Backward:
             if len(reached) == before:
                 break
         handed = [*self.passes(root), *self._handed_over(root)]
-        return any(self._mentions(expression, reached) for expression in handed)
+        if any(self._mentions(expression, reached) for expression in handed):
+            return True
+        variables = {key for key in reached if key[0]}
+        return any(self._mentions(call, variables) for call in self.passes())
 
     def differentiates(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a value below ``root`` is part of what a backward pass there differentiates."""

@@ -14,7 +14,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.frozen import ENTRY_POINTS, Frozen, unchained
 from torchlint.semantics.holders import Holders
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
-from torchlint.semantics.turns import Turns, holds_batch
+from torchlint.semantics.turns import Turns, holds_batch, mode_set
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
@@ -70,6 +70,9 @@ class InferenceCall(NamedTuple):
     is_part: bool
     """Whether only a part of the routine evaluates, and the rest trains."""
 
+    in_loop: bool
+    """Whether that part is a loop."""
+
     is_dry_run: bool
     """Whether the model is only tried out: once, and nothing looks at the result."""
 
@@ -94,7 +97,10 @@ class Inference:
         function = self._evaluator.definitions.enclosing_function(call)
         frame: cst.CSTNode = function if function is not None else self._tree.module
         whole = self.routine_evaluates(function) or self._is_only_evaluated(call.func, function)
-        is_part = not (whole and not self._backward.passes(frame)) and self._turns.evaluates(call, frame)
+        trains_too = not whole or bool(self._backward.passes(frame))
+        in_loop = trains_too and self._turns.evaluates(call, frame)
+        may_pause = trains_too and self._is_set_to_evaluate(call.func, function)
+        is_part = in_loop or (may_pause and self._turns.is_set_apart(call, frame))
         if not whole and not is_part:
             return None
         if function is not None and self._is_part_of_forward(function):
@@ -115,6 +121,7 @@ class Inference:
             function is None or is_part or self._returns_host_values(function),
             self.switches_off(call.func, module),
             is_part,
+            in_loop,
             self._is_dry_run(call),
         )
 
@@ -200,6 +207,7 @@ class Inference:
         """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""
         key = id(function)
         if key not in self._evaluates:
+            self._evaluates[key] = False  # until it is known, for functions that call each other
             self._evaluates[key] = self._decide(function)
         return self._evaluates[key]
 
@@ -240,7 +248,7 @@ class Inference:
         if function is None:
             return self._script_only_infers()
         modes = [
-            call.func.attr.value
+            mode_set(call)
             for call in self._mode_calls().get(id(function), ())
             if isinstance(call.func, cst.Attribute)
             and self._evaluator.value(call.func.value).kind is Kind.MODULE
@@ -249,9 +257,23 @@ class Inference:
         if modes[:1] == ["eval"]:
             return "train" not in modes or not self._speaks_of_optimizers(function)
         named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
+        if not named and not modes:
+            return self._helps_to_evaluate(function)
         if not named or "train" in modes[:1]:
             return False
         return bool(self._evaluator.callers(function)) or "eval" in modes or self._loops_over_batches(function)
+
+    def _helps_to_evaluate(self, function: cst.FunctionDef) -> bool:
+        """Whether routines that call ``eval()`` and evaluate are all that call a function."""
+        callers = [self._evaluator.definitions.enclosing_function(call) for call in self._evaluator.callers(function)]
+        helps = bool(callers) and all(
+            caller is not None
+            and id(caller) in self._mode_calls()
+            and self._only_evaluates(caller)
+            and not self._speaks_of_optimizers(caller)
+            for caller in callers
+        )
+        return helps and not self._speaks_of_optimizers(function)
 
     def _is_of_a_part(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a call freezes a part of its object under a condition: ``if self.frozen: self.encoder.eval()``."""
@@ -282,8 +304,8 @@ class Inference:
         """Whether ``eval()`` is called in the routine on this very variable, or on what it is a part of."""
         if self._is_only_evaluated(module, function):
             return True
-        methods = (method_call(call, "eval") for call in self._mode_calls().get(id(function), ()))
-        evaluated = [unchained(method.value) for method in methods if method is not None]
+        calls = (call.func for call in self._mode_calls().get(id(function), ()) if mode_set(call) == "eval")
+        evaluated = [unchained(method.value) for method in calls if isinstance(method, cst.Attribute)]
         while not any(is_same(one, module) for one in evaluated):
             if not isinstance(module, cst.Attribute):
                 return False

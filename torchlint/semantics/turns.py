@@ -13,13 +13,16 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS, last_statement
 from torchlint.semantics.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import method_call
+from torchlint.semantics.versions import is_main_guard
+from torchlint.syntax.calls import bind, literal, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.walk import children
 
 _EVALUATION_LOADER = re.compile(
     r"(^|_)(test|testing|val|valid|validation|eval|evaluation|dev)_?(data_?)?(loader|dl|iter|iterator|batches)s?$",
     re.IGNORECASE,
 )
+_NUMBERS = ("builtins.float", "builtins.int")
 _NAMES = (cst.Name, cst.Attribute)
 
 
@@ -34,8 +37,9 @@ class Turns:
         self._over_evaluation_data: dict[int, bool] = {}
 
     @cached_property
-    def _speaks_of_eval(self) -> bool:
-        return any(attribute.attr.value == "eval" for attribute in self._tree.nodes(cst.Attribute))
+    def _speaks_of_modes(self) -> bool:
+        calls = (attribute.attr.value for attribute in self._tree.nodes(cst.Attribute))
+        return any(name in ("eval", "train") for name in calls)
 
     def evaluates(self, call: cst.Call, frame: cst.CSTNode) -> bool:
         """Return whether a call of a model stands in a loop over batches that evaluates it."""
@@ -44,7 +48,59 @@ class Turns:
             return False
         if isinstance(last_statement(loop.body), cst.Break) or not self._holds_batch(loop):
             return False
-        return not self._trains(loop) and not self._is_backpropagated(loop, frame)
+        return not self._trains(loop) and not self._is_backpropagated(loop.body, frame)
+
+    def is_set_apart(self, call: cst.Call, frame: cst.CSTNode) -> bool:
+        """Return whether a routine that trains evaluates for the moment: ``if step % 100 == 0: model.eval(); ...``.
+
+        Either a condition stands around it, or the training step is over where the model is set to evaluate.
+        """
+        statement = self._evaluator.flow.statement(call) if self._speaks_of_modes else None
+        block = self._block_after_eval(call) if isinstance(statement, cst.Assign) else None
+        if block is None or not isinstance(statement, cst.Assign):
+            return False
+        passes = self._backward.passes(block)
+        around = self._tree.parent(block)
+        if not isinstance(around, cst.If) or is_main_guard(around):
+            if not passes or any(self._tree.order(one) > self._tree.order(call) for one in passes):
+                return False
+        elif passes:
+            return False
+        names = [name for target in statement.targets for name in self._names(target.target)]
+        return bool(names) and not any(self._leaves(name, statement, frame) for name in names)
+
+    def _block_after_eval(self, call: cst.Call) -> cst.CSTNode | None:
+        """The innermost block that sets the model of a call to evaluate before it, and not to train again."""
+        child: cst.CSTNode = call
+        for ancestor in self._tree.ancestors(call):
+            if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):
+                return None
+            if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
+                mode = next(self._modes(ancestor.body, child, call.func), None)
+                if mode is not None:
+                    return ancestor if mode == "eval" else None
+            child = ancestor
+        return None
+
+    def _leaves(self, name: cst.Name, statement: cst.Assign, frame: cst.CSTNode) -> bool:
+        """Whether a variable that a statement binds is returned, or flows into a backward pass."""
+        returns = self._tree.below(frame, cst.Return) if isinstance(frame, cst.FunctionDef) else []
+        if any(self._hands_out(node.value, name.value) for node in returns if node.value is not None):
+            return True
+        if self._is_backpropagated(statement, frame):
+            return True
+        others = (b.node for b in self._evaluator.scopes.bindings(name) if not self._tree.within(b.node, statement))
+        return next(others, None) is None and self._backward.reaches(name, frame)
+
+    def _hands_out(self, value: cst.CSTNode, name: str) -> bool:
+        """Whether an expression holds a variable as it is, and not a number that is read from it."""
+        if isinstance(value, cst.Call) and self._evaluator.names.qualified(value.func) in _NUMBERS:
+            return False
+        if method_call(value, "item", "tolist", "detach") is not None:
+            return False
+        if isinstance(value, cst.Name):
+            return value.value == name
+        return any(self._hands_out(child, name) for child in children(value))
 
     def _loop(self, call: cst.Call) -> cst.For | None:
         """The innermost loop around a call in its function."""
@@ -73,9 +129,9 @@ class Turns:
             return method is not None
         return self._evaluator.value(method.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
 
-    def _is_backpropagated(self, loop: cst.For, frame: cst.CSTNode) -> bool:
-        """Whether a backward pass of the routine starts from something that the loop binds."""
-        inside = {id(node) for node in self._tree.descendants(loop.body)}
+    def _is_backpropagated(self, part: cst.CSTNode, frame: cst.CSTNode) -> bool:
+        """Whether a backward pass of the routine starts from something that a part of it binds."""
+        inside = {id(node) for node in self._tree.descendants(part)}
         waiting = [name for call in self._backward.passes(frame) for name in self._names(call)]
         seen: set[int] = set()
         while waiting:
@@ -103,7 +159,7 @@ class Turns:
 
     def _follows_eval(self, loop: cst.For, model: cst.BaseExpression) -> bool:
         """Whether the statements before a loop set the model to evaluate, and not to train again."""
-        if not self._speaks_of_eval:
+        if not self._speaks_of_modes:
             return False
         child: cst.CSTNode = loop
         for ancestor in self._tree.ancestors(loop):
@@ -127,7 +183,16 @@ class Turns:
             for node in (statement, *self._tree.descendants(statement)):
                 method = method_call(node, "eval", "train")
                 if method is not None and is_same(method.value, model):
-                    yield method.attr.value
+                    yield mode_set(node)
+
+
+def mode_set(node: cst.CSTNode) -> str:
+    """Return the mode into which a call puts a module: ``eval``, also by ``train(False)``, or ``train``; "" if none."""
+    method = method_call(node, "eval", "train")
+    if method is None or not isinstance(node, cst.Call):
+        return ""
+    off = method.attr.value == "train" and literal(bind(node.args, ("mode",)).get("mode")) is False
+    return "eval" if off else method.attr.value
 
 
 def holds_batch(evaluator: Evaluator, loop: cst.For) -> bool:

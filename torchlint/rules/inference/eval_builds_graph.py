@@ -118,10 +118,12 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 
 def _cure(found: InferenceCall) -> str:
-    if found.is_part:
+    if found.in_loop:
         return "Put the loop into `with torch.no_grad():`."
     wrap = "rap the call in `with torch.no_grad():`."
-    return f"W{wrap}" if found.function is None else f"Decorate the function with `@torch.no_grad()` or w{wrap}"
+    if found.function is None or found.is_part:
+        return f"W{wrap}"
+    return f"Decorate the function with `@torch.no_grad()` or w{wrap}"
 
 
 def _fix(call: cst.Call, found: InferenceCall, model: Model) -> Fix | None:
