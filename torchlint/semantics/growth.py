@@ -103,18 +103,15 @@ class Growths:
         name = self._evaluator.names.qualified(call.func)
         if name not in GROWING:
             return None
-        loop = self._loop(call, target)
+        loop, is_array = self._loop(call, target), name.startswith("numpy.")
         if loop is None:
-            return self._in_method(statement, target, own, is_array=name.startswith("numpy."))
+            return self._in_method(statement, target, own, is_array=is_array)
         if isinstance(loop, cst.While) and isinstance(target, cst.Name) and self._mirrors(call, target.value, loop):
             return None  # it doubles, which copies each element once on average
-        is_array = name.startswith("numpy.")
         rebuilt = not self._is_carried(own, statement, loop)
-        few = self._is_short(loop)
-        replaceable = name in _CATENATES and statement.value is call
-        collected = self._collected(call, own, statement, loop) if replaceable else None
+        collected = self._collected(call, own, statement, loop) if name in _CATENATES else None
         is_read = collected is None and self._is_read(target, loop)
-        return Growth(target, loop, "in this loop", is_array, few, rebuilt, collected, is_read)
+        return Growth(target, loop, "in this loop", is_array, self._is_short(loop), rebuilt, collected, is_read)
 
     def _in_method(
         self, statement: cst.Assign, target: cst.BaseExpression, own: cst.BaseExpression, *, is_array: bool
@@ -284,12 +281,15 @@ class Growths:
 
     def _feeds_layers(self, loop: cst.For) -> bool:
         """Whether the loop runs through the layers of a module: dense blocks, skip connections."""
-        function = self._evaluator.definitions.enclosing_function(loop)
-        owner = self._evaluator.definitions.owner(function) if function is not None else None
-        if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
+        function = (definitions := self._evaluator.definitions).enclosing_function(loop)
+        owner = definitions.owner(function) if function is not None else None
+        if owner is None or definitions.class_kind(owner) is not Kind.MODULE:
             return False
-        step = self._evaluator.iterated(loop)
-        if isinstance(loop.iter, cst.Attribute) and step.kind not in (Kind.BATCH, Kind.TENSOR):
+        held = loop.iter
+        if isinstance(held, cst.Call) and identifier(held.func) in ("enumerate", "reversed") and held.args:
+            held = held.args[0].value
+        step = self._evaluator.value(held).iterated() if held is not loop.iter else self._evaluator.iterated(loop)
+        if isinstance(held, cst.Attribute) and step.kind not in (Kind.BATCH, Kind.TENSOR):
             return True  # its layers, or a setting
         steps = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
         for call in (n for n in self._tree.descendants(loop.body) if isinstance(n, cst.Call)):
@@ -303,7 +303,7 @@ class Growths:
     def _collected(
         self, call: cst.Call, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While
     ) -> Collected | None:
-        parts = call.args[0].value
+        parts = call.args[0].value if statement.value is call else None
         if not isinstance(parts, (cst.Tuple, cst.List)) or not isinstance(own, cst.Name) or loop.orelse is not None:
             return None
         rest = tuple(e.value for e in parts.elements[1:])
