@@ -49,6 +49,10 @@ RESOLVED = {
     "generic class": ("from torch.utils.data import DataLoader\nmark(DataLoader[int])", "torch.utils.data.DataLoader"),
     "built-in": ("mark(float)", "builtins.float"),
     "lightning by its old name": ("import pytorch_lightning as pl\nmark(pl.Trainer)", "lightning.pytorch.Trainer"),
+    "rebound by a loop further down": (
+        "from torch.utils import data\nmark(data.DataLoader)\nfor data in (): ...",
+        "torch.utils.data.DataLoader",
+    ),
     "a switch that is set keeps its name": (
         "import torch\ntorch.backends.cudnn.benchmark = False\nmark(torch.backends.cudnn.benchmark)",
         "torch.backends.cudnn.benchmark",
@@ -58,6 +62,8 @@ HIDDEN = {
     "rebound module": "import torch\ntorch = object()\nmark(torch.zeros)",
     "parameter": "import torch\ndef f(torch):\n    mark(torch.zeros)",
     "loop target": "import torch\nfor torch in ():\n    mark(torch.zeros)",
+    "target of a loop around": "import torch\nfor i in ():\n    mark(torch.zeros)\n    for torch in (): ...",
+    "rebound before a function runs": "import torch\ndef f():\n    mark(torch.zeros)\nfor torch in (): ...",
     "with target": "import torch\nwith open('x') as torch:\n    mark(torch.zeros)",
     "walrus": "import torch\nif (torch := 1):\n    mark(torch.zeros)",
     "comprehension target": "import torch\n[mark(torch.zeros) for torch in range(3)]",

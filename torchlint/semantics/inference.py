@@ -264,16 +264,18 @@ class Inference:
         return bool(self._evaluator.callers(function)) or "eval" in modes or self._loops_over_batches(function)
 
     def _helps_to_evaluate(self, function: cst.FunctionDef) -> bool:
-        """Whether routines that call ``eval()`` and evaluate are all that call a function."""
-        callers = [self._evaluator.definitions.enclosing_function(call) for call in self._evaluator.callers(function)]
-        helps = bool(callers) and all(
-            caller is not None
-            and id(caller) in self._mode_calls()
-            and self._only_evaluates(caller)
-            and not self._speaks_of_optimizers(caller)
-            for caller in callers
-        )
+        """Whether all that calls a function are routines that evaluate, or hand it a model in evaluation mode."""
+        calls = self._evaluator.callers(function)
+        helps = bool(calls) and all(self._helps(call) for call in calls)
         return helps and not self._speaks_of_optimizers(function)
+
+    def _helps(self, call: cst.Call) -> bool:
+        if self._turns.hands_over_evaluated(call):
+            return True
+        caller = self._evaluator.definitions.enclosing_function(call)
+        if caller is None or id(caller) not in self._mode_calls() or self._speaks_of_optimizers(caller):
+            return False
+        return self._only_evaluates(caller)
 
     def _is_of_a_part(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a call freezes a part of its object under a condition: ``if self.frozen: self.encoder.eval()``."""

@@ -11,6 +11,7 @@ from torchlint.semantics.tables.names import CONVENTIONAL_NAMES, STAR_EXPORTS, c
 from torchlint.syntax.walk import Tree
 
 _BUILTINS = frozenset(dir(builtins))
+_LATER = (BindingKind.ASSIGNMENT, BindingKind.ITERATION)
 _SWITCHES = ("torch.backends.", "os.environ")
 
 
@@ -22,6 +23,7 @@ class Names:
         self._scopes = scopes
         self._known: dict[tuple[int, str], str | None] = {}
         self._qualified: dict[int, str | None] = {}
+        self._mixed: set[tuple[int, str]] = set()
         self.by_convention = False
         """Whether a name was taken for what it is called, where a star import of another file binds or may bind it."""
         self.rebound: frozenset[str] = frozenset()
@@ -47,7 +49,10 @@ class Names:
         if expression.__class__ is cst.Call:  # most often, and isinstance() is slow where the answer is no
             return None
         if isinstance(expression, cst.Name):
-            return self._resolve(expression.value, self._scopes.scope(expression))
+            scope = self._scopes.scope(expression)
+            found = self._resolve(expression.value, scope)
+            is_mixed = found is None and (id(scope), expression.value) in self._mixed
+            return self._before_rebinding(expression, scope) if is_mixed else found
         if isinstance(expression, cst.Attribute):
             owner = self._raw(expression.value)
             return None if owner is None else f"{owner}.{expression.attr.value}"
@@ -68,6 +73,22 @@ class Names:
         if deciding is None or name not in deciding.bindings:  # a `global` that nothing binds
             return self._from_star(name, scope) or (f"builtins.{name}" if name in _BUILTINS else None)
         found = {self._target(binding) for binding in deciding.bindings[name] if not self._is_fallback(binding)}
+        if len(found) > 1 and deciding is scope and any(b.imported is not None for b in deciding.bindings[name]):
+            self._mixed.add((id(scope), name))
+        return found.pop() if len(found) == 1 else None
+
+    def _before_rebinding(self, name: cst.Name, scope: Scope) -> str | None:
+        """What a name stands for while only imports have bound it: ``for data in data.DataLoader(...)`` comes later."""
+        loops = [a for a in self._tree.ancestors(name) if isinstance(a, (cst.For, cst.While, cst.Lambda))]
+        place, found = self._tree.order(name), set()
+        for binding in scope.bindings[name.value]:
+            is_before = self._tree.order(binding.node) < place
+            if binding.imported is not None and is_before:
+                found.add(canonical(binding.imported))
+            elif (
+                is_before or binding.kind not in _LATER or any(self._tree.within(binding.node, loop) for loop in loops)
+            ):
+                return None
         return found.pop() if len(found) == 1 else None
 
     def spelling(self, name: str, node: cst.CSTNode) -> str | None:

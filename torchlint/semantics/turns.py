@@ -56,7 +56,7 @@ class Turns:
         Either a condition stands around it, or the training step is over where the model is set to evaluate.
         """
         statement = self._evaluator.flow.statement(call) if self._speaks_of_modes else None
-        block = self._block_after_eval(call) if isinstance(statement, cst.Assign) else None
+        block = self._block_after_eval(call, call.func) if isinstance(statement, cst.Assign) else None
         if block is None or not isinstance(statement, cst.Assign):
             return False
         passes = self._backward.passes(block)
@@ -69,14 +69,19 @@ class Turns:
         names = [name for target in statement.targets for name in self._names(target.target)]
         return bool(names) and not any(self._leaves(name, statement, frame) for name in names)
 
-    def _block_after_eval(self, call: cst.Call) -> cst.CSTNode | None:
-        """The innermost block that sets the model of a call to evaluate before it, and not to train again."""
+    def hands_over_evaluated(self, call: cst.Call) -> bool:
+        """Return whether a call is given a model that was just set to evaluate: ``net.eval(); score(net, x)``."""
+        given = (argument.value for argument in call.args if isinstance(argument.value, (cst.Name, cst.Attribute)))
+        return self._speaks_of_modes and any(self._block_after_eval(call, value) is not None for value in given)
+
+    def _block_after_eval(self, call: cst.Call, model: cst.BaseExpression) -> cst.CSTNode | None:
+        """The innermost block that sets a model to evaluate before a call, and not to train again."""
         child: cst.CSTNode = call
         for ancestor in self._tree.ancestors(call):
             if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):
                 return None
             if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
-                mode = next(self._modes(ancestor.body, child, call.func), None)
+                mode = next(self._modes(ancestor.body, child, model), None)
                 if mode is not None:
                     return ancestor if mode == "eval" else None
             child = ancestor
