@@ -36,6 +36,7 @@ class Definitions:
         self._ancestries: dict[int, tuple[str, ...]] = {}
         self._named: dict[int, cst.FunctionDef | cst.ClassDef | None] = {}
         self._attributes: dict[int, dict[str, list[AttributeBinding]]] = {}
+        self._yielded: dict[int, list[cst.Yield]] = {}
         self._results: dict[int, list[cst.BaseExpression]] | None = None
         self._buffers: dict[int, set[str]] | None = None
 
@@ -59,8 +60,15 @@ class Definitions:
                     around = self.enclosing_function(statement)
                     self._results.setdefault(id(around), []).append(statement.value)
             for generated in self._tree.nodes(cst.Yield):
-                self._results.pop(id(self.enclosing_function(generated)), None)
+                around = self.enclosing_function(generated)
+                self._results.pop(id(around), None)
+                self._yielded.setdefault(id(around), []).append(generated)
         return self._results.get(id(function), [])
+
+    def yielded(self, function: cst.FunctionDef) -> list[cst.Yield]:
+        """Return the places where a generator hands out something."""
+        self.results(function)
+        return self._yielded.get(id(function), [])
 
     def owner(self, function: cst.FunctionDef) -> cst.ClassDef | None:
         """Return the class whose body a function stands in directly (under ``if`` and ``try`` too)."""

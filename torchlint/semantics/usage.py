@@ -28,6 +28,8 @@ class Usage:
         self._attributes: dict[tuple[int, str], set[str]] | None = None
         self._plain_backward: set[tuple[int, str]] = set()
         self._with_parameters: set[tuple[int, str]] = set()
+        self._evaluated: set[tuple[int, str]] = set()
+        self._called: set[tuple[int, str] | None] = set()
         self._models: frozenset[str] | None = None
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
         self._stored: dict[tuple[int, str], list[cst.BaseExpression]] = {}
@@ -72,6 +74,12 @@ class Usage:
         self._table()
         return self._key(variable) in self._with_parameters
 
+    def is_evaluated(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file calls ``variable.eval()``, and calls the variable itself."""
+        self._table()
+        key = self._key(variable) if self._evaluated else None
+        return key in self._evaluated and key in self._called
+
     def names_of_models(self) -> frozenset[str]:
         """Return the names of all variables that the file asks for their parameters, whatever scope they are in."""
         if self._models is None:
@@ -100,6 +108,8 @@ class Usage:
                     self._appended.setdefault(key, []).append(call.args[0].value)
                 if attribute.attr.value == "parameters" and isinstance(call, cst.Call) and not call.args:
                     self._with_parameters.add(key)
+                if attribute.attr.value == "eval" and isinstance(call, cst.Call) and not call.args:
+                    self._evaluated.add(key)
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
                     self._plain_backward.add(key)
             self._collect_added()
@@ -136,8 +146,11 @@ class Usage:
                     self._as_array.setdefault(key, []).append(subscript.value)
 
     def _collect_given(self) -> None:
-        """Enter what functions of torch are given that take nothing but tensors: ``torch.ones_like(x)``."""
+        """Enter what is called, and what functions of torch are given that take nothing but tensors."""
+        evaluated = {name for _, name in self._evaluated}
         for call in self._tree.nodes(cst.Call):
+            if evaluated and identifier(call.func) in evaluated:
+                self._called.add(self._key(call.func))
             given = call.args[0].value if call.args else None
             if isinstance(given, cst.Name) and not call.args[0].star and identifier(call.func) in _NAMES_OF_TAKERS:
                 key = self._key(given) if self._names.qualified(call.func) in _TAKERS else None

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate import functions, methods
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
+from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, tensor
 from torchlint.syntax.calls import identifier
 
 if TYPE_CHECKING:
@@ -83,9 +83,23 @@ def _shaped(returned: Value, output: Value) -> Value:
 
 
 def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
-    """Return the join of what the return statements of a function give."""
+    """Return the join of what the return statements of a function give; of a generator what it hands out."""
     results = evaluator.definitions.results(function)
-    return join([evaluator.value(result) for result in results]) if results else UNKNOWN
+    if results:
+        return join([evaluator.value(result) for result in results])
+    yielded = evaluator.definitions.yielded(function)
+    if (
+        not yielded or function.decorators or function.asynchronous is not None
+    ):  # a decorator may make it something else
+        return UNKNOWN
+    items = join([_handed_out(each, evaluator) for each in yielded])
+    return of(Kind.ITERATOR, items) if items.known else UNKNOWN
+
+
+def _handed_out(place: cst.Yield, evaluator: Evaluator) -> Value:
+    if isinstance(place.value, cst.From):
+        return evaluator.value(place.value.item).iterated()
+    return evaluator.value(place.value) if place.value is not None else UNKNOWN
 
 
 def named_callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
