@@ -99,7 +99,7 @@ class Inference:
         whole = self.routine_evaluates(function) or self._is_only_evaluated(call.func, function)
         trains_too = not whole or bool(self._backward.passes(frame))
         in_loop = trains_too and self._turns.evaluates(call, frame)
-        may_pause = trains_too and self._is_set_to_evaluate(call.func, function)
+        may_pause = trains_too and self._is_set_here(call.func, function)
         is_part = in_loop or (may_pause and self._turns.is_set_apart(call, frame))
         if not whole and not is_part:
             return None
@@ -265,7 +265,7 @@ class Inference:
 
     def _helps_to_evaluate(self, function: cst.FunctionDef) -> bool:
         """Whether all that calls a function are routines that evaluate, or hand it a model in evaluation mode."""
-        calls = self._evaluator.callers(function)
+        calls = self._evaluator.callers(function) if self._mode_calls() else []
         helps = bool(calls) and all(self._helps(call) for call in calls)
         return helps and not self._speaks_of_optimizers(function)
 
@@ -273,9 +273,9 @@ class Inference:
         if self._turns.hands_over_evaluated(call):
             return True
         caller = self._evaluator.definitions.enclosing_function(call)
-        if caller is None or id(caller) not in self._mode_calls() or self._speaks_of_optimizers(caller):
+        if caller is None or id(caller) not in self._mode_calls() or not self._only_evaluates(caller):
             return False
-        return self._only_evaluates(caller)
+        return not self._speaks_of_optimizers(caller)
 
     def _is_of_a_part(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a call freezes a part of its object under a condition: ``if self.frozen: self.encoder.eval()``."""
@@ -303,10 +303,15 @@ class Inference:
         return function is not None and self._holders.evaluates(called, function)
 
     def _is_set_to_evaluate(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
+        """Whether a model is only evaluated by its object, or ``eval()`` is called in the routine."""
+        return self._is_only_evaluated(module, function) or self._is_set_here(module, function)
+
+    def _is_set_here(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Whether ``eval()`` is called in the routine on this very variable, or on what it is a part of."""
-        if self._is_only_evaluated(module, function):
-            return True
-        calls = (call.func for call in self._mode_calls().get(id(function), ()) if mode_set(call) == "eval")
+        here = self._mode_calls().get(id(function))
+        if here is None:
+            return False
+        calls = (call.func for call in here if mode_set(call) == "eval")
         evaluated = [unchained(method.value) for method in calls if isinstance(method, cst.Attribute)]
         while not any(is_same(one, module) for one in evaluated):
             if not isinstance(module, cst.Attribute):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -37,9 +37,9 @@ class Turns:
         self._over_evaluation_data: dict[int, bool] = {}
 
     @cached_property
-    def _speaks_of_modes(self) -> bool:
-        calls = (attribute.attr.value for attribute in self._tree.nodes(cst.Attribute))
-        return any(name in ("eval", "train") for name in calls)
+    def _mode_calls(self) -> list[cst.Call]:
+        """The calls that put modules into a mode, in document order."""
+        return [call for call in self._tree.nodes(cst.Call) if mode_set(call)]
 
     def evaluates(self, call: cst.Call, frame: cst.CSTNode) -> bool:
         """Return whether a call of a model stands in a loop over batches that evaluates it."""
@@ -55,7 +55,7 @@ class Turns:
 
         Either a condition stands around it, or the training step is over where the model is set to evaluate.
         """
-        statement = self._evaluator.flow.statement(call) if self._speaks_of_modes else None
+        statement = self._evaluator.flow.statement(call) if self._mode_calls else None
         block = self._block_after_eval(call, call.func) if isinstance(statement, cst.Assign) else None
         if block is None or not isinstance(statement, cst.Assign):
             return False
@@ -72,7 +72,7 @@ class Turns:
     def hands_over_evaluated(self, call: cst.Call) -> bool:
         """Return whether a call is given a model that was just set to evaluate: ``net.eval(); score(net, x)``."""
         given = (argument.value for argument in call.args if isinstance(argument.value, (cst.Name, cst.Attribute)))
-        return self._speaks_of_modes and any(self._block_after_eval(call, value) is not None for value in given)
+        return bool(self._mode_calls) and any(self._block_after_eval(call, value) is not None for value in given)
 
     def _block_after_eval(self, call: cst.Call, model: cst.BaseExpression) -> cst.CSTNode | None:
         """The innermost block that sets a model to evaluate before a call, and not to train again."""
@@ -81,7 +81,7 @@ class Turns:
             if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):
                 return None
             if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
-                mode = next(self._modes(ancestor.body, child, model), None)
+                mode = next(self._modes(ancestor, child, model), None)
                 if mode is not None:
                     return ancestor if mode == "eval" else None
             child = ancestor
@@ -164,31 +164,27 @@ class Turns:
 
     def _follows_eval(self, loop: cst.For, model: cst.BaseExpression) -> bool:
         """Whether the statements before a loop set the model to evaluate, and not to train again."""
-        if not self._speaks_of_modes:
+        if not self._mode_calls:
             return False
         child: cst.CSTNode = loop
         for ancestor in self._tree.ancestors(loop):
             if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):
                 return False
             if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
-                mode = next(self._modes(ancestor.body, child, model), None)
+                mode = next(self._modes(ancestor, child, model), None)
                 if mode is not None:
                     return mode == "eval"
             child = ancestor
         return False
 
-    def _modes(
-        self, statements: Sequence[cst.CSTNode], before: cst.CSTNode, model: cst.BaseExpression
-    ) -> Iterator[str]:
-        """The calls of ``eval`` and ``train`` on a model before a statement, the last first."""
-        index = next((i for i, statement in enumerate(statements) if statement is before), 0)
-        for statement in reversed(statements[:index]):
-            if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
-                continue
-            for node in (statement, *self._tree.descendants(statement)):
-                method = method_call(node, "eval", "train")
-                if method is not None and is_same(method.value, model):
-                    yield mode_set(node)
+    def _modes(self, block: cst.CSTNode, before: cst.CSTNode, model: cst.BaseExpression) -> Iterator[str]:
+        """The modes into which a block puts a model before a statement of it, the last first."""
+        place, enclosing = self._tree.order(before), self._evaluator.definitions.enclosing_function
+        for call in reversed(self._mode_calls):
+            if self._tree.order(call) < place and isinstance(call.func, cst.Attribute):
+                is_here = self._tree.within(call, block) and enclosing(call) is enclosing(before)
+                if is_here and is_same(call.func.value, model):
+                    yield mode_set(call)
 
 
 def mode_set(node: cst.CSTNode) -> str:
