@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import named_device
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import identifier, is_none, literal
 
@@ -18,6 +19,7 @@ _OF_DEVICE = frozenset(
     "synchronize empty_cache set_device current_stream reset_peak_memory_stats reset_max_memory_allocated "
     "max_memory_allocated memory_allocated max_memory_reserved memory_reserved".split()
 )
+_CUDA_TYPES = frozenset(name.rpartition(".")[2] for name in CUDA_CONSTRUCTORS)
 _DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
 
 
@@ -49,7 +51,7 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
             return Evidence.INFERRED
     if found is None and _extends_trainer(evaluator):
         return Evidence.INFERRED
-    return found or _keyword_evidence(evaluator)
+    return found or _type_evidence(evaluator) or _keyword_evidence(evaluator)
 
 
 def trains_what_it_is_given(evaluator: Evaluator, passes: list[cst.Call]) -> bool:
@@ -90,6 +92,16 @@ def _imports_trainer(statement: cst.Import | cst.ImportFrom) -> bool:
         return False
     root = statement.module.value if isinstance(statement.module, cst.Name) else ""
     return root in ("transformers", "trl") and any(identifier(n.name).endswith("Trainer") for n in statement.names)
+
+
+def _type_evidence(evaluator: Evaluator) -> Evidence | None:
+    """The types of old programs: ``dtype = torch.cuda.FloatTensor if use_cuda else torch.FloatTensor``."""
+    for named in evaluator.tree.nodes(cst.Attribute):
+        if named.attr.value in _CUDA_TYPES and evaluator.names.qualified(named) in CUDA_CONSTRUCTORS:
+            around = evaluator.tree.enclosing(named, cst.Call, cst.Comparison)
+            if around is None or identifier(getattr(around, "func", around)) not in ("isinstance", "issubclass", ""):
+                return Evidence.INFERRED
+    return None
 
 
 def _keyword_evidence(evaluator: Evaluator) -> Evidence | None:

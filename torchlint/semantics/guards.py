@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS, ends_in_jump, last_statement
+from torchlint.semantics.intervals import counts_on
 from torchlint.semantics.passes import picks_pass
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
@@ -44,8 +45,6 @@ _SOUND = frozenset(("isfinite",))
 _ENDS = frozenset(("sys.exit", "builtins.exit", "builtins.quit", "os._exit"))
 _COUNTING = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
 _MAX_DEPTH = 6
-
-
 _GUARDING: frozenset[type] = frozenset(
     (
         cst.If,
@@ -107,7 +106,7 @@ class Guards:
     def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> Guard | None:
         if ancestor.__class__ not in _GUARDING:
             return None
-        if isinstance(ancestor, cst.If) and child is ancestor.body and self._fills_cache(ancestor):
+        if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_due(ancestor):
             return Guard.PERIODIC
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
             return self.classify(ancestor.test, child is ancestor.body)
@@ -121,10 +120,11 @@ class Guards:
         fails = isinstance(ancestor, (cst.ExceptHandler, cst.Raise))
         return Guard.PERIODIC if fails or (isinstance(ancestor, cst.Assert) and child is ancestor.msg) else None
 
-    def _fills_cache(self, statement: cst.If) -> bool:
-        """Whether a branch computes what is not there yet: ``if self.mean is None: self.mean = ...``."""
+    def _is_due(self, statement: cst.If) -> bool:
+        """Whether a branch computes what is not there yet, ``if self.mean is None``, or has its turn."""
         written = self._tree.below(statement.body, cst.AssignTarget)
-        return self._misses(statement.test, {canonical(target.target) for target in written})
+        is_missing = self._misses(statement.test, {canonical(target.target) for target in written})
+        return is_missing or counts_on(statement, self._tree)
 
     def _misses(self, test: cst.BaseExpression, places: set[str]) -> bool:
         if isinstance(test, cst.BooleanOperation):

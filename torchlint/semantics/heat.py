@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import libcst as cst
 
-from torchlint.semantics import roles
+from torchlint.semantics import engines, generated, roles
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
@@ -159,9 +160,13 @@ class Hotness:
             return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
         if self._runs_model(loop) and not self._has_batch_loop(loop):
             is_given = self._takes_slices(loop) or self._next_batch(loop) is not None
+            is_given = is_given or generated.source(loop, self._evaluator) is not None
             role = Role.EVALUATION_LOOP if is_given else Role.SAMPLING_LOOP
             return Heat(loop, role, Evidence.INFERRED)
-        return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED) if self._denoises(loop) else None
+        if self._denoises(loop):
+            return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED)
+        found = next(filter(None, map(self.loop, generated.consumers(loop, self._evaluator))), None)
+        return Heat(loop, found.role, Evidence.INFERRED) if found is not None else None
 
     def _denoises(self, loop: cst.For | cst.While) -> bool:
         """Whether each iteration takes a step of a diffusion process."""
@@ -186,7 +191,10 @@ class Hotness:
     def _batches(self, loop: cst.For | cst.While) -> Evidence | None:
         """How certain it is that each iteration takes a batch."""
         if isinstance(loop, cst.For):
-            return _batch_evidence(self._evaluator.iterated(loop)) or self._takes_items(loop)
+            found = _batch_evidence(self._evaluator.iterated(loop)) or self._takes_items(loop)
+            if found is None and generated.takes_batches(loop, self._evaluator):
+                return Evidence.INFERRED
+            return found
         return self._next_batch(loop)
 
     def _takes_items(self, loop: cst.For) -> Evidence | None:
@@ -224,7 +232,16 @@ class Hotness:
             definition = self._evaluator.definitions.definition(call.func)
             if isinstance(definition, cst.FunctionDef) and self.is_step_function(definition):
                 return call
+            if definition is None and id(call) in self._step_calls:
+                return call
         return None
+
+    @cached_property
+    def _step_calls(self) -> frozenset[int]:
+        """The calls of the methods that take training steps: ``agent.learn()``."""
+        owner = self._evaluator.definitions.owner
+        functions = (f for f in self._tree.nodes(cst.FunctionDef) if owner(f) is not None and self.is_step_function(f))
+        return frozenset(id(call) for function in functions for call in self._evaluator.callers(function))
 
     def is_step_function(self, function: cst.FunctionDef) -> bool:
         """Return whether a function takes a training step itself, outside any loop of its own."""
@@ -298,7 +315,17 @@ class Hotness:
             return Role.STEP
         if self._may_be_loss(owner) and self._is_loss(function):
             return Role.LOSS
-        return Role.EVALUATION_LOOP if owner is None and self._evaluator.is_engine_step(function) else None
+        if owner is not None:
+            return None
+        return Role.EVALUATION_LOOP if self._evaluator.is_engine_step(function) else self._handler_role(function)
+
+    def _handler_role(self, function: cst.FunctionDef) -> Role | None:
+        """The role of a function that an engine of Ignite calls after each batch."""
+        engine = engines.handled(function, self._evaluator)
+        found = engines.role(engine, self._evaluator) if engine is not None else None
+        if isinstance(found, cst.FunctionDef):
+            return Role.STEP if self.is_step_function(found) else Role.EVALUATION_LOOP
+        return found
 
     def _may_be_loss(self, owner: cst.ClassDef | None) -> bool:
         return owner is None or self._evaluator.definitions.class_kind(owner) is Kind.MODULE

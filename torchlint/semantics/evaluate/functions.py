@@ -69,6 +69,7 @@ _NO_TENSORS = (
     "torch.onnx.",
     "torch.overrides.",
     "torch.fx.",
+    "torch.futures.",
     "torch.library.",
     "torch.ops.",
     "torch.export.",
@@ -106,6 +107,8 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     if name.partition(".")[0] in ("transformers", "diffusers") and last == "from_pretrained":
         is_model = not any(word in module for word in _NO_MODELS)
         return Value(Kind.MODULE, Evidence.INFERRED, name=module) if is_model else UNKNOWN
+    if name == "collections.OrderedDict":
+        return _mapping(call, evaluator)
     if name == "itertools.chain":
         return join([evaluator.value(a.value) for a in call.args])
     if name.partition(".")[0] in api.HOST_CLASSES:
@@ -358,7 +361,7 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
             return of(Kind.ITERATOR, first.iterated()) if first.iterated().known else Value(Kind.ITERATOR)
         return Value(Kind.SEQUENCE)
     if name == "dict":
-        return Value(Kind.MAPPING)
+        return _mapping(call, evaluator)
     if name == "sum" and arguments:
         item = first.iterated()
         return item if item.is_tensor or item.kind is Kind.NUMBER else UNKNOWN
@@ -368,6 +371,13 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     if name in ("getattr", "setattr", "super"):
         return UNKNOWN
     return UNKNOWN
+
+
+def _mapping(call: cst.Call, evaluator: Evaluator) -> Value:
+    """Return what ``dict(key=value)`` makes."""
+    named = [a.value for a in call.args if a.keyword is not None]
+    held = join([evaluator.value(value) for value in named]) if len(named) == len(call.args) and named else UNKNOWN
+    return of(Kind.MAPPING, held) if held.known else Value(Kind.MAPPING)
 
 
 def passes_loader_through(call: cst.Call, evaluator: Evaluator) -> Value:
