@@ -9,13 +9,12 @@ import libcst as cst
 from torchlint.semantics.definitions import parameters
 from torchlint.semantics.differentiated import Differentiated, starts
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.gradients import FRAMEWORK_STEP_METHODS
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.walk import children
 
-# Methods whose result a framework backpropagates, by what the name of its class holds.
-_STEP_METHODS = {"training_step": "Lightning", "compute_loss": "Trainer"}
 _GRADIENT_FUNCTIONS = frozenset(("torch.autograd.backward", "torch.autograd.grad"))
 
 
@@ -94,7 +93,7 @@ class Backward:
             self._returned = [
                 (function, loss)
                 for function in self._tree.nodes(cst.FunctionDef)
-                if function.name.value in _STEP_METHODS and self._is_step_method(function)
+                if function.name.value in FRAMEWORK_STEP_METHODS and self._is_step_method(function)
                 for statement in self._tree.nodes(cst.Return)
                 if self._belongs(statement, function) and statement.value is not None
                 for loss in _loss_of(statement.value)
@@ -103,7 +102,7 @@ class Backward:
 
     def _is_step_method(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
-        base = _STEP_METHODS[function.name.value]
+        base = FRAMEWORK_STEP_METHODS[function.name.value]
         return owner is not None and any(base in name for name in self._evaluator.definitions.ancestry(owner))
 
     def _is_result_of_step(self, value: cst.BaseExpression) -> bool:
@@ -148,6 +147,10 @@ class Backward:
                 yield self._keys(node.target), node.iter
             elif isinstance(node, cst.WithItem) and node.asname is not None:
                 yield self._keys(node.asname.name), node.item
+            elif isinstance(node, cst.Return) and node.value is not None:
+                function = self._evaluator.definitions.enclosing_function(node)
+                if function is not None:
+                    yield {self._called_by(function)}, node.value
             elif isinstance(node, cst.Call):
                 yield from self._passed(node)
 
@@ -162,6 +165,11 @@ class Backward:
             for argument in call.args:
                 named = {key for key in given if argument.keyword is None or key[1] == argument.keyword.value}
                 yield named or given, argument.value
+
+    def _called_by(self, function: cst.FunctionDef) -> _Key:
+        """The key of what a call of a function gives."""
+        is_method = self._evaluator.definitions.owner(function) is not None
+        return (0, function.name.value) if is_method else self._key(function.name)
 
     def _keys(self, target: cst.BaseExpression) -> set[_Key]:
         if isinstance(target, (cst.Tuple, cst.List)):

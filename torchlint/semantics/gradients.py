@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # Methods around which Lightning and Ignite disable gradients themselves.
 FRAMEWORK_INFERENCE_METHODS = frozenset(("validation_step", "test_step", "predict_step", "on_validation_epoch_end"))
-
+# Methods that frameworks call in each training step, by what the name of their class or of an ancestor holds.
+FRAMEWORK_STEP_METHODS = {"training_step": "Lightning", "compute_loss": "Trainer"}
 
 _SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
 # Methods by which a context begins and ends without a ``with`` block of its own.
@@ -160,9 +161,13 @@ class Gradients:
             if decision is not None:
                 return decision
         owner = self._definitions.owner(function)
-        by_framework = owner is not None and function.name.value in FRAMEWORK_INFERENCE_METHODS
+        name = function.name.value
+        by_framework = name in FRAMEWORK_INFERENCE_METHODS or name in FRAMEWORK_STEP_METHODS
         ancestry = self._definitions.ancestry(owner) if owner is not None and by_framework else ()
-        if any("Lightning" in name or name.startswith("lightning.") for name in ancestry):
+        if name in FRAMEWORK_STEP_METHODS:
+            if any(FRAMEWORK_STEP_METHODS[name] in base for base in ancestry):
+                return False  # whatever else calls it
+        elif any("Lightning" in base or base.startswith("lightning.") for base in ancestry):
             return True
         callers = [
             c for c in self._evaluator.callers(function) if self._definitions.enclosing_function(c) is not function

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate import functions, methods
+from torchlint.semantics.evaluate import distributions, functions, methods
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, tensor
 from torchlint.syntax.calls import identifier
@@ -77,6 +77,8 @@ def _shaped(returned: Value, output: Value) -> Value:
     if returned.is_tensor:
         graph = Graph.DETACHED if returned.graph is Graph.DETACHED else output.graph
         return output._replace(graph=graph, origin=Origin.LOSS if returned.origin is Origin.LOSS else output.origin)
+    if distributions.is_distribution(returned) and returned.element is not None:
+        return returned._replace(element=_shaped(returned.element, output))
     if returned.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE):
         return returned
     return output

@@ -8,6 +8,7 @@ from torchlint.semantics.tables.torch_api import DISTRIBUTION_ATTRIBUTES, DISTRI
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Value, tensor
 
 _PREFIX = "torch.distributions."
+_DETACHED = ("sample", "sample_n", "enumerate_support")
 
 
 def made(name: str, arguments: list[Value]) -> Value:
@@ -15,7 +16,8 @@ def made(name: str, arguments: list[Value]) -> Value:
     parts = [v.element if is_distribution(v) and v.element is not None else v for v in arguments]
     found = combined(parts)
     device = found.device if found.is_tensor else Device.UNKNOWN
-    return Value(Kind.INSTANCE, name=name, element=tensor(Evidence.INFERRED, device))
+    graph = Graph.ATTACHED if found.graph is Graph.ATTACHED else Graph.UNKNOWN  # what is asked about may carry one
+    return Value(Kind.INSTANCE, name=name, element=tensor(Evidence.INFERRED, device, graph))
 
 
 def is_distribution(value: Value) -> bool:
@@ -27,7 +29,7 @@ def method(owner: Value, name: str) -> Value:
     """Return what a method of a distribution gives; samples hold no graph."""
     if owner.element is None or name not in DISTRIBUTION_METHODS:
         return UNKNOWN
-    return owner.element._replace(graph=Graph.DETACHED) if name in ("sample", "sample_n") else owner.element
+    return owner.element._replace(graph=Graph.DETACHED) if name in _DETACHED else owner.element
 
 
 def attribute(owner: Value, name: str) -> Value:

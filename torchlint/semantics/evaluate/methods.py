@@ -62,7 +62,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
     if owner.kind is Kind.MODULE:
         return _of_module(owner, name)
     if distributions.is_distribution(owner):
-        return distributions.method(owner, name)
+        given = distributions.method(owner, name)
+        return given._replace(graph=Graph.DETACHED) if evaluator.gradients.disabled(call) else given
     if owner.kind is Kind.SCALER:
         return evaluator.value(call.args[0].value) if name == "scale" and call.args else UNKNOWN
     if owner.kind is Kind.DATALOADER and name == "__iter__":
@@ -154,6 +155,8 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
         return owner._replace(graph=Graph.UNKNOWN if call.args else Graph.ATTACHED)
     if name == "backward":
         return Value(Kind.NONE)
+    if name == "sample":  # what a model gives is a distribution then, whose samples may hold no graph
+        return owner._replace(graph=Graph.UNKNOWN)
     arguments = [evaluator.value(a.value) for a in call.args if not a.star]
     found = combined([owner, *arguments]) if name not in _SAME_VALUES else owner
     found = found._replace(origin=owner.origin) if owner.origin is Origin.LOSS else found
