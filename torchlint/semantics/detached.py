@@ -22,6 +22,8 @@ _NETWORKS = re.compile(r"\.(Sequential|DataParallel|DistributedDataParallel|Tran
 _SHAPES = frozenset(("shape", "device", "dtype", "ndim", "size", "dim", "numel"))
 # Networks that differentiate by their input while they compute.
 _DIFFERENTIATES = re.compile(r"energy|energies|force|hamiltonian|lagrangian|potential|jacobian|hessian", re.IGNORECASE)
+# What gives values without a graph: of these the last three give no tensor.
+_DETACHES = frozenset(("detach", "item", "tolist", "numpy"))
 _AUTOGRAD = ("torch.autograd.", "torch.func.", "torch.enable_grad")
 
 
@@ -81,15 +83,15 @@ class DetachedForwards:
 
     @cached_property
     def _detached_names(self) -> frozenset[str]:
-        detached = (node for node in self._tree.nodes(cst.Attribute) if node.attr.value == "detach")
+        detached = (node for node in self._tree.nodes(cst.Attribute) if node.attr.value in _DETACHES)
         return frozenset(name.value for node in detached for name in self._tree.below(node, cst.Name))
 
     def _is_detached(self, expression: cst.BaseExpression) -> bool:
-        """Whether all that an expression goes into is ``(...).detach()``."""
+        """Whether all that an expression goes into is ``(...).detach()``, ``(...).item()`` or ``(...).numpy()``."""
         node: cst.CSTNode = expression
         parent = self._tree.parent(node)
         while parent is not None:
-            if isinstance(parent, cst.Attribute) and parent.attr.value == "detach":
+            if isinstance(parent, cst.Attribute) and parent.attr.value in _DETACHES:
                 taken = self._tree.parent(parent)
                 return isinstance(taken, cst.Call) and taken.func is parent
             if not self._carries(parent, node):

@@ -1,13 +1,14 @@
 """A training step runs a model with gradients on, and detaches all that comes out of it.
 
-`discriminator(generator(z).detach())`, `target = teacher(x).detach()`, and `fake = generator(z)` where only
-`fake.detach()` is read.
+`discriminator(generator(z).detach())`, `target = teacher(x).detach()`, `fake = generator(z)` where only
+`fake.detach()` is read, and `policy(state).argmax().item()` in a loop that trains the policy.
 
 ## Why it costs
 
 With gradients on, the forward pass records a graph and keeps every activation that a backward pass would need.
-Detaching the result makes sure that there is none: the graph was recorded for nothing. In place of the activations of
-one layer, those of the whole model are in memory at the peak, and recording them takes time on the CPU.
+Detaching the result, or reading numbers from it, makes sure that there is none: the graph was recorded for nothing. In
+place of the activations of one layer, those of the whole model are in memory at the peak, and recording them takes time
+on the CPU.
 
 ## What to write instead
 
@@ -47,7 +48,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.PREVIEW,
     summary="a training step records the graph of a forward pass, and detaches the result",
-    triggers=Triggers.all_of("detach", "torch"),
+    triggers=Triggers.all_of(("detach", "item", "tolist", "numpy"), "torch"),
     examples=(
         Example(
             bad="""
@@ -99,7 +100,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     often = heat.often if heat is not None else "here"
     ran = model.shown(call, f"`{model.code(call.func)}`")
     where = (
-        f"`{found.variable.value}` is only read detached" if found.variable is not None else "its result is detached"
+        f"`{found.variable.value}` is only read detached or as numbers"
+        if found.variable is not None
+        else "its result is detached or read as numbers"
     )
     yield Finding(
         call,
