@@ -25,6 +25,8 @@ _EVALUATES = re.compile(
     r"beam_search|get_predictions)"
     r"(_(epoch|loop|step|model|network|net|one_epoch|fn|func|batch|set|dataset|data|loader|accuracy|loss|all|single_image))?$"
 )
+# What evaluates something that the name goes on to say, if it goes through batches.
+_EVALUATES_IT = re.compile(r"^_?(eval|evaluate|validate|predict|infer)_[a-z]\w*$")
 _CLASS = re.compile(r"^_?[A-Z][a-z]\w+$")
 _WITH_PARAMETERS = (
     *(
@@ -258,10 +260,15 @@ class Inference:
             return "train" not in modes or not self._speaks_of_optimizers(function)
         named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
         if not named and not modes:
-            return self._helps_to_evaluate(function)
+            return self._evaluates_it(function) or self._helps_to_evaluate(function)
         if not named or "train" in modes[:1]:
             return False
         return bool(self._evaluator.callers(function)) or "eval" in modes or self._loops_over_batches(function)
+
+    def _evaluates_it(self, function: cst.FunctionDef) -> bool:
+        """Whether a function goes through batches to evaluate what its name goes on to say."""
+        named = _EVALUATES_IT.match(function.name.value) is not None
+        return named and self._loops_over_batches(function) and not self._speaks_of_optimizers(function)
 
     def _helps_to_evaluate(self, function: cst.FunctionDef) -> bool:
         """Whether all that calls a function are routines that evaluate, or hand it a model in evaluation mode."""
