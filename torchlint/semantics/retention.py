@@ -242,6 +242,10 @@ class Retentions:
         return is_of_module and not self._evaluator.callers(function)
 
     def _is_parameter(self, value: cst.BaseExpression) -> bool:
+        """Whether a function is given a value, or the tensors from which it computes it: ``value * n``."""
+        if isinstance(value, cst.BinaryOperation):
+            tensors = [part for part in (value.left, value.right) if self._evaluator.value(part).is_tensor]
+            return bool(tensors) and all(map(self._is_parameter, tensors))
         bindings = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else ()
         return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
 
