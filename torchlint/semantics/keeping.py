@@ -30,7 +30,9 @@ class Kept:
 
 
 def elements(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
-    """Return the elements of a list, tuple or dictionary that is written out."""
+    """Return the elements of a list, tuple or dictionary that is written out, what a comprehension makes of each."""
+    if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
+        return (value.elt,)
     if isinstance(value, cst.Dict):
         return tuple(e.value for e in value.elements if isinstance(e, cst.DictElement))
     if isinstance(value, (cst.List, cst.Tuple)):

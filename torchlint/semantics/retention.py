@@ -211,7 +211,7 @@ class Retentions:
         self, value: cst.BaseExpression, node: cst.CSTNode, heat: Heat, part: int | None
     ) -> tuple[Evidence, bool] | None:
         """How certain it is that a value carries a graph, and whether the step around it is complete."""
-        if self._is_mapping(value):
+        if self._is_mapping(value) or self._evaluator.value(value).origin is Origin.PARAMETER:
             return None
         if part is None and self._backward.differentiates(value, heat.root):
             return Evidence.INFERRED, True
