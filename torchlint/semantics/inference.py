@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import NamedTuple
 
 import libcst as cst
@@ -94,7 +95,7 @@ class Inference:
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
-        if not isinstance(call.func, (cst.Name, cst.Attribute)):
+        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._speaks_of_evaluation:
             return None
         function = self._evaluator.definitions.enclosing_function(call)
         frame: cst.CSTNode = function if function is not None else self._tree.module
@@ -126,6 +127,14 @@ class Inference:
             in_loop,
             self._is_dry_run(call),
         )
+
+    @cached_property
+    def _speaks_of_evaluation(self) -> bool:
+        """Whether anything in the file can make a routine evaluate: asked before each of its calls is looked at."""
+        names = [function.name.value for function in self._tree.nodes(cst.FunctionDef)]
+        if self._mode_calls() or any(_EVALUATES.match(name) or _EVALUATES_IT.match(name) for name in names):
+            return True
+        return self._turns.over_evaluation_data or self._script_only_infers()
 
     def _encodes_texts(self, call: cst.Call) -> bool:
         """Whether a sentence transformer is given all texts at once: it batches them, and records no graph."""

@@ -41,6 +41,11 @@ class Turns:
         """The calls that put modules into a mode, in document order."""
         return [call for call in self._tree.nodes(cst.Call) if mode_set(call)]
 
+    @property
+    def over_evaluation_data(self) -> bool:
+        """Whether a loop of the file runs over a loader that is named for evaluation."""
+        return any(map(self._is_over_evaluation_data, self._tree.nodes(cst.For)))
+
     def evaluates(self, call: cst.Call, frame: cst.CSTNode) -> bool:
         """Return whether a call of a model stands in a loop over batches that evaluates it."""
         loop = self._loop(call)
