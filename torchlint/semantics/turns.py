@@ -49,7 +49,9 @@ class Turns:
     def evaluates(self, call: cst.Call, frame: cst.CSTNode) -> bool:
         """Return whether a call of a model stands in a loop over batches that evaluates it."""
         loop = self._loop(call)
-        if loop is None or not (self._is_over_evaluation_data(loop) or self._follows_eval(loop, call.func)):
+        if loop is None or not (
+            self._is_over_evaluation_data(loop) or self._block_after_eval(loop, call.func) is not None
+        ):
             return False
         if isinstance(last_statement(loop.body), cst.Break) or not self._holds_batch(loop):
             return False
@@ -60,8 +62,8 @@ class Turns:
 
         Either a condition stands around it, or the training step is over where the model is set to evaluate.
         """
-        statement = self._evaluator.flow.statement(call) if self._mode_calls else None
-        block = self._block_after_eval(call, call.func) if isinstance(statement, cst.Assign) else None
+        block = self._block_after_eval(call, call.func)
+        statement = self._evaluator.flow.statement(call)
         if block is None or not isinstance(statement, cst.Assign):
             return False
         passes = self._backward.passes(block)
@@ -77,12 +79,12 @@ class Turns:
     def hands_over_evaluated(self, call: cst.Call) -> bool:
         """Return whether a call is given a model that was just set to evaluate: ``net.eval(); score(net, x)``."""
         given = (argument.value for argument in call.args if isinstance(argument.value, (cst.Name, cst.Attribute)))
-        return bool(self._mode_calls) and any(self._block_after_eval(call, value) is not None for value in given)
+        return any(self._block_after_eval(call, value) is not None for value in given)
 
-    def _block_after_eval(self, call: cst.Call, model: cst.BaseExpression) -> cst.CSTNode | None:
-        """The innermost block that sets a model to evaluate before a call, and not to train again."""
-        child: cst.CSTNode = call
-        for ancestor in self._tree.ancestors(call):
+    def _block_after_eval(self, node: cst.CSTNode, model: cst.BaseExpression) -> cst.CSTNode | None:
+        """The innermost block that sets a model to evaluate before a call or loop, and not to train again."""
+        child = node
+        for ancestor in self._tree.ancestors(node) if self._mode_calls else ():
             if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):
                 return None
             if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
@@ -166,21 +168,6 @@ class Turns:
             found = any(_EVALUATION_LOADER.search(name) for name in names)
             self._over_evaluation_data[id(loop)] = found
         return self._over_evaluation_data[id(loop)]
-
-    def _follows_eval(self, loop: cst.For, model: cst.BaseExpression) -> bool:
-        """Whether the statements before a loop set the model to evaluate, and not to train again."""
-        if not self._mode_calls:
-            return False
-        child: cst.CSTNode = loop
-        for ancestor in self._tree.ancestors(loop):
-            if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):
-                return False
-            if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
-                mode = next(self._modes(ancestor, child, model), None)
-                if mode is not None:
-                    return mode == "eval"
-            child = ancestor
-        return False
 
     def _modes(self, block: cst.CSTNode, before: cst.CSTNode, model: cst.BaseExpression) -> Iterator[str]:
         """The modes into which a block puts a model before a statement of it, the last first."""
