@@ -120,9 +120,11 @@ class Growths:
         heat = self._hotness.heat(statement)
         if heat is None or heat.role not in _COLLECTING or not isinstance(heat.root, cst.FunctionDef):
             return None
-        if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name):
-            return None
-        if self._evaluator.definitions.receiver(target.value) is None:
+        held: cst.BaseExpression = target  # also one of several: `self.scores[label]`
+        while isinstance(held, cst.Subscript):
+            held = held.value
+        owner = held.value if isinstance(held, cst.Attribute) else None
+        if not isinstance(owner, cst.Name) or self._evaluator.definitions.receiver(owner) is None:
             return None
         rebuilt = not self._is_carried(own, statement, heat.root)
         return Growth(target, heat.root, heat.often, is_array, False, rebuilt, None, False)
@@ -292,11 +294,9 @@ class Growths:
         if isinstance(held, cst.Attribute) and step.kind not in (Kind.BATCH, Kind.TENSOR):
             return True  # its layers, or a setting
         steps = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
-        for call in (n for n in self._tree.descendants(loop.body) if isinstance(n, cst.Call)):
-            layer = isinstance(call.func, cst.Subscript) or (
-                isinstance(call.func, cst.Name) and call.func.value in steps
-            )
-            if layer or (isinstance(call.func, cst.Call) and identifier(call.func.func) == "getattr"):
+        for called in (call.func for call in self._tree.below(loop.body, cst.Call)):
+            layer = isinstance(called, cst.Subscript) or (isinstance(called, cst.Name) and called.value in steps)
+            if layer or (isinstance(called, cst.Call) and identifier(called.func) == "getattr"):
                 return True
         return False
 

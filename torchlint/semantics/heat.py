@@ -15,6 +15,7 @@ from torchlint.semantics.guards import Guard, Guards
 from torchlint.semantics.phases import in_evaluation
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.scopes import FUNCTIONS
+from torchlint.semantics.steps import CLIPS
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier, method_call
 
@@ -247,6 +248,10 @@ class Hotness:
         """Return whether a function takes a training step itself, outside any loop of its own."""
         return any(self._is_step(call) for call in self.own_calls(function))
 
+    def _clips(self, function: cst.FunctionDef) -> bool:
+        """Whether a function limits the gradients, between the backward pass and the step of its callers."""
+        return any(self._evaluator.names.qualified(call.func) in CLIPS for call in self.own_calls(function))
+
     def _is_step(self, call: cst.Call) -> bool:
         if not isinstance(call.func, cst.Attribute):
             return False
@@ -311,13 +316,21 @@ class Hotness:
         if role is not None:
             return role
         hands_on = owner is not None and function.name.value in _NEXT and self._next_batch(function) is not None
-        if hands_on or self.is_step_function(function) or self._evaluator.kept_batch(function):
+        steps = self.is_step_function(function) or self._clips(function)
+        if hands_on or steps or self._evaluator.kept_batch(function):
             return Role.STEP
         if self._may_be_loss(owner) and self._is_loss(function):
             return Role.LOSS
-        if owner is not None:
+        if owner is None and self._evaluator.is_engine_step(function):
+            return Role.EVALUATION_LOOP
+        return self._named_step(function) or (self._handler_role(function) if owner is None else None)
+
+    def _named_step(self, function: cst.FunctionDef) -> Role | None:
+        """The role of a function that is named for a step, and that only other files call."""
+        role = roles.of_step(function)
+        if role is None or self._evaluator.callers(function) or self._loops_over_batches(function):
             return None
-        return Role.EVALUATION_LOOP if self._evaluator.is_engine_step(function) else self._handler_role(function)
+        return role
 
     def _handler_role(self, function: cst.FunctionDef) -> Role | None:
         """The role of a function that an engine of Ignite calls after each batch."""

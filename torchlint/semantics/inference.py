@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics import roles
 from torchlint.semantics.backward import Backward
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -111,7 +112,8 @@ class Inference:
         module = self.called_model(call.func)
         if module is None or _is_of_keras(call) or self._encodes_texts(call):
             return None
-        weak = module.evidence < Evidence.INFERRED and function is not None
+        denoises = function is not None and self._is_pipeline_call(function)
+        weak = module.evidence < Evidence.INFERRED and function is not None and not denoises
         if weak and not (self._is_set_to_evaluate(call.func, function) or self.takes_batch(call)):
             return None
         trains = not is_part and (bool(self._backward.passes(frame)) or self._feeds_a_backward(function))
@@ -121,7 +123,7 @@ class Inference:
             trains,
             self.frozen.holds(call.func),
             function is not None and self._is_generator(function),
-            function is None or is_part or self._returns_host_values(function),
+            function is None or is_part or denoises or self._returns_host_values(function),
             self.switches_off(call.func, module),
             is_part,
             in_loop,
@@ -134,7 +136,12 @@ class Inference:
         names = [function.name.value for function in self._tree.nodes(cst.FunctionDef)]
         if self._mode_calls() or any(_EVALUATES.match(name) or _EVALUATES_IT.match(name) for name in names):
             return True
+        if any(map(self._is_pipeline_call, self._tree.nodes(cst.FunctionDef))):
+            return True
         return self._turns.over_evaluation_data or self._script_only_infers()
+
+    def _is_pipeline_call(self, function: cst.FunctionDef) -> bool:
+        return roles.is_pipeline_call(function, self._evaluator.definitions)
 
     def _encodes_texts(self, call: cst.Call) -> bool:
         """Whether a sentence transformer is given all texts at once: it batches them, and records no graph."""
@@ -192,13 +199,8 @@ class Inference:
                 return None
         if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
             return None
-        if value.name is not None and value.name.startswith("torch.nn.") and not self._has_parameters(value.name):
-            return None
-        return value
-
-    @staticmethod
-    def _has_parameters(name: str) -> bool:
-        return name.rpartition(".")[2].startswith(_WITH_PARAMETERS)
+        library, _, layer = (value.name or "").rpartition(".")
+        return value if not library.startswith("torch.nn") or layer.startswith(_WITH_PARAMETERS) else None
 
     def _is_part_of_forward(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
@@ -269,7 +271,8 @@ class Inference:
             return "train" not in modes or not self._speaks_of_optimizers(function)
         named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
         if not named and not modes:
-            return self._evaluates_it(function) or self._helps_to_evaluate(function)
+            helps = self._evaluates_it(function) or self._helps_to_evaluate(function)
+            return helps or self._is_pipeline_call(function)
         if not named or "train" in modes[:1]:
             return False
         return bool(self._evaluator.callers(function)) or "eval" in modes or self._loops_over_batches(function)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.local_graph import LocalGraph
     from torchlint.semantics.modes import Modes
     from torchlint.semantics.moves import Moves
+    from torchlint.semantics.operations import Operations
     from torchlint.semantics.parameter_loops import ParameterLoops
     from torchlint.semantics.pinned import Pinned
     from torchlint.semantics.precision import Precision
@@ -70,6 +71,13 @@ class Parts:
         from torchlint.semantics.guards import Guards
 
         return Guards(self.evaluator)
+
+    @cached_property
+    def operations(self) -> Operations:
+        """The functions of a library that compute tensors from tensors."""
+        from torchlint.semantics.operations import Operations
+
+        return Operations(self.evaluator, self.guards)
 
     @cached_property
     def hotness(self) -> Hotness:

@@ -30,6 +30,9 @@ class Role(Enum):
     UPDATE = "update"
     """Of the weights by an optimizer, or of an average that follows them."""
 
+    OPERATION = "operation"
+    """Computes a tensor from tensors, for the steps of the programs that import it."""
+
     DATA = "data loading"
 
 
@@ -39,6 +42,7 @@ _OFTEN = {
     Role.LOSS: "each time this loss is computed",
     Role.METRIC: "each time this metric is updated",
     Role.UPDATE: "each time the weights are updated",
+    Role.OPERATION: "each time this function is called",
     Role.DATA: "for every item that is loaded",
 }
 
@@ -67,7 +71,7 @@ class Heat(NamedTuple):
     @property
     def is_imported(self) -> bool:
         """Whether the program that imports it decides where it runs: a forward pass, a step, a loss, a metric."""
-        return self.role in (Role.FORWARD, Role.STEP, Role.LOSS, Role.METRIC, Role.UPDATE)
+        return self.role in (Role.FORWARD, Role.STEP, Role.LOSS, Role.METRIC, Role.UPDATE, Role.OPERATION)
 
 
 _ROLE_BY_METHOD = {
@@ -112,6 +116,17 @@ _AVERAGE = re.compile(r"(^|[a-z_])(EMA|Ema)([A-Z_]|$)|^EMA|ExponentialMovingAver
 _AVERAGE_METHODS = ("step", "update", "update_parameters")
 _SCHEDULER = re.compile(r"(scheduler|sampler)$", re.IGNORECASE)
 _DENOISING_ARGUMENTS = 3
+_OTHER_RUNTIME = re.compile(r"onnx|openvino|flax", re.IGNORECASE)
+_STEP = re.compile(
+    r"^_?((do|run)_)?(?P<stage>fit|train|training|eval|evaluate|evaluation|val|valid|validate|validation|test|predict|infer)"
+    r"_((one|single)_)?(mini_?)?(batch|step|iteration)$"
+)
+_BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$|^(samples?|inputs?|data|images?|x)$")
+_ROLE_BY_STAGE = {
+    **dict.fromkeys(("fit", "train", "training"), Role.STEP),
+    **dict.fromkeys("eval evaluate evaluation val valid validate validation".split(), Role.EVALUATION_LOOP),
+}
+_PIPELINE = re.compile(r"^diffusers\..*Pipeline$|DiffusionPipeline$")
 
 
 def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitions) -> Role | None:
@@ -159,3 +174,23 @@ def denoises(call: cst.Call) -> bool:
         and len(call.args) >= _DENOISING_ARGUMENTS
         and bool(_SCHEDULER.search(identifier(method.value)))
     )
+
+
+def takes_one_step(name: str) -> bool:
+    """Return whether a function is named for the one step that it takes: ``train_step``, ``predict_batch``."""
+    return _STEP.match(name) is not None
+
+
+def of_step(function: cst.FunctionDef) -> Role | None:
+    """Return the role of a function by such a name that is given a batch, None where it may as well run only once."""
+    found = _STEP.match(function.name.value)
+    given = any(_BATCH.match(parameter.name.value) for parameter in function.params.params)
+    return _ROLE_BY_STAGE.get(found["stage"]) if found is not None and given else None
+
+
+def is_pipeline_call(function: cst.FunctionDef, definitions: Definitions) -> bool:
+    """Return whether a function is what a pipeline of diffusers runs when it is called."""
+    owner = definitions.owner(function) if function.name.value == "__call__" else None
+    if owner is None or _OTHER_RUNTIME.search(owner.name.value):
+        return False
+    return any(_PIPELINE.search(name) for name in definitions.ancestry(owner))

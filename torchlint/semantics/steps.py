@@ -17,7 +17,7 @@ from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
 from torchlint.syntax.walk import children
 
-_CLIPS = frozenset(
+CLIPS = frozenset(
     f"torch.nn.utils{module}.{name}"
     for module in ("", ".clip_grad")
     for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
@@ -182,7 +182,7 @@ class Steps:
             if found is not None:
                 return found
         name = self._evaluator.names.qualified(call.func)
-        if name in _CLIPS:
+        if name in CLIPS:
             return Event(Act.CLIP, call)
         return Event(Act.OTHER, call) if name in _GRADIENTS or self._may_act(call, name, method) else None
 

@@ -3,7 +3,8 @@
 ## Why it costs
 
 `if tensor:`, `while tensor > 0:`, `assert (x == y).all()` call `bool(tensor)`, which needs the value on the host: the
-host waits until everything queued before has run. Under `torch.compile` each such branch is a graph break.
+host waits until everything queued before has run. Under `torch.compile` each such branch is a graph break. That holds
+for each call of a function of a library, too, that takes tensors and returns them, as its annotations say.
 
 ## What to write instead
 
@@ -77,11 +78,11 @@ def train(model, loader, optimizer):
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
     """Report the operands of a test that are tensors."""
     operands = list(model.conditions.operands(node.test))
-    if not operands or model.heat(node.test) is None:
+    if not operands or (model.heat(node.test) or model.operations.heat(node.test)) is None:
         return
     for operand in operands:
         value = model.value(operand)
-        heat = model.heat(operand) if value.is_tensor else None
+        heat = model.heat(operand) or model.operations.heat(operand) if value.is_tensor else None
         if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
             continue
         if rule.silent("uncertain", value.evidence < Evidence.INFERRED):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import roles
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
 from torchlint.syntax.calls import identifier, method_call
@@ -51,11 +52,7 @@ _ENGINES = frozenset(("ignite.Engine", "ignite.engine.Engine", "ignite.engine.en
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
 # Methods of models that the trainers of other files call for each batch.
 _MODEL_STEPS = frozenset(("train_step", "val_step"))
-# Functions that are given one batch, and what they call it: `fit_batch(self, batch)`, `evaluate_step(batch)`.
-_STEP = re.compile(
-    r"^_?((do|run)_)?(fit|train|training|eval|evaluate|evaluation|val|valid|validate|validation|test|predict|infer)"
-    r"_((one|single)_)?(mini_?)?(batch|step|iteration)$"
-)
+# What a function that takes one step calls its batch: `fit_batch(self, batch)`, `evaluate_step(batch)`.
 _BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$")
 # What SpeechBrain calls for each batch: the place of the first parameter that holds what the loader hands out.
 _FIRST_BATCH = {"compute_forward": 1, "compute_objectives": 2}
@@ -192,7 +189,7 @@ def _step_batch(
     if param.default is not None:
         return UNKNOWN
     is_brain = first is not None and isinstance(around, cst.ClassDef) and evaluator.definitions.is_brain(around)
-    is_named = bool(_BATCH.match(name)) and (bool(_STEP.match(function.name.value)) or (is_brain and first == 1))
+    is_named = bool(_BATCH.match(name)) and (roles.takes_one_step(function.name.value) or (is_brain and first == 1))
     if is_named and name in _moved_names(around, evaluator):
         return _MOVED_BATCH.weakened(Evidence.NAMED)
     if not is_named and not (is_brain and any(one is param for one in function.params.params[first:])):

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import Binding, BindingKind
+from torchlint.semantics.tables.names import BUILT_ON_TORCH
 from torchlint.semantics.tables.torch_api import DTYPES
 from torchlint.semantics.values import DTYPE, NUMBER, UNKNOWN, Device, Kind, Origin, Value, join, of, sequence, tensor
 from torchlint.syntax.calls import is_none, literal
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _CLASS = re.compile(r"^[A-Z][a-z]\w+$")
+_SHAPE = re.compile(r"(^|_)shape$")
 _ANNOTATIONS = {
     "torch.Tensor": tensor(),
     "torch.nn.Module": Value(Kind.MODULE),
@@ -208,7 +210,8 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
         return Value(Kind.CLASS, Evidence.INFERRED, name="torch.nn.Module")
     holds = annotated.element is not None or annotated.elements is not None
     if annotated.known and not holds:
-        return annotated.weakened(Evidence.INFERRED)
+        is_shape = annotated.is_tensor and _SHAPE.search(node.value) is not None  # annotated by what it is the shape of
+        return UNKNOWN if is_shape else annotated.weakened(Evidence.INFERRED)
     passed = _passed(function, param, evaluator)
     if passed.known:
         return passed.weakened(Evidence.INFERRED)
@@ -237,7 +240,12 @@ def _mapped(function: cst.Lambda, param: cst.Param, evaluator: Evaluator) -> Val
 
 def _may_be_number(param: cst.Param, evaluator: Evaluator) -> bool:
     """Return whether the annotation of a parameter allows a number: ``int | Tensor``, ``Union[float, Tensor]``."""
-    return any(_annotated(part, evaluator).kind is Kind.NUMBER for part in _alternatives(param, evaluator))
+    return any(type_hint(part, evaluator).kind is Kind.NUMBER for part in _alternatives(param, evaluator))
+
+
+def may_be_tensor(param: cst.Param, evaluator: Evaluator) -> bool:
+    """Return whether the annotation of a parameter allows a tensor, perhaps among other types."""
+    return any(type_hint(part, evaluator).is_tensor for part in _alternatives(param, evaluator))
 
 
 def _alternatives(param: cst.Param, evaluator: Evaluator) -> list[cst.BaseExpression]:
@@ -264,13 +272,17 @@ def is_tensor_or_data(variable: cst.BaseExpression, evaluator: Evaluator) -> boo
     if not isinstance(variable, cst.Name):
         return False
     bindings = evaluator.flow.definitions(variable)
-    parameters = [evaluator.tree.parent(b.node) if b.kind is BindingKind.PARAMETER else None for b in bindings]
-    return bool(parameters) and all(isinstance(p, cst.Param) and _leaves_choice(p, evaluator) for p in parameters)
+    given = [evaluator.tree.parent(b.node) for b in bindings if b.kind is BindingKind.PARAMETER]
+    made = [b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT and not b.path]
+    if not given or len(given) + len(made) < len(bindings):
+        return False
+    chosen = all(isinstance(p, cst.Param) and _leaves_choice(p, evaluator) for p in given)
+    return chosen and all(value is not None and evaluator.value(value).is_tensor for value in made)
 
 
 def _leaves_choice(param: cst.Param, evaluator: Evaluator) -> bool:
     types = _alternatives(param, evaluator)
-    tensors = [part for part in types if _annotated(part, evaluator).kind is Kind.TENSOR]
+    tensors = [part for part in types if type_hint(part, evaluator).kind is Kind.TENSOR]
     data = [part for part in types if part not in tensors]
     return bool(tensors) and all(is_none(part) or _is_of_python(part, evaluator) for part in data)
 
@@ -294,13 +306,13 @@ def _only_by_default(value: Value) -> Value:
 
 def annotation(param: cst.Param, evaluator: Evaluator) -> Value:
     """Return what the annotation of a parameter says; ``Optional[X]`` and ``X | None`` say X."""
-    return _annotated(param.annotation.annotation if param.annotation is not None else None, evaluator)
+    return type_hint(param.annotation.annotation if param.annotation is not None else None, evaluator)
 
 
-def _annotated(expression: cst.BaseExpression | None, evaluator: Evaluator) -> Value:
+def type_hint(expression: cst.BaseExpression | None, evaluator: Evaluator) -> Value:
     if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, cst.BitOr):
         sides = [side for side in (expression.left, expression.right) if not is_none(side)]
-        return join([_annotated(side, evaluator) for side in sides])
+        return join([type_hint(side, evaluator) for side in sides])
     if isinstance(expression, cst.Subscript) and evaluator.names.qualified(expression.value) == "typing.Optional":
         inner = expression.slice[0].slice
         expression = inner.value if isinstance(inner, cst.Index) else None
@@ -311,6 +323,8 @@ def _annotated(expression: cst.BaseExpression | None, evaluator: Evaluator) -> V
     name = evaluator.names.qualified(expression)
     if name is not None and name in _ANNOTATIONS:
         return _ANNOTATIONS[name]
+    if name is not None and name.endswith(".Tensor") and name.partition(".")[0] in BUILT_ON_TORCH:
+        return _ANNOTATIONS["torch.Tensor"]  # handed on: `from kornia.core import Tensor`
     definition = evaluator.definitions.definition(expression)
     if isinstance(definition, cst.ClassDef):
         return Value(evaluator.definitions.class_kind(definition), definition=definition)
@@ -323,7 +337,7 @@ def _annotated_container(annotated: cst.Subscript, evaluator: Evaluator) -> Valu
     inner = [part.slice.value for part in annotated.slice if isinstance(part.slice, cst.Index)]
     if kind is None or not inner:
         return UNKNOWN
-    held = [_annotated(part, evaluator).weakened(Evidence.INFERRED) for part in inner]
+    held = [type_hint(part, evaluator).weakened(Evidence.INFERRED) for part in inner]
     is_tuple = len(held) > 1 and kind is Kind.SEQUENCE and not isinstance(inner[-1], cst.Ellipsis)
     if is_tuple:
         return sequence(*held) if any(value.known for value in held) else UNKNOWN
