@@ -250,7 +250,8 @@ class Hotness:
 
     def _clips(self, function: cst.FunctionDef) -> bool:
         """Whether a function limits the gradients, between the backward pass and the step of its callers."""
-        return any(self._evaluator.names.qualified(call.func) in CLIPS for call in self.own_calls(function))
+        calls = (call for call in self.own_calls(function) if identifier(call.func).startswith("clip_grad_"))
+        return any(self._evaluator.names.qualified(call.func) in CLIPS for call in calls)
 
     def _is_step(self, call: cst.Call) -> bool:
         if not isinstance(call.func, cst.Attribute):
