@@ -15,7 +15,7 @@ from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import identifier, literal, method_call
 
-_CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool"))
+_CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "fairseq.utils.item"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
 _COPIES = ("cpu", "numpy", "tolist")
 _ADDING = ("sum", "mean")
@@ -86,7 +86,7 @@ class HostReads:
             else:
                 break
         value = self._evaluator.value(source)
-        function = "" if method_call(call, "item") is not None else self._qualified(call).rpartition(".")[2]
+        function = "" if method_call(call, "item") is not None and not call.args else self._qualified(call).rpartition(".")[2]
         if not value.is_tensor and value.kind is not Kind.BATCH:
             if value.known or function or not self._comes_from_tensor(source):
                 return None
@@ -147,8 +147,8 @@ class HostReads:
 
     def _read_expression(self, call: cst.Call) -> cst.BaseExpression | None:
         method = method_call(call, "item")
-        if method is not None:
-            return method.value if not call.args else None
+        if method is not None and not call.args:
+            return method.value
         if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
             return None
         return call.args[0].value if self._qualified(call) in _CONVERSIONS else None

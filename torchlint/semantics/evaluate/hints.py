@@ -30,8 +30,8 @@ _CRITERION = re.compile(
     re.IGNORECASE,
 )
 _MODEL = re.compile(
-    r"^(model|net|network|encoder|decoder|generator|discriminator|backbone|classifier|netG|netD|net_g|net_d|policy|actor|critic|"
-    r"teacher|student|unet|vae)(_?(ema|s|g|d|ddp|\d))?$|(^|_)(model|net|network|encoder|decoder)$",
+    r"^(model|net|network|encoder|decoder|transformer|generator|discriminator|backbone|classifier|netG|netD|net_g|net_d|"
+    r"policy|actor|critic|teacher|student|unet|vae)(_?(ema|s|g|d|ddp|\d))?$|(^|_)(model|net|network|encoder|decoder)$",
     re.IGNORECASE,
 )
 _OPTIMIZER = re.compile(
