@@ -86,7 +86,8 @@ class HostReads:
             else:
                 break
         value = self._evaluator.value(source)
-        function = "" if method_call(call, "item") is not None and not call.args else self._qualified(call).rpartition(".")[2]
+        is_method = method_call(call, "item") is not None and not call.args
+        function = "" if is_method else self._qualified(call).rpartition(".")[2]
         if not value.is_tensor and value.kind is not Kind.BATCH:
             if value.known or function or not self._comes_from_tensor(source):
                 return None
