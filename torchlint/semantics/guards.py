@@ -32,7 +32,7 @@ _COUNTER = re.compile(
 _COUNTED = re.compile(r"^get_(num|global|current|cur)?_?(step|update|iter|iteration|epoch|count)s?$")
 _OCCASIONAL = re.compile(
     r"(^|_)(debug(_[a-z]\w*)?|verbose|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
-    r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|sync_gradients|save_\w+|do_save|sanity\w*|"
+    r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|save_\w+|do_save|sanity\w*|"
     r"check_\w*|test_mode|detect_\w*|tb_log|log_\w+)$",
     re.IGNORECASE,
 )
