@@ -13,7 +13,8 @@ loader.
 too, and takes the flag as well. Kernels on the same stream wait for the copy, so nothing else has to change. The fix is
 unsafe: the host must not write to the batch before the copy is over, and where the device is chosen at run time, copies
 to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS, or the batch is an
-object of its own (a dictionary of Hugging Face's, a graph), there is no fix.
+object of its own (a dictionary of Hugging Face's, a graph), there is no fix; nor in a function that moves whatever it
+is given, such as `to_device(batch)`.
 
 ## When to ignore it
 
@@ -36,6 +37,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.movers import moves_batches
 from torchlint.semantics.values import Device, Kind, Origin, Value
 from torchlint.syntax.calls import literal
 
@@ -104,10 +106,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if move is None or move.method not in _MOVING:
         return
     moved = model.value(move.receiver)
-    if moved.origin is not Origin.BATCH or moved.kind not in (Kind.TENSOR, Kind.BATCH):
+    for_all = moved.origin is not Origin.BATCH and moves_batches(move, model.evaluator)
+    if not for_all and (moved.origin is not Origin.BATCH or moved.kind not in (Kind.TENSOR, Kind.BATCH)):
         return
     to_host = move.place is Device.CPU or model.moves.indexes_host(move)
-    if rule.silent("on-device", moved.device is not Device.CPU) or rule.silent("to-host", to_host):
+    if rule.silent("on-device", moved.device is not Device.CPU and not for_all) or rule.silent("to-host", to_host):
         return
     if rule.silent("prepared", _is_prepared(call, moved, model)):
         return
@@ -117,17 +120,17 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     positional = len(positions) > (1 if move.method == "cuda" else 2)
     if rule.silent("given", positional or not arguments.absent("non_blocking")):
         return
-    heat = model.heat(call, through_flags=True)
+    heat = model.heat(call, through_flags=True) if not for_all else None
     # A loss may move the targets that the step before it left on the host; a batch as a whole has gone along.
     moves_targets = heat is not None and heat.role is Role.LOSS and moved.kind is Kind.TENSOR
-    if heat is None or not (heat.role in _FOR_EACH_BATCH or moves_targets):
+    if not for_all and (heat is None or not (heat.role in _FOR_EACH_BATCH or moves_targets)):
         return
     batch = model.code(move.receiver)
     yield Finding(
         call,
         f"`{batch}` is copied to the device while the host waits. From pinned memory `non_blocking=True` lets Python "
         f"go on queueing work: write `{_written(call, batch, model)}` and `pin_memory=True` in the loader.",
-        _fix(move, moved, model),
+        _fix(move, moved, model) if not for_all else None,  # what is moved may take no `non_blocking`
     )
 
 
