@@ -1,4 +1,4 @@
-"""Functions that bring to a device whatever they are given: ``to_device(batch)``, ``move_to_cuda(sample)``."""
+"""Functions that bring to a device the batch that they are given: ``to_device(batch)``, ``move_to_cuda(sample)``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ _KEPT = re.compile(
     r"model|module|net(work)?s?(_|$)|layer|param|weight|state|optim|buffer|ckpt|checkpoint|cache|loss|encoder|decoder|pipe",
     re.IGNORECASE,
 )
+_BATCH = re.compile(r"^(mini_?|data_?)?batch(es)?(_data)?$|^samples?$|^data$|^examples?$")
 _DATA = frozenset((Kind.UNKNOWN, Kind.TENSOR, Kind.BATCH, Kind.SEQUENCE, Kind.MAPPING))
 _MAX_DEPTH = 4
 
@@ -38,11 +39,13 @@ def moves_batches(move: Move, evaluator: Evaluator) -> bool:
 
 
 def _mover(call: cst.Call, evaluator: Evaluator) -> cst.FunctionDef | None:
-    """The outermost function around a call that is named for moving what it is given, and hands it back."""
+    """The outermost function around a call that is named for moving the batch it is given, and hands it back."""
     found = None
     function = evaluator.definitions.enclosing_function(call)
     while function is not None:
-        if _MOVES.search(function.name.value.lower()) and evaluator.definitions.results(function):
+        named = _MOVES.search(function.name.value.lower()) is not None
+        given = any(_BATCH.match(parameter.name.value) for parameter in function.params.params)
+        if named and given and evaluator.definitions.results(function):
             found = function
         function = evaluator.definitions.enclosing_function(function)
     return found

@@ -13,8 +13,8 @@ loader.
 too, and takes the flag as well. Kernels on the same stream wait for the copy, so nothing else has to change. The fix is
 unsafe: the host must not write to the batch before the copy is over, and where the device is chosen at run time, copies
 to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS, or the batch is an
-object of its own (a dictionary of Hugging Face's, a graph), there is no fix; nor in a function that moves whatever it
-is given, such as `to_device(batch)`.
+object of its own (a dictionary of Hugging Face's, a graph), there is no fix; nor in a function that moves whatever
+batch it is given, such as `to_device(batch)`.
 
 ## When to ignore it
 
