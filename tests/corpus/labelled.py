@@ -78,13 +78,13 @@ class Label:
 
 def files() -> list[LabelledFile]:
     """Return all labelled files."""
-    return [LabelledFile(*row) for row in _rows("files.tsv")]
+    return [LabelledFile(*row) for row in rows(FOLDER / "files.tsv")]
 
 
 def labels() -> Mapping[tuple[str, str, str], list[Label]]:
     """Return the labels of each file, by repository, commit and path."""
     found: defaultdict[tuple[str, str, str], list[Label]] = defaultdict(list)
-    for repository, commit, path, line, name, verdict, _ in _rows("labels.tsv"):
+    for repository, commit, path, line, name, verdict, _ in rows(FOLDER / "labels.tsv"):
         found[repository, commit, path].append(Label(int(line), name, verdict))
     return found
 
@@ -122,20 +122,27 @@ def text_of(file: LabelledFile, checkouts: Path) -> bytes | None:
     return None
 
 
+def clones(words: Sequence[str] | None, wanted: Iterable[LabelledFile], description: str | None) -> Path | None:
+    """Return the folder of clones that the command line names; without one say which files it has to hold, and None."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkouts", type=Path, default=os.environ.get("TORCHLINT_CHECKOUTS"))
+    named: Path | None = parser.parse_args(words).checkouts
+    if named is None:
+        print("NOT RUN: --checkouts FOLDER (or TORCHLINT_CHECKOUTS) says where the clones lie:", file=sys.stderr)
+        for repository in sorted({file.repository for file in wanted}):
+            print(f"  git clone https://github.com/{repository}", file=sys.stderr)
+    return named
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Print precision and recall by label and by sample."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--checkouts", type=Path, default=os.environ.get("TORCHLINT_CHECKOUTS"))
-    options = parser.parse_args(words)
-    if options.checkouts is None:
-        print("NOT RUN: --checkouts FOLDER (or TORCHLINT_CHECKOUTS) says where the clones lie:", file=sys.stderr)
-        for repository in sorted({file.repository for file in files()}):
-            print(f"  git clone https://github.com/{repository}", file=sys.stderr)
+    checkouts = clones(words, files(), __doc__)
+    if checkouts is None:
         return NOT_RUN
     by_file, by_sample = labels(), defaultdict[str, Counter[tuple[str, str]]](Counter)
     absent = []
     for file in files():
-        data = text_of(file, options.checkouts)
+        data = text_of(file, checkouts)
         if data is None:
             absent.append(file)
             continue
@@ -155,8 +162,9 @@ def main(words: Sequence[str] | None = None) -> int:
     return NOT_RUN if absent else OK if _is_enough(_of(total)) else LESS
 
 
-def _rows(name: str) -> list[list[str]]:
-    with open(FOLDER / name, encoding="utf-8", newline="") as file:
+def rows(path: Path) -> list[list[str]]:
+    """Return the rows of a table after its heading."""
+    with open(path, encoding="utf-8", newline="") as file:
         return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
 
 
