@@ -40,6 +40,17 @@ class Operations:
             return None
         return Heat(function, Role.OPERATION, Evidence.INFERRED)
 
+    def of_test(self, node: cst.CSTNode) -> Heat | None:
+        """Return the same of a node in the condition of a branch, which the function takes by the value of a tensor."""
+        child = node
+        for ancestor in self._evaluator.tree.ancestors(node):
+            if isinstance(ancestor, (cst.If, cst.IfExp, cst.While, cst.Assert)) and child is ancestor.test:
+                return self.heat(node)
+            if isinstance(ancestor, cst.BaseSuite):
+                return None
+            child = ancestor
+        return None
+
     def _is_called(self, function: cst.FunctionDef) -> bool:
         """Whether a function is an operation, that other files or the operations of this one call."""
         key = id(function)
