@@ -106,11 +106,19 @@ class Decisions:
             if isinstance(ancestor, cst.While):
                 return child is ancestor.test
             if isinstance(ancestor, cst.If) and child is ancestor.test:
-                return self._leaves(node)
+                return self._leaves(node) and not self._gives_result(ancestor)
             if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
                 return False
             child = ancestor
         return False
+
+    def _gives_result(self, branch: cst.If) -> bool:
+        """Whether a branch hands the tensor of one pass to the loop in another function, which goes on with it."""
+        around = self._evaluator.tree.enclosing(branch, cst.For, cst.While, cst.FunctionDef)
+        last = branch.body.body[-1] if branch.body.body else None
+        leaving = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+        given = leaving.value if isinstance(leaving, cst.Return) else None
+        return isinstance(around, cst.FunctionDef) and given is not None and self._evaluator.value(given).is_tensor
 
     def ends_loop(self, call: cst.Call) -> bool:
         """Return whether what a call reads came from another process, which so says whether the loop goes on."""

@@ -8,7 +8,8 @@ from torchlint.semantics import roles
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import Binding, BindingKind
-from torchlint.semantics.tables.torch_api import RANDOM_FACTORIES
+from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS, RANDOM_FACTORIES
+from torchlint.semantics.values import Value
 from torchlint.semantics.writes import Writes
 from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.canonical import canonical, is_same
@@ -23,7 +24,8 @@ _DRAWS = frozenset(
 _ELSEWHERE = ("torch.cuda.", "torch.distributed.", "torch.distributions.", "torch.ops.", "torch.utils.", "torch.load")
 """Names of torch whose functions answer by more than what they are given."""
 
-_PASSED_THROUGH = frozenset(("builtins.enumerate", "builtins.reversed", "builtins.list"))
+_PASSED_THROUGH = (ITERATION_WRAPPERS | {"builtins.enumerate"}) - {"builtins.iter"}
+_RANGES = frozenset(("builtins.range", "tqdm.trange", "tqdm.auto.trange"))
 _COUNTING = frozenset(("builtins.len", "builtins.int", "builtins.float", "builtins.max", "builtins.min"))
 _PARTS = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.IfExp, cst.Tuple, cst.List)
 _MAX_DEPTH = 12
@@ -101,17 +103,23 @@ class Foreseen:
 
     def _is_taken_from_known(self, loop: cst.For, target: cst.CSTNode) -> bool:
         """Whether each pass takes an element of a tensor, or a time of a diffusion process, that was there before."""
-        source = loop.iter
+        return self._gives_known(loop.iter, loop, target)
+
+    def _gives_known(self, source: cst.BaseExpression, loop: cst.For, target: cst.CSTNode) -> bool:
         while isinstance(source, cst.Call) and source.args:
-            if self._evaluator.names.qualified(source.func) not in _PASSED_THROUGH:
+            name = self._evaluator.names.qualified(source.func)
+            given = [argument.value for argument in source.args if not argument.star and argument.keyword is None]
+            if name in _RANGES:
+                return all(self._is_known(bound, loop, 1) for bound in given)
+            if name == "builtins.zip":
+                return len(given) == len(source.args) and all(self._gives_known(g, loop, target) for g in given)
+            if name not in _PASSED_THROUGH:
                 break
             source = source.args[0].value
-        if not (
-            self._is_known_name(source, loop, 0) if isinstance(source, cst.Name) else self._are_times(source, loop)
-        ):
+        if not (self._are_times(source, loop) or self._is_known(source, loop, 0)):
             return False
         value = self._evaluator.value(source)
-        if value.is_tensor and value.evidence >= Evidence.INFERRED:
+        if _holds_tensors(value):
             return True
         steps = (call for call in self._tree.below(loop.body, cst.Call) if roles.denoises(call))
         return not value.known and any(
@@ -156,6 +164,14 @@ class Foreseen:
             return False
         given = (argument.value for argument in call.args)
         return all(self._is_known(part, loop, depth) for part in (*owner, *given))
+
+
+def _holds_tensors(value: Value) -> bool:
+    """Whether going through a value gives tensors, or several at a time: ``list(zip(a, b))``."""
+    if value.is_tensor:
+        return value.evidence >= Evidence.INFERRED
+    parts = value.element.elements if value.element is not None else None
+    return bool(parts) and all(part.is_tensor and part.evidence >= Evidence.INFERRED for part in parts or ())
 
 
 def _operands(node: cst.BaseExpression) -> list[cst.BaseExpression]:

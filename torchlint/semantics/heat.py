@@ -7,7 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.semantics import engines, generated, roles
+from torchlint.semantics import engines, generated, roles, sampling
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
@@ -271,7 +271,7 @@ class Hotness:
         if function is not None:
             owner = self._evaluator.definitions.owner(function)
             if owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE:
-                return False
+                return sampling.samples(loop, owner, self._evaluator, self.own_calls)
         for call in self.own_calls(loop):
             called = self._called(call)
             if called is not None and called.kind is Kind.MODULE and called.evidence >= Evidence.INFERRED:
