@@ -23,6 +23,7 @@ from torchlint.semantics.target import Target
 from torchlint.semantics.values import Device, Value
 from torchlint.semantics.versions import is_main_guard, proven_target
 from torchlint.syntax.calls import Arguments, bind, code, literal
+from torchlint.syntax.canonical import canonical
 from torchlint.syntax.walk import Tree, walk
 
 if TYPE_CHECKING:
@@ -312,12 +313,12 @@ class Model(Parts):
         return self.host_reads.scalar(call)
 
     def scalar_reads(self, root: cst.CSTNode) -> int:
-        """Return how many scalar reads the hot place ``root`` makes on every pass."""
+        """Return how many different scalars the hot place ``root`` reads on every pass."""
         if id(root) not in self._reads:
             self._reads[id(root)] = 0
-            calls = [node for node in self.descendants(root) if isinstance(node, cst.Call)]
-            heats = [self.heat(call) for call in calls if self.scalar_read(call) is not None]
-            self._reads[id(root)] = sum(heat is not None and heat.root is root for heat in heats)
+            reads = [call for call in self.tree.below(root, cst.Call) if self.scalar_read(call) is not None]
+            heats = [(canonical(call), self.heat(call)) for call in reads]
+            self._reads[id(root)] = len({text for text, heat in heats if heat is not None and heat.root is root})
         return self._reads[id(root)]
 
     def accumulation(self, read: cst.Call, loop: cst.For) -> Accumulation | None:
