@@ -26,6 +26,8 @@ _DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
 def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
     """Return how certain it is that a file moves work to an accelerator; None if nothing says so."""
     tree = evaluator.tree
+    if hides_accelerators(evaluator):
+        return None
     for text in tree.nodes(cst.SimpleString):
         value = text.raw_value
         if value.startswith(_DEVICE_STRINGS) and value.partition(":")[0] in _DEVICE_STRINGS:
@@ -52,6 +54,19 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
     if found is None and _extends_trainer(evaluator):
         return Evidence.INFERRED
     return found or _type_evidence(evaluator) or _keyword_evidence(evaluator)
+
+
+def hides_accelerators(evaluator: Evaluator) -> bool:
+    """Return whether a file leaves no GPU to its programs: ``os.environ["CUDA_VISIBLE_DEVICES"] = ""``."""
+    variables = (node for node in evaluator.tree.nodes(cst.SimpleString) if node.raw_value == "CUDA_VISIBLE_DEVICES")
+    lines = [evaluator.flow.statement(node) for node in variables]
+    return bool(lines) and all(
+        isinstance(line, cst.Assign)
+        and isinstance(line.targets[0].target, cst.Subscript)
+        and literal(line.value) in ("", "-1")
+        and evaluator.definitions.enclosing_function(line) is None
+        for line in lines
+    )
 
 
 def trains_what_it_is_given(evaluator: Evaluator, passes: list[cst.Call]) -> bool:

@@ -25,7 +25,7 @@ _SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
 # Methods by which a context begins and ends without a ``with`` block of its own.
 _ENTERS = frozenset(("__enter__", "__exit__", "enter_context"))
 # Wrappers of projects around the contexts of torch.
-_SWITCHED_OFF = re.compile(r"(^|_)(no_grad|no_grads|nograd|inference_mode|eval_mode)$")
+_SWITCHED_OFF = re.compile(r"(^|_)(((no|without|disable)_?(grads?|gradients?))|inference_mode|eval_mode)$")
 
 
 class Gradients:
@@ -61,6 +61,25 @@ class Gradients:
                 seen.add(id(function))
                 waiting += self._evaluator.callers(function)
         return False
+
+    def left_open(self, node: cst.CSTNode) -> bool:
+        """Return whether a context around a node may switch gradients off: ``with set_grad_enabled(training)``."""
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, cst.FunctionDef):
+                return False
+            items = ancestor.items if isinstance(ancestor, cst.With) and child is ancestor.body else ()
+            if any(self._may_switch(item.item) for item in items):
+                return True
+            child = ancestor
+        return False
+
+    def _may_switch(self, context: cst.BaseExpression) -> bool:
+        places = [context]
+        if isinstance(context, cst.Name):
+            places += (b.value for b in self._evaluator.flow.definitions(context) if b.value is not None)
+        made = (call for place in places for call in self._tree.below(place, cst.Call))
+        return any(self.switches_off(call) or self._names.qualified(call.func) in _SETTERS for call in made)
 
     def wanted(self, node: cst.CSTNode) -> bool:
         """Return whether the function around a node switches gradients on for it."""
@@ -174,7 +193,7 @@ class Gradients:
         ]
         if callers:
             return all(self.disabled(call) for call in callers)
-        return self._whole_file() if owner is None else False
+        return self._whole_file() if owner is None or name == "__call__" else False
 
     def _whole_file(self) -> bool:
         if self._globally is None:

@@ -14,7 +14,7 @@ from torchlint.semantics.roles import Role
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, code, identifier, literal, method_call
-from torchlint.syntax.canonical import is_same
+from torchlint.syntax.canonical import is_item_of, is_same
 
 _STORING: frozenset[type[cst.CSTNode]] = frozenset((cst.Assign, cst.IfExp, cst.Attribute, cst.Call))
 """What a call stands in directly, if its result is stored."""
@@ -223,8 +223,8 @@ class Growths:
             return False
         return not any(
             other is not statement and not self._is_start(other, statement)
-            for other in (node for node in self._tree.descendants(loop.body) if isinstance(node, cst.Assign))
-            if any(is_same(t.target, own) for t in other.targets)
+            for other in self._tree.below(loop.body, cst.Assign)
+            if any(is_same(t.target, own) or is_item_of(own, t.target) for t in other.targets)
         )
 
     def _comes_back(self, own: cst.Name, statement: cst.Assign, loop: cst.For | cst.While) -> bool:

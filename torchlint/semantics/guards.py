@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.device_tests import leaves_host
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.intervals import counts_on
 from torchlint.semantics.passes import picks_pass
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
-from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.syntax.calls import element_at, identifier, is_none, literal
 from torchlint.syntax.canonical import canonical
 
 
@@ -23,6 +24,7 @@ class Guard(Enum):
 
     PERIODIC = "only every few steps"
     FLAG = "only with a flag that is off by default"
+    HOST = "only for tensors in host memory"
 
 
 _COUNTER = re.compile(
@@ -33,7 +35,7 @@ _COUNTED = re.compile(r"^get_(num|global|current|cur)?_?(step|update|iter|iterat
 _OCCASIONAL = re.compile(
     r"(^|_)(debug(_[a-z]\w*)?|verbose|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
     r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|save_\w+|do_save|sanity\w*|"
-    r"check_\w*|test_mode|detect_\w*|tb_log|log_\w+)$",
+    r"check_\w*|test_mode|detect_\w*|tb_log|log_\w+|is_in_onnx_export|isEnabledFor)$",
     re.IGNORECASE,
 )
 # Options that say whether there is a GPU: what runs only with one runs on every step there.
@@ -63,8 +65,8 @@ _GUARDING: frozenset[type] = frozenset(
 class _Exits(NamedTuple):
     """How a block is left early."""
 
-    jumps: tuple[tuple[cst.If, int], ...]
-    """Each ``if`` without ``else`` whose branch ends in a jump, with its place."""
+    tests: tuple[tuple[cst.BaseExpression, bool, int], ...]
+    """Each test that decides whether what follows runs, what it is then, and its place."""
 
     last_break: int
     """The place of the last ``break`` that stands in the block itself, -1 if there is none."""
@@ -165,10 +167,10 @@ class Guards:
         if exits is None:
             exits = self._exits[id(block)] = self._exits_of(block)
         place = self._tree.order(child)
-        for statement, where in exits.jumps:
+        for test, holds, where in exits.tests:
             if where >= place:
                 break
-            found = self.classify(statement.test, False)
+            found = self.classify(test, holds)
             if found is not None:
                 return found
         return Guard.PERIODIC if exits.last_break > place else None
@@ -176,10 +178,12 @@ class Guards:
     def _exits_of(self, block: cst.IndentedBlock | cst.Module) -> _Exits:
         order = self._tree.order
         ifs = (line for line in block.body if isinstance(line, cst.If))
-        jumps = ((line, order(line)) for line in ifs if line.orelse is None and ends_in_jump(line.body))
-        lines = (line for line in block.body if isinstance(line, cst.SimpleStatementLine))
+        tests = [(line.test, False, order(line)) for line in ifs if line.orelse is None and ends_in_jump(line.body)]
+        lines = [line for line in block.body if isinstance(line, cst.SimpleStatementLine)]
+        asserted = ((line.body[0].test, order(line)) for line in lines if isinstance(line.body[0], cst.Assert))
+        tests += ((test, True, place) for test, place in asserted if leaves_host(test, True))
         breaks = (order(line) for line in lines if isinstance(line.body[-1], cst.Break))
-        return _Exits(tuple(jumps), max(breaks, default=-1))
+        return _Exits(tuple(sorted(tests, key=lambda one: one[2])), max(breaks, default=-1))
 
     def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""
@@ -201,6 +205,8 @@ class Guards:
             return sides[0] if sides[0] and sides[1] else None
         if isinstance(test, cst.NamedExpr):
             return self.classify(test.value, taken)
+        if leaves_host(test, taken):
+            return Guard.HOST
         if self._is_remainder(test):
             return None if taken else Guard.PERIODIC
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
@@ -244,8 +250,9 @@ class Guards:
         )
 
     def _is_divmod(self, expression: cst.BaseExpression) -> bool:
-        named = isinstance(expression, cst.Call) and self._evaluator.names.qualified(expression.func)
-        return named == "builtins.divmod"
+        return (
+            isinstance(expression, cst.Call) and self._evaluator.names.qualified(expression.func) == "builtins.divmod"
+        )
 
     def _comparison(self, left: cst.BaseExpression, target: cst.ComparisonTarget, taken: bool) -> Guard | None:
         right, operator = target.comparator, target.operator
@@ -307,6 +314,8 @@ class Guards:
 
     def _variable(self, test: cst.Name | cst.Attribute, taken: bool) -> Guard | None:
         if isinstance(test, cst.Name):
+            if taken and test.value == "False":  # what a constant of the file holds
+                return Guard.FLAG
             values = [b.value for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
             found = {self.classify(v, taken) if v is not None else None for v in values}
             if found and None not in found:
@@ -336,7 +345,7 @@ class Guards:
         definitions = self._evaluator.definitions
         owner = definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
         bindings = definitions.attribute(owner, attribute.attr.value) if owner is not None else []
-        values = (_element(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign))
+        values = (element_at(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign))
         return [value if isinstance(value, cst.Name) else None for value in values]
 
     def _is_turned_on(self, name: cst.Name) -> bool:
@@ -389,12 +398,3 @@ class Guards:
             isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) in _CLOCKS
             for node in self._tree.descendants(expression)
         )
-
-
-def _element(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:
-    """The part of a written-out tuple that ``a, b = 1, 2`` binds to a name."""
-    for index in path:
-        if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
-            return None
-        value = value.elements[index].value
-    return value

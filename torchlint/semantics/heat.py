@@ -7,7 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint.semantics import engines, generated, roles, sampling
+from torchlint.semantics import called_once, engines, generated, roles, sampling
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.flow import LOOPS
@@ -249,7 +249,9 @@ class Hotness:
         return any(self._is_step(call) for call in self.own_calls(function))
 
     def _clips(self, function: cst.FunctionDef) -> bool:
-        """Whether a function limits the gradients, between the backward pass and the step of its callers."""
+        """Whether a function limits the gradients, between the backward pass and the step of other files."""
+        if self._evaluator.callers(function):
+            return False
         calls = (call for call in self.own_calls(function) if identifier(call.func).startswith("clip_grad_"))
         return any(self._evaluator.names.qualified(call.func) in CLIPS for call in calls)
 
@@ -314,7 +316,7 @@ class Hotness:
     def _role(self, function: cst.FunctionDef) -> Role | None:
         owner = self._evaluator.definitions.owner(function)
         role = roles.by_name(function, owner, self._evaluator.definitions) if owner is not None else None
-        if role is not None:
+        if role is not None or called_once.takes_no_steps(function, self._evaluator):
             return role
         hands_on = owner is not None and function.name.value in _NEXT and self._next_batch(function) is not None
         steps = self.is_step_function(function) or self._clips(function)
@@ -331,7 +333,14 @@ class Hotness:
         role = roles.of_step(function)
         if role is None or self._evaluator.callers(function) or self._loops_over_batches(function):
             return None
-        return role
+        if called_once.is_of_others(function, self._evaluator):
+            return None
+        is_noun = function.name.value.endswith("batch")  # of a batch that is made or looked at, unless a model gets it
+        return role if not is_noun or self._calls_model(function) else None
+
+    def _calls_model(self, function: cst.FunctionDef) -> bool:
+        called = (self._called(call) for call in self.own_calls(function))
+        return any(value is not None and value.kind is Kind.MODULE for value in called)
 
     def _handler_role(self, function: cst.FunctionDef) -> Role | None:
         """The role of a function that an engine of Ignite calls after each batch."""

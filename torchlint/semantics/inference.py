@@ -141,7 +141,7 @@ class Inference:
         return self._turns.over_evaluation_data or self._script_only_infers()
 
     def _is_pipeline_call(self, function: cst.FunctionDef) -> bool:
-        return roles.is_pipeline_call(function, self._evaluator.definitions)
+        return roles.is_pipeline_call(function, self._evaluator.definitions, self._evaluator.scopes)
 
     def _encodes_texts(self, call: cst.Call) -> bool:
         """Whether a sentence transformer is given all texts at once: it batches them, and records no graph."""

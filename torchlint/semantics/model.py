@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import libcst as cst
 
-from torchlint.semantics.accelerator import accelerator_evidence, trains_what_it_is_given
+from torchlint.semantics.accelerator import accelerator_evidence, hides_accelerators, trains_what_it_is_given
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
@@ -224,6 +224,8 @@ class Model(Parts):
     @property
     def is_program(self) -> bool:
         """Whether the file is meant to be run, or trains a model of its own: then it shows itself where it computes."""
+        if hides_accelerators(self.evaluator):
+            return True
         passes = self.backward.passes()
         if passes and not trains_what_it_is_given(self.evaluator, passes):
             return True

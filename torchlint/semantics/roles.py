@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.definitions import Definitions
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.scopes import FUNCTIONS
+from torchlint.semantics.scopes import FUNCTIONS, Scopes
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 
@@ -117,6 +117,7 @@ _AVERAGE_METHODS = ("step", "update", "update_parameters")
 _SCHEDULER = re.compile(r"(scheduler|sampler)$", re.IGNORECASE)
 _DENOISING_ARGUMENTS = 3
 _OTHER_RUNTIME = re.compile(r"onnx|openvino|flax", re.IGNORECASE)
+_OTHER_RUNTIMES = ("onnxruntime", "openvino", "tensorrt", "jax", "flax", "coremltools", "ctranslate2")
 _STEP = re.compile(
     r"^_?((do|run)_)?(?P<stage>fit|train|training|eval|evaluate|evaluation|val|valid|validate|validation|test|predict|infer)"
     r"_((one|single)_)?(mini_?)?(batch|step|iteration)$"
@@ -188,9 +189,9 @@ def of_step(function: cst.FunctionDef) -> Role | None:
     return _ROLE_BY_STAGE.get(found["stage"]) if found is not None and given else None
 
 
-def is_pipeline_call(function: cst.FunctionDef, definitions: Definitions) -> bool:
+def is_pipeline_call(function: cst.FunctionDef, definitions: Definitions, scopes: Scopes) -> bool:
     """Return whether a function is what a pipeline of diffusers runs when it is called."""
     owner = definitions.owner(function) if function.name.value == "__call__" else None
-    if owner is None or _OTHER_RUNTIME.search(owner.name.value):
+    if owner is None or _OTHER_RUNTIME.search(owner.name.value) or any(map(scopes.imports, _OTHER_RUNTIMES)):
         return False
     return any(_PIPELINE.search(name) for name in definitions.ancestry(owner))

@@ -150,3 +150,12 @@ def code(node: cst.CSTNode) -> str:
         if not _may_stand_in.get():
             raise
         return canonical(node)
+
+
+def element_at(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:
+    """Return the part of a written-out tuple that ``a, b = 1, 2`` binds to a name."""
+    for index in path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
+            return None
+        value = value.elements[index].value
+    return value

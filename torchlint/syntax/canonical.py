@@ -73,3 +73,12 @@ def is_same(left: cst.CSTNode, right: cst.CSTNode) -> bool:
     if isinstance(left, (cst.Name, cst.Attribute)) and left.__class__ is not right.__class__:
         return False
     return canonical(left) == canonical(right)
+
+
+def is_item_of(expression: cst.BaseExpression, holder: cst.BaseExpression) -> bool:
+    """Return whether ``x.a[0]`` is an item of ``x.a``."""
+    while isinstance(expression, cst.Subscript):
+        expression = expression.value
+        if is_same(expression, holder):
+            return True
+    return False

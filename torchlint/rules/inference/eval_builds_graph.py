@@ -75,8 +75,8 @@ def evaluate(model: torch.nn.Module, loader):
     ),
     documentation=__doc__,
     silences={
-        "no-graph": "Gradients are off: a decorator, a `with` block, `set_grad_enabled(False)`, every caller, the "
-        "method that is called, or the framework.",
+        "no-graph": "Gradients are off, or may be: a decorator, a `with` block, `set_grad_enabled(...)`, every caller, "
+        "the method that is called, or the framework.",
         "wanted": "The function switches gradients on: `torch.enable_grad()`, `set_grad_enabled(True)`.",
         "trains": "The routine computes gradients, or what it returns is backpropagated.",
         "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so.",
@@ -103,7 +103,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("returned", found.function is not None and not found.returns_host_values):
         return
     gradients = model.evaluator.gradients
-    if rule.silent("no-graph", found.switches_off or gradients.disabled(call)):
+    if rule.silent("no-graph", found.switches_off or gradients.disabled(call) or gradients.left_open(call)):
         return
     if rule.silent("wanted", gradients.wanted(call)):
         return

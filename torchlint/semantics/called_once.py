@@ -1,0 +1,48 @@
+"""Functions that no program calls in each of its steps, whatever they are named: tests, tasks, other libraries'."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.flow import LOOPS
+from torchlint.semantics.scopes import Scopes
+from torchlint.semantics.tables.names import BUILT_ON_TORCH
+
+_TESTING = ("pytest", "unittest", "hypothesis", "nose", "parameterized")
+_OTHER_ARRAYS = ("jax", "flax", "mlx", "paddle", "tinygrad", "mxnet")
+# Whose decorators leave it to others when a function is called; those of workflows and servers call it themselves.
+_WRAPPING = BUILT_ON_TORCH | set(
+    "builtins abc typing typing_extensions functools contextlib overrides tensordict".split()
+)
+
+
+def tests(scopes: Scopes) -> bool:
+    """Return whether a file tests something: what it runs, it runs once."""
+    return any(map(scopes.imports, _TESTING))
+
+
+def takes_no_steps(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function is a test, one in a file of tests, or only called at the top level, in no loop."""
+    given = [parameter for parameter in function.params.params if parameter.name.value != "self"]
+    if tests(evaluator.scopes) or (function.name.value.startswith("test_") and not given):
+        return True
+    callers = evaluator.callers(function)
+    return bool(callers) and not any(
+        evaluator.definitions.enclosing_function(call) is not None or evaluator.tree.enclosing(call, *LOOPS) is not None
+        for call in callers
+    )
+
+
+def is_of_others(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function is of another library, or of what may call it once: a workflow, a server."""
+    if any(map(evaluator.scopes.imports, _OTHER_ARRAYS)):
+        return True
+    owner = evaluator.definitions.owner(function)
+    ancestry = evaluator.definitions.ancestry(owner) if owner is not None else ()
+    if any(base.startswith("tensorflow.") for base in ancestry):
+        return True
+    decorators = (each.decorator for each in function.decorators)
+    made = (one.func if isinstance(one, cst.Call) else one for one in decorators)
+    named = (evaluator.names.qualified(one) for one in made)
+    return any(name is not None and name.partition(".")[0] not in ("", *_WRAPPING) for name in named)
