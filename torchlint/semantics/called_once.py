@@ -27,11 +27,17 @@ def takes_no_steps(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
     given = [parameter for parameter in function.params.params if parameter.name.value != "self"]
     if tests(evaluator.scopes) or (function.name.value.startswith("test_") and not given):
         return True
+    return evaluator.definitions.owner(function) is None and _runs_once(function, evaluator)
+
+
+def _runs_once(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Whether a function is called at the top level, in no loop, and nothing else in the file speaks of it."""
     callers = evaluator.callers(function)
-    return bool(callers) and not any(
-        evaluator.definitions.enclosing_function(call) is not None or evaluator.tree.enclosing(call, *LOOPS) is not None
-        for call in callers
-    )
+    for call in callers:
+        if evaluator.definitions.enclosing_function(call) is not None or evaluator.tree.enclosing(call, *LOOPS):
+            return False
+    named = sum(name.value == function.name.value for name in evaluator.tree.nodes(cst.Name)) if callers else 0
+    return 0 < named == len(callers)
 
 
 def is_of_others(function: cst.FunctionDef, evaluator: Evaluator) -> bool:

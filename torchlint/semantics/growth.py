@@ -14,7 +14,7 @@ from torchlint.semantics.roles import Role
 from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, code, identifier, literal, method_call
-from torchlint.syntax.canonical import is_item_of, is_same
+from torchlint.syntax.canonical import canonical, is_same, places, root_of
 
 _STORING: frozenset[type[cst.CSTNode]] = frozenset((cst.Assign, cst.IfExp, cst.Attribute, cst.Call))
 """What a call stands in directly, if its result is stored."""
@@ -90,6 +90,7 @@ class Growths:
         self._tree = evaluator.tree
         self._hotness = hotness
         self._kept = Kept(evaluator)
+        self._assigned: dict[int, dict[str, list[cst.Assign]]] = {}
 
     def find(self, call: cst.Call) -> Growth | None:
         """Return the growth that ``x = torch.cat([x, y])`` in a loop is, None if the result does not go back into x."""
@@ -169,11 +170,11 @@ class Growths:
 
     def _comes_from(self, part: cst.BaseExpression, name: str, loop: cst.While) -> bool:
         """Whether a part is of the variable, itself or by a name that the loop gives to a part of it."""
-        if _root(part) == name:
+        if root_of(part) == name:
             return True
         bindings = self._evaluator.flow.definitions(part) if isinstance(part, cst.Name) else ()
         values = [b.value if self._tree.within(b.node, loop) and not b.path else None for b in bindings]
-        return bool(values) and all(isinstance(v, cst.BaseExpression) and _root(v) == name for v in values)
+        return bool(values) and all(isinstance(v, cst.BaseExpression) and root_of(v) == name for v in values)
 
     def _is_read(self, target: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
         """Whether a loop uses a variable for more than to concatenate it and to ask whether there is one yet."""
@@ -207,8 +208,8 @@ class Growths:
     def _bound_in(self, loop: cst.For | cst.While | cst.FunctionDef) -> set[str]:
         """The names that every pass of a loop binds anew."""
         targets = [loop.target] if isinstance(loop, cst.For) else []
-        below = (n for n in self._tree.descendants(loop.body) if isinstance(n, (cst.AssignTarget, cst.AugAssign)))
-        targets += [n.target for n in below]
+        targets += [node.target for node in self._tree.below(loop.body, cst.AssignTarget)]
+        targets += [node.target for node in self._tree.below(loop.body, cst.AugAssign)]
         elements = (e for t in targets for e in (t.elements if isinstance(t, (cst.Tuple, cst.List)) else (t,)))
         places = (e.value if isinstance(e, cst.BaseElement) else e for e in elements)
         return {place.value for place in places if isinstance(place, cst.Name)}
@@ -219,13 +220,19 @@ class Growths:
         """Whether the value of one pass goes into the concatenation of the next."""
         if isinstance(own, cst.Name) and not isinstance(loop, cst.FunctionDef):
             return self._comes_back(own, statement, loop)
-        if _root(own) in self._bound_in(loop):
+        if root_of(own) in self._bound_in(loop):
             return False
-        return not any(
-            other is not statement and not self._is_start(other, statement)
-            for other in self._tree.below(loop.body, cst.Assign)
-            if any(is_same(t.target, own) or is_item_of(own, t.target) for t in other.targets)
-        )
+        others = (other for place in places(own) for other in self._assignments(loop).get(place, ()))
+        return all(other is statement or self._is_start(other, statement) for other in others)
+
+    def _assignments(self, loop: cst.For | cst.While | cst.FunctionDef) -> dict[str, list[cst.Assign]]:
+        """The assignments in a loop or function by what they assign to."""
+        if id(loop) not in self._assigned:
+            found = self._assigned[id(loop)] = {}
+            for assignment in self._tree.below(loop.body, cst.Assign):
+                for target in assignment.targets:
+                    found.setdefault(canonical(target.target), []).append(assignment)
+        return self._assigned[id(loop)]
 
     def _comes_back(self, own: cst.Name, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
         """Whether a variable can hold the result of a statement, through other concatenations of the loop."""
@@ -365,12 +372,12 @@ class Growths:
         for node in self._tree.descendants(loop.body):
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
                 method = node.func.attr.value
-                if method.endswith("_") and not method.endswith("__") and _root(node.func.value) in names:
+                if method.endswith("_") and not method.endswith("__") and root_of(node.func.value) in names:
                     return True
-            if isinstance(node, cst.AugAssign) and _root(node.target) in names:
+            if isinstance(node, cst.AugAssign) and root_of(node.target) in names:
                 return True
             is_place = isinstance(node, cst.AssignTarget) and not isinstance(node.target, cst.Name)
-            if isinstance(node, cst.AssignTarget) and is_place and _root(node.target) in names:
+            if isinstance(node, cst.AssignTarget) and is_place and root_of(node.target) in names:
                 return True
             if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "out":
                 return True
@@ -391,10 +398,3 @@ def _reordered(value: cst.BaseExpression) -> cst.BaseExpression | None:
         return value.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else None
     method = method_call(value, "index_select")
     return method.value if method is not None else None
-
-
-def _root(expression: cst.BaseExpression) -> str:
-    """The name at the bottom of ``x``, ``x.a[0]``, ``x.f()``; "" if there is none."""
-    while isinstance(expression, (cst.Attribute, cst.Subscript, cst.Call)):
-        expression = expression.func if isinstance(expression, cst.Call) else expression.value
-    return expression.value if isinstance(expression, cst.Name) else ""

@@ -12,6 +12,7 @@ from torchlint.semantics.device_tests import leaves_host
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.intervals import counts_on
+from torchlint.semantics.outside import asks_for_option, reads_clock
 from torchlint.semantics.passes import picks_pass
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
@@ -40,7 +41,6 @@ _OCCASIONAL = re.compile(
 )
 # Options that say whether there is a GPU: what runs only with one runs on every step there.
 _CHOOSES_DEVICE = re.compile(r"^((use|with|has|have|is|on|enable)_?)?(cuda|gpu)$", re.IGNORECASE)
-_CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now"))
 # Tests of numbers for being broken: a branch on them is an exception, or takes part in every step otherwise.
 _BROKEN = frozenset(("isnan", "isinf"))
 _SOUND = frozenset(("isfinite",))
@@ -207,6 +207,8 @@ class Guards:
             return self.classify(test.value, taken)
         if leaves_host(test, taken):
             return Guard.HOST
+        if taken and asks_for_option(test, self._evaluator):
+            return Guard.FLAG
         if self._is_remainder(test):
             return None if taken else Guard.PERIODIC
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
@@ -268,7 +270,7 @@ class Guards:
             if modulo:
                 return Guard.PERIODIC
             return self._first_few(left, right, operator, taken)
-        if self._reads_clock(left) or self._reads_clock(right):
+        if reads_clock(left, self._evaluator) or reads_clock(right, self._evaluator):
             return Guard.PERIODIC
         if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
             return self.classify(left, taken)
@@ -392,9 +394,3 @@ class Guards:
             if isinstance(in_class, cst.ClassDef) and in_class.decorators and literal(setting.value) is False:
                 found.append(identifier(setting.target))
         return found
-
-    def _reads_clock(self, expression: cst.BaseExpression) -> bool:
-        return any(
-            isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) in _CLOCKS
-            for node in self._tree.descendants(expression)
-        )

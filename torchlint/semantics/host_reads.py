@@ -88,8 +88,8 @@ class HostReads:
         value = self._evaluator.value(source)
         is_method = method_call(call, "item") is not None and not call.args
         function = "" if is_method else self._qualified(call).rpartition(".")[2]
-        gives_back = function == "item" and value.evidence < Evidence.INFERRED  # what may as well be a number
-        if gives_back or (not value.is_tensor and value.kind is not Kind.BATCH):
+        is_entry = isinstance(source, cst.Subscript) and value.evidence < Evidence.INFERRED  # perhaps a number
+        if (function == "item" and is_entry) or (not value.is_tensor and value.kind is not Kind.BATCH):
             if value.known or function or not self._comes_from_tensor(source):
                 return None
             value = tensor(Evidence.NAMED)

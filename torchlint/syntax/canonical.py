@@ -75,10 +75,17 @@ def is_same(left: cst.CSTNode, right: cst.CSTNode) -> bool:
     return canonical(left) == canonical(right)
 
 
-def is_item_of(expression: cst.BaseExpression, holder: cst.BaseExpression) -> bool:
-    """Return whether ``x.a[0]`` is an item of ``x.a``."""
+def places(expression: cst.BaseExpression) -> list[str]:
+    """Return the canonical texts of an expression and of all that it is an item of: ``x.a`` for ``x.a[0]``."""
+    found = [canonical(expression)]
     while isinstance(expression, cst.Subscript):
         expression = expression.value
-        if is_same(expression, holder):
-            return True
-    return False
+        found.append(canonical(expression))
+    return found
+
+
+def root_of(expression: cst.BaseExpression) -> str:
+    """Return the name at the bottom of ``x``, ``x.a[0]``, ``x.f()``; "" if there is none."""
+    while isinstance(expression, (cst.Attribute, cst.Subscript, cst.Call)):
+        expression = expression.func if isinstance(expression, cst.Call) else expression.value
+    return expression.value if isinstance(expression, cst.Name) else ""

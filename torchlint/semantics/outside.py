@@ -1,0 +1,38 @@
+"""Tests that ask the world outside a program: a clock, the environment."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import literal
+
+_CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now"))
+_ENVIRONMENT = ("os.environ.get", "os.getenv")
+_OFF = ("", "0", "false", "no", "off", "none")
+# Variables that launchers and schedulers set for each of their programs.
+_LAUNCHED = re.compile(r"RANK|WORLD|LOCAL|MASTER|SLURM|NODE|CUDA|DEVICE|GPU|TPU")
+
+
+def reads_clock(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether an expression asks for the time."""
+    calls = evaluator.tree.below(expression, cst.Call)
+    return any(evaluator.names.qualified(call.func) in _CLOCKS for call in calls)
+
+
+def asks_for_option(test: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a test holds only if a variable of the environment is set that is off by default."""
+    wanted: str | None = None
+    if isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, cst.Equal):
+        value = literal(test.comparisons[0].comparator)
+        test, wanted = test.left, str(value)
+    while isinstance(test, cst.Call) and evaluator.names.qualified(test.func) in ("builtins.int", "builtins.bool"):
+        test = test.args[0].value if test.args else test.func
+    if not isinstance(test, cst.Call) or evaluator.names.qualified(test.func) not in _ENVIRONMENT or not test.args:
+        return False
+    variable = literal(test.args[0].value)
+    default = literal(test.args[1].value) if len(test.args) > 1 else ""
+    is_off = str(default).lower() in _OFF and (wanted is None or str(default) != wanted)
+    return isinstance(variable, str) and not _LAUNCHED.search(variable) and is_off
