@@ -273,7 +273,8 @@ class Hotness:
         if function is not None:
             owner = self._evaluator.definitions.owner(function)
             if owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE:
-                return sampling.samples(loop, owner, self._evaluator, self.own_calls)
+                is_hot = self.function(function) is not None  # as a part of the forward pass
+                return not is_hot and sampling.samples(loop, owner, self._evaluator, self.own_calls)
         for call in self.own_calls(loop):
             called = self._called(call)
             if called is not None and called.kind is Kind.MODULE and called.evidence >= Evidence.INFERRED:

@@ -14,6 +14,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.canonical import canonical
 
 _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "fairseq.utils.item"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
@@ -96,6 +97,12 @@ class HostReads:
         if value.origin is Origin.LOSS and not function and derived.is_computed(source, self._evaluator):
             value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
         return ScalarRead(call, source, value, function)
+
+    def what_is_read(self, call: cst.Call) -> tuple[str, frozenset[int]]:
+        """Return what tells a read from others: its text, and where the variables in it got their values."""
+        names = self._evaluator.tree.below(call, cst.Name)
+        bound = (binding for name in names for binding in self._evaluator.flow.definitions(name))
+        return canonical(call), frozenset(id(binding.node) for binding in bound)
 
     def _comes_from_tensor(self, source: cst.BaseExpression) -> bool:
         if derived.from_tensor(source, self._evaluator) or derived.is_diffusion_time(source, self._evaluator):

@@ -23,7 +23,6 @@ from torchlint.semantics.target import Target
 from torchlint.semantics.values import Device, Value
 from torchlint.semantics.versions import is_main_guard, proven_target
 from torchlint.syntax.calls import Arguments, bind, code, literal
-from torchlint.syntax.canonical import canonical
 from torchlint.syntax.walk import Tree, walk
 
 if TYPE_CHECKING:
@@ -319,8 +318,8 @@ class Model(Parts):
         if id(root) not in self._reads:
             self._reads[id(root)] = 0
             reads = [call for call in self.tree.below(root, cst.Call) if self.scalar_read(call) is not None]
-            heats = [(canonical(call), self.heat(call)) for call in reads]
-            self._reads[id(root)] = len({text for text, heat in heats if heat is not None and heat.root is root})
+            hot = [call for call in reads if (heat := self.heat(call)) is not None and heat.root is root]
+            self._reads[id(root)] = len({self.host_reads.what_is_read(call) for call in hot})
         return self._reads[id(root)]
 
     def accumulation(self, read: cst.Call, loop: cst.For) -> Accumulation | None:
