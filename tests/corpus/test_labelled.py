@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.corpus import labelled
 from tests.corpus.labelled import CODES, Label, LabelledFile, files, labels, main, score, text_of
+from tests.repository import commit, git
 from torchlint.registry import rules
 
 CODE = "import torch\n\nfor batch in loader:\n    x = torch.zeros(3).cuda()\n"
@@ -59,14 +59,13 @@ def test_a_file_is_read_as_its_commit_has_it(
     place = tmp_path / "owner+name"
     place.mkdir()
     (place / "a.py").write_text(CODE)
-    settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    for words in (["init", "-q"], ["add", "."], [*settings, "commit", "-qm", "a"]):
-        subprocess.run(["git", *words], cwd=place, check=True)
+    git(place, "init", "-q")
+    commit(place)
     (place / "a.py").write_text("changed since\n")
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=place, check=True, capture_output=True, text=True).stdout
-    file = LabelledFile("one", "owner/name", commit.strip(), "a.py")
+    committed = git(place, "rev-parse", "HEAD").strip()
+    file = LabelledFile("one", "owner/name", committed, "a.py")
     assert text_of(file, tmp_path) == CODE.encode()
-    assert text_of(LabelledFile("one", "owner/other", commit.strip(), "a.py"), tmp_path) is None
+    assert text_of(LabelledFile("one", "owner/other", committed, "a.py"), tmp_path) is None
     monkeypatch.setattr(labelled, "files", lambda: [file])
     key = (file.repository, file.commit, file.path)
     monkeypatch.setattr(labelled, "labels", lambda: {key: [Label(4, "create-then-move", "report")]})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.corpus import reported
 from tests.corpus.labelled import LabelledFile
 from tests.corpus.reported import Case, cases, main
+from tests.repository import commit, git
 from torchlint.registry import rules
 
 CODE = """\
@@ -64,11 +64,9 @@ def test_the_share_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     place = tmp_path / "owner+name"
     place.mkdir()
     (place / "a.py").write_text(CODE)
-    settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    for words in (["init", "-q"], ["add", "."], [*settings, "commit", "-qm", "a"]):
-        subprocess.run(["git", *words], cwd=place, check=True)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=place, check=True, capture_output=True, text=True).stdout
-    file = LabelledFile("one", "owner/name", commit.strip(), "a.py")
+    git(place, "init", "-q")
+    commit(place)
+    file = LabelledFile("one", "owner/name", git(place, "rev-parse", "HEAD").strip(), "a.py")
     monkeypatch.setattr(reported, "cases", lambda: [Case(file, 8, ("TL501",), "evaluation builds a graph")])
     assert main(["--checkouts", str(tmp_path)]) == 0
     assert "all      found    1  missed    0  100%" in capsys.readouterr().out

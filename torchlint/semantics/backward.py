@@ -12,7 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.gradients import FRAMEWORK_STEP_METHODS
 from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import element_at, identifier, literal, method_call
 from torchlint.syntax.walk import children
 
 _GRADIENT_FUNCTIONS = frozenset(("torch.autograd.backward", "torch.autograd.grad"))
@@ -124,7 +124,7 @@ class Backward:
         if not isinstance(function, cst.FunctionDef):
             return False
         losses = self._losses(function)
-        returned = [_part(r.value, path) for r in self._tree.nodes(cst.Return) if self._belongs(r, function)]
+        returned = [element_at(r.value, path) for r in self._tree.nodes(cst.Return) if self._belongs(r, function)]
         return bool(losses and returned) and all(
             part is not None and self._upstream.includes(part, function, losses) for part in returned
         )
@@ -218,12 +218,3 @@ def _loss_of(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from (element.value for element in value.elements[:1])
     else:
         yield value
-
-
-def _part(value: cst.BaseExpression | None, path: tuple[int, ...]) -> cst.BaseExpression | None:
-    """Return the element at a path of indices of a tuple that is written out."""
-    for index in path:
-        if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
-            return None
-        value = value.elements[index].value
-    return value

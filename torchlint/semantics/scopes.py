@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.syntax.calls import element_at
 from torchlint.syntax.walk import Tree
 
 COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
@@ -54,12 +55,7 @@ class Binding(NamedTuple):
     @property
     def part(self) -> cst.BaseExpression | None:
         """The part of the value on the path, None where the value is not written out so far."""
-        value = self.value
-        for index in self.path:
-            if not isinstance(value, (cst.Tuple, cst.List)) or not 0 <= index < len(value.elements):
-                return None
-            value = value.elements[index].value
-        return value
+        return element_at(self.value, self.path)
 
 
 @dataclass(eq=False, slots=True)
