@@ -138,15 +138,22 @@ class Rule:
     called: dict[Check, frozenset[str]] = field(default_factory=dict)
     """For checks of calls: the last names of the functions and methods that they ask for."""
 
+    conditions: dict[Check, Callable[[Model], bool]] = field(default_factory=dict)
+    """For checks that can find something in certain files only: whether a file is one of them."""
+
     switched_off: set[str] = field(default_factory=set)
     """Silence clauses that a test has switched off to prove that a fixture needs them."""
 
     def check(
-        self, *node_types: type[cst.CSTNode], called: Iterable[str] | None = None
+        self,
+        *node_types: type[cst.CSTNode],
+        called: Iterable[str] | None = None,
+        condition: Callable[[Model], bool] | None = None,
     ) -> Callable[[CheckType], CheckType]:
         """Return a decorator that runs the function on every node of these types.
 
-        ``called``, names of functions and methods, of which the last part counts, spares it the calls of others.
+        ``called``, names of functions and methods, of which the last part counts, spares it the calls of others;
+        ``condition``, asked once, files in which it cannot find anything.
         """
 
         def register(function: CheckType) -> CheckType:
@@ -154,6 +161,8 @@ class Rule:
                 self.checks.setdefault(node_type, []).append(function)
             if called is not None:
                 self.called[function] = frozenset(name.rpartition(".")[2] for name in called)
+            if condition is not None:
+                self.conditions[function] = condition
             return function
 
         return register

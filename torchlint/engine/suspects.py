@@ -66,6 +66,9 @@ def run_rule(
     """Yield what the rule's checks find on the nodes that they ask for, ``among`` some or all, each with that node."""
     for node_type, checks in rule.checks.items():
         for check in checks:
+            condition = rule.conditions.get(check)
+            if condition is not None and not condition(model):
+                continue
             called = rule.called.get(check) if node_type.__name__ == "Call" else None
             for node in model.nodes(node_type) if called is None else model.called.named(called):
                 if among is None or among(node):

@@ -96,7 +96,7 @@ class Inference:
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
-        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._speaks_of_evaluation:
+        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.speaks_of_evaluation:
             return None
         function = self._evaluator.definitions.enclosing_function(call)
         frame: cst.CSTNode = function if function is not None else self._tree.module
@@ -131,7 +131,7 @@ class Inference:
         )
 
     @cached_property
-    def _speaks_of_evaluation(self) -> bool:
+    def speaks_of_evaluation(self) -> bool:
         """Whether anything in the file can make a routine evaluate: asked before each of its calls is looked at."""
         names = [function.name.value for function in self._tree.nodes(cst.FunctionDef)]
         if self._mode_calls() or any(_EVALUATES.match(name) or _EVALUATES_IT.match(name) for name in names):

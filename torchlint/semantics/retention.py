@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
@@ -61,6 +62,15 @@ class Retentions:
         self._backward = backward
         self._inference = inference
         self._keepers = Keepers(evaluator)
+
+    @cached_property
+    def has_steps(self) -> bool:
+        """Whether a loop over steps, or a function that is one, stands in the file: nothing is kept without."""
+        loops: list[cst.For | cst.While] = [*self._tree.nodes(cst.For), *self._tree.nodes(cst.While)]
+        if any(self._hotness.loop(loop) is not None for loop in loops):
+            return True
+        heats = ((self._hotness.function(function), function) for function in self._tree.nodes(cst.FunctionDef))
+        return any(heat is not None and self._is_step(heat, function) for heat, function in heats)
 
     def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """Return what a statement keeps with its graph.

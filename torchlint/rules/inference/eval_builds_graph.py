@@ -90,7 +90,7 @@ def evaluate(model: torch.nn.Module, loader):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, condition=lambda model: model.inference.speaks_of_evaluation)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a forward pass with gradients in an evaluation routine."""
     found = model.inference.call(call)
