@@ -1,7 +1,8 @@
-"""Checks that ask for the calls by certain names miss none that they would report."""
+"""Checks that ask for the calls by certain names, or in certain files only, miss none that they would report."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import libcst as cst
@@ -9,12 +10,13 @@ import pytest
 
 from tests.fixture_files import FixtureFile, every_file
 from torchlint.engine.suspects import run_rule
+from torchlint.finding import Finding
 from torchlint.registry import rules
 from torchlint.rule import Rule
 from torchlint.semantics.model import Model, Options, build_model
 from torchlint.semantics.target import UNKNOWN_TARGET
 
-ASKING = [rule for rule in rules() if rule.called]
+ASKING = [rule for rule in rules() if rule.called or rule.conditions]
 ALIASED = """
 import functools
 import torch
@@ -42,18 +44,18 @@ def place(rule: Rule, model: Model) -> list[int]:
 
 
 def compare(text: str) -> int:
-    """Demand that each rule that asks for names fires where it fires without them, and return how often it does."""
+    """Demand that each rule fires where it fires without its names and conditions, and return how often it does."""
     model = build_model(cst.parse_module(text), UNKNOWN_TARGET, Options())
     total = 0
     for rule in ASKING:
         asked = place(rule, model)
-        assert asked == place(replace(rule, called={}), model), rule.code
+        assert asked == place(replace(rule, called={}, conditions={}), model), rule.code
         total += len(asked)
     return total
 
 
 @pytest.mark.parametrize("file", every_file(), ids=str)
-def test_names_hide_nothing_in_the_fixtures(file: FixtureFile) -> None:
+def test_names_and_conditions_hide_nothing_in_the_fixtures(file: FixtureFile) -> None:
     try:
         compare(file.path.read_text(encoding="utf-8"))
     except cst.ParserSyntaxError:
@@ -62,3 +64,17 @@ def test_names_hide_nothing_in_the_fixtures(file: FixtureFile) -> None:
 
 def test_other_names_for_a_function_hide_nothing() -> None:
     assert compare(ALIASED) >= 8
+
+
+def test_a_check_is_spared_the_files_that_do_not_meet_its_condition() -> None:
+    rule = replace(rules()[0], checks={}, called={}, conditions={})
+    asked: list[str] = []
+
+    @rule.check(cst.Name, condition=lambda model: model.mentions("wanted"))
+    def check(node: cst.Name, model: Model) -> Iterator[Finding]:
+        asked.append(node.value)
+        yield from ()
+
+    for text in ("x = other\n", "y = wanted\n"):
+        list(run_rule(rule, build_model(cst.parse_module(text), UNKNOWN_TARGET, Options())))
+    assert asked == ["y", "wanted"]
