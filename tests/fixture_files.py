@@ -110,6 +110,16 @@ class FixtureFile:
         chosen = list(chosen or self.default_rules())
         return fix_file(self.source(text), self.settings, chosen, self.target, unsafe=True).text
 
+    @cached_property
+    def by_all_rules(self) -> FileResult:
+        """Return what all rules say of the file: several tests ask."""
+        return self.check(chosen=rules())
+
+    @cached_property
+    def fixed_by_all_rules(self) -> str:
+        """Return the file after the fixes of all rules: several tests ask."""
+        return self.fix(chosen=rules())
+
     def source(self, text: str | None = None) -> Source:
         """Return the file (or another text in its place) as a source."""
         return source_from_text(self.text if text is None else text, self.path.name)

@@ -99,19 +99,19 @@ def test_clause_is_needed(rule: Rule, clause: str) -> None:
 
 @EVERY_FILE
 def test_no_rule_fails_on_any_file(fixture: FixtureFile) -> None:
-    assert not fixture.check(chosen=rules()).errors
+    assert not fixture.by_all_rules.errors
 
 
 @EVERY_FILE
 def test_fixing_is_idempotent_and_parses(fixture: FixtureFile) -> None:
-    fixed = fixture.fix(chosen=rules())
+    fixed = fixture.fixed_by_all_rules
     ast.parse(fixed)
     assert fixture.fix(fixed, chosen=rules()) == fixed
 
 
 @EVERY_FILE
 def test_suppression_silences_each_finding(fixture: FixtureFile) -> None:
-    found = fixture.check(chosen=rules()).diagnostics
+    found = fixture.by_all_rules.diagnostics
     lines = fixture.text.splitlines(keepends=True)
     for diagnostic in found:
         line = lines[diagnostic.noqa_row - 1]
@@ -125,7 +125,7 @@ def test_suppression_silences_each_finding(fixture: FixtureFile) -> None:
 @EVERY_FILE
 def test_screen_hides_nothing(fixture: FixtureFile) -> None:
     seen_by_all = check_file(fixture.source(), fixture.settings, rules(), fixture.target, screened=False)
-    assert fixture.check(chosen=rules()).diagnostics == seen_by_all.diagnostics
+    assert fixture.by_all_rules.diagnostics == seen_by_all.diagnostics
 
 
 @EVERY_FILE
@@ -160,9 +160,9 @@ def asked(module: cst.Module, fixture: FixtureFile) -> dict[str, Counter[int] | 
 @EVERY_FILE
 def test_newlines_are_kept(fixture: FixtureFile) -> None:
     dos = fixture.text.replace("\n", "\r\n")
-    here = [(d.code, d.start, d.end) for d in fixture.check(chosen=rules()).diagnostics]
+    here = [(d.code, d.start, d.end) for d in fixture.by_all_rules.diagnostics]
     assert [(d.code, d.start, d.end) for d in fixture.check(dos, chosen=rules()).diagnostics] == here
-    assert fixture.fix(dos, chosen=rules()) == fixture.fix(chosen=rules()).replace("\n", "\r\n")
+    assert fixture.fix(dos, chosen=rules()) == fixture.fixed_by_all_rules.replace("\n", "\r\n")
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=lambda value: getattr(value, "name", "example"))
