@@ -88,7 +88,8 @@ def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
     """Return the join of what the return statements of a function give; of a generator what it hands out."""
     results = evaluator.definitions.results(function)
     if results:
-        return join([evaluator.value(result) for result in results])
+        found = join([evaluator.value(result) for result in results])
+        return found if found.known else _by_contract(function, evaluator)
     yielded = evaluator.definitions.yielded(function)
     if (
         not yielded or function.decorators or function.asynchronous is not None
@@ -96,6 +97,14 @@ def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
         return UNKNOWN
     items = join([_handed_out(each, evaluator) for each in yielded])
     return of(Kind.ITERATOR, items) if items.known else UNKNOWN
+
+
+def _by_contract(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
+    """Return what SpeechBrain's trainer takes from a method of this name: ``compute_objectives`` gives the loss."""
+    owner = evaluator.definitions.owner(function) if function.name.value == "compute_objectives" else None
+    if owner is None or not evaluator.definitions.is_brain(owner):
+        return UNKNOWN
+    return tensor(Evidence.INFERRED, graph=Graph.UNKNOWN, origin=Origin.LOSS)
 
 
 def _handed_out(place: cst.Yield, evaluator: Evaluator) -> Value:

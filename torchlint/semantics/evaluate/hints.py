@@ -41,6 +41,9 @@ _MAKER = re.compile(
     r"^_?(build|compile|construct|convert|create|define|download|export|freeze|get|init|initialize|instantiate|load|make|"
     r"prepare|quantize|register|reset|restore|save|setup|set_up|store|trace|unfreeze|unwrap|update|upload|wrap)_"
 )
+_MAKES_LOADER = re.compile(
+    r"^_?(get|make|build|create)_(\w+_)?(data_?)?loader$|^(train|val|valid|validation|test|eval|dev|predict)_(data_?)loader$"
+)
 _SCALER = re.compile(r"^(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
 # Methods that bear out a name such as `model`.
 _OF_MODULES = frozenset(
@@ -117,6 +120,11 @@ def filled(empty: Value, variable: cst.Name | cst.Attribute, evaluator: Evaluato
     return (
         Value(empty.kind, min(items.evidence, Evidence.INFERRED), element=items) if items.known else Value(empty.kind)
     )
+
+
+def makes_loader(name: str) -> bool:
+    """Return whether a function or method of this name hands out a loader."""
+    return _MAKES_LOADER.match(name) is not None
 
 
 def named(name: str) -> Value:
