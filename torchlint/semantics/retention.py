@@ -23,6 +23,7 @@ from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
 _JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
+_EXTREMES = frozenset(f"torch.{name}" for name in ("max", "maximum", "min", "minimum"))
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
 """What is known by its value alone: an item or attribute may have been detached where it is held."""
 
@@ -122,16 +123,18 @@ class Retentions:
             return Kept(node.target, items or (node.value,), bool(items))
         if isinstance(node, cst.Call):
             return appended(node) or self._handed_over(node)
-        return summed(node) or self._joined(node) or stored(node)
+        return summed(node) or self._combined(node) or stored(node)
 
-    def _joined(self, statement: cst.Assign) -> Kept | None:
-        """``x = torch.cat([x, value])``."""
+    def _combined(self, statement: cst.Assign) -> Kept | None:
+        """``x = torch.cat([x, value])``, ``x = torch.maximum(x, value)``."""
         call = statement.value
         if not isinstance(call, cst.Call) or len(statement.targets) != 1 or not call.args or call.args[0].star:
             return None
-        if self._evaluator.names.qualified(call.func) not in _JOINS:
+        name = self._evaluator.names.qualified(call.func)
+        if name not in _JOINS and (name not in _EXTREMES or len(call.args) != 2):
             return None
-        target, parts = statement.targets[0].target, elements(call.args[0].value)
+        target = statement.targets[0].target
+        parts = elements(call.args[0].value) if name in _JOINS else tuple(argument.value for argument in call.args)
         rest = tuple(part for part in parts if not is_same(part, target))
         return Kept(target, rest, False) if rest and len(rest) < len(parts) else None
 
@@ -329,7 +332,7 @@ class Retentions:
 
     def _adds_to_itself(self, target: cst.CSTNode) -> bool:
         statement = self._evaluator.flow.statement(target)
-        return isinstance(statement, cst.Assign) and (summed(statement) or self._joined(statement)) is not None
+        return isinstance(statement, cst.Assign) and (summed(statement) or self._combined(statement)) is not None
 
     def _always_runs(self, reset: cst.CSTNode, inside: set[int]) -> bool:
         """Whether a statement stands in a block around the step, or in a ``with`` of one."""
