@@ -68,11 +68,9 @@ class Hotness:
             elif isinstance(ancestor, LOOPS):
                 if child is ancestor.body or (isinstance(ancestor, cst.While) and child is ancestor.test):
                     found = self.loop(ancestor)
-                    if found is not None:
-                        if self._is_guarded(node, ancestor, through_flags):
-                            return None
+                    if found is not None and not self._is_guarded(node, ancestor, through_flags):
                         return self._by_phase(found, node, ancestor)
-                    if self.contains_hot_loop(ancestor):
+                    if found is None and self.contains_hot_loop(ancestor):
                         return None
             elif isinstance(ancestor, cst.FunctionDef):
                 if child is ancestor.body:
