@@ -42,7 +42,7 @@ lint: $(STAMP) ## Check types, style and the direction of imports
 test-torch: $(STAMP) ## Run what needs torch, with the torch that is installed or else $(TORCH)
 	@$(BIN)/python -c 'import torch, numpy' 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' numpy
-	$(BIN)/python -m pytest tests/torch --quiet
+	$(BIN)/python -m pytest tests/torch --quiet -n auto
 
 test-browser: $(STAMP) ## Open the HTML report in headless Chromium (CHROMIUM=path, or the one on PATH)
 	@test -n "$(CHROMIUM)" || { echo "NOT RUN: tests/browser needs a Chromium: install one (Debian: apt-get install chromium)" \
