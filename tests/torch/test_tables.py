@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchlint.semantics.tables.names import NAMESAKES
+from torchlint.semantics.tables.names import CANONICAL_NAMES, NAMESAKES
 from torchlint.semantics.tables.switches import ASSIGNED, CALLED, REFUSING, TELLING, WITHOUT_SWITCHES
 
 IS_CURRENT = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 13)
@@ -51,6 +51,14 @@ def test_some_refuse_other_attributes(owner: str) -> None:
 @pytest.mark.parametrize("name", sorted(TELLING))
 def test_a_switch_is_in_one_place(owner: str, name: str) -> None:
     assert name in ASSIGNED.get(owner, frozenset()) or not hasattr(thing(owner), name)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in CANONICAL_NAMES if name.startswith("torch.")))
+def test_another_name_is_that_of_the_same_thing(name: str) -> None:
+    if CANONICAL_NAMES[name].startswith("torch"):
+        assert thing(name) is thing(CANONICAL_NAMES[name])
+    else:
+        assert name == "torch.hub.tqdm"
 
 
 @pytest.mark.parametrize("name", sorted(NAMESAKES))

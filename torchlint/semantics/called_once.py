@@ -8,8 +8,10 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.scopes import Scopes
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
+from torchlint.syntax.calls import identifier
 
 _TESTING = ("pytest", "unittest", "hypothesis", "nose", "parameterized")
+_COMPARING = ("allclose", "assert_allclose", "assert_close")
 _OTHER_ARRAYS = ("jax", "flax", "mlx", "paddle", "tinygrad", "mxnet")
 # Whose decorators leave it to others when a function is called; those of workflows and servers call it themselves.
 _WRAPPING = BUILT_ON_TORCH | set(
@@ -38,6 +40,14 @@ def _runs_once(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
             return False
     named = sum(name.value == function.name.value for name in evaluator.tree.nodes(cst.Name)) if callers else 0
     return 0 < named == len(callers)
+
+
+def compares(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
+    """Return whether a loop holds the results of one computation against those of another: a check, no training."""
+    calls = evaluator.tree.below(loop.body, cst.Call)
+    return any(identifier(call.func) in _COMPARING for call in calls) and not any(
+        identifier(call.func) in ("step", "zero_grad") for call in calls
+    )
 
 
 def is_of_others(function: cst.FunctionDef, evaluator: Evaluator) -> bool:

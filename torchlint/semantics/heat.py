@@ -155,7 +155,7 @@ class Hotness:
         if batch is not None:
             role = Role.TRAINING_LOOP if training is not None else Role.EVALUATION_LOOP
             return Heat(loop, role, batch)
-        if training is not None and not self._has_batch_loop(loop):
+        if training is not None and not self._has_batch_loop(loop) and not called_once.compares(loop, self._evaluator):
             return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
         if self._runs_model(loop) and not self._has_batch_loop(loop):
             is_given = self._takes_slices(loop) or self._next_batch(loop) is not None

@@ -63,6 +63,7 @@ _NO_TENSORS = (
     "torch._",
     "torch.compiler.",
     "torch.version.",
+    "torch.hub.",
     "torch.utils.",
     "torch_geometric.",
     "torch.jit.",
@@ -123,17 +124,11 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
 def unseen(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     """Return what a function of this name, of which nothing else is known, can be expected to give."""
     found = passes_loader_through(call, evaluator)
-    if not found.known and hints.makes_loader(name) and _is_gone_through(call, evaluator):
+    if not found.known and hints.hands_out_loader(call, name, evaluator):
         return Value(Kind.DATALOADER, Evidence.NAMED)
     if not found.known and _REDUCES.match(name) and call.args and not call.args[0].star:
         return _reduced(evaluator.value(call.args[0].value))
     return found if found.known else hints.named_device(name)
-
-
-def _is_gone_through(call: cst.Call, evaluator: Evaluator) -> bool:
-    """Whether a loop takes what a call gives as it is, perhaps through ``tqdm``: one loader then, no pair of them."""
-    parent = evaluator.tree.parent(call)
-    return isinstance(parent, (cst.For, cst.CompFor)) or (isinstance(parent, cst.Arg) and not parent.star)
 
 
 def _reduced(given: Value) -> Value:

@@ -122,9 +122,14 @@ def filled(empty: Value, variable: cst.Name | cst.Attribute, evaluator: Evaluato
     )
 
 
-def makes_loader(name: str) -> bool:
-    """Return whether a function or method of this name hands out a loader."""
-    return _MAKES_LOADER.match(name) is not None
+def hands_out_loader(call: cst.Call, name: str, evaluator: Evaluator) -> bool:
+    """Return whether a function is named for the loader that it gives, and a loop takes that as it is.
+
+    Perhaps through ``tqdm``: it is one loader then, and no pair of them.
+    """
+    parent = evaluator.tree.parent(call)
+    is_gone_through = isinstance(parent, (cst.For, cst.CompFor)) or (isinstance(parent, cst.Arg) and not parent.star)
+    return is_gone_through and _MAKES_LOADER.match(name) is not None
 
 
 def named(name: str) -> Value:
