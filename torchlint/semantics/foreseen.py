@@ -98,8 +98,20 @@ class Foreseen:
             return True
         if binding.kind is BindingKind.ASSIGNMENT and binding.value is not None:
             return self._is_known(binding.value, loop, depth)
+        if binding.kind is BindingKind.PARAMETER:
+            given = self._mapped(binding.scope.node)
+            return given is not None and self._is_known(given, loop, depth)
         is_step = isinstance(loop, cst.For) and self._tree.within(binding.node, loop.target)
         return is_step and isinstance(loop, cst.For) and self._is_taken_from_known(loop, binding.node)
+
+    def _mapped(self, function: cst.CSTNode) -> cst.BaseExpression | None:
+        """What a lambda is given one by one: ``map(lambda t: t.item(), (a, b))``."""
+        argument = self._tree.parent(function) if isinstance(function, cst.Lambda) else None
+        call = self._tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        if not isinstance(call, cst.Call) or len(call.args) != 2 or call.args[1].star:
+            return None
+        is_map = self._evaluator.names.qualified(call.func) == "builtins.map"
+        return call.args[1].value if is_map and call.args[0] is argument else None
 
     def _is_taken_from_known(self, loop: cst.For, target: cst.CSTNode) -> bool:
         """Whether each pass takes an element of a tensor, or a time of a diffusion process, that was there before."""
