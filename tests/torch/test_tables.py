@@ -55,10 +55,10 @@ def test_a_switch_is_in_one_place(owner: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(name for name in CANONICAL_NAMES if name.startswith("torch.")))
 def test_another_name_is_that_of_the_same_thing(name: str) -> None:
-    if CANONICAL_NAMES[name].startswith("torch"):
-        assert thing(name) is thing(CANONICAL_NAMES[name])
+    if name == "torch.hub.tqdm":  # a stand-in of torch's own where tqdm is not installed
+        assert callable(thing(name))
     else:
-        assert name == "torch.hub.tqdm"
+        assert thing(name) is thing(CANONICAL_NAMES[name])
 
 
 @pytest.mark.parametrize("name", sorted(NAMESAKES))

@@ -89,7 +89,7 @@ def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
     results = evaluator.definitions.results(function)
     if results:
         found = join([evaluator.value(result) for result in results])
-        return found if found.known else _by_contract(function, evaluator)
+        return _by_contract(function, evaluator) if found.kind is Kind.UNKNOWN else found
     yielded = evaluator.definitions.yielded(function)
     if (
         not yielded or function.decorators or function.asynchronous is not None
