@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from torchlint.semantics.local_graph import LocalGraph
     from torchlint.semantics.modes import Modes
     from torchlint.semantics.moves import Moves
-    from torchlint.semantics.operations import Operations
     from torchlint.semantics.parameter_loops import ParameterLoops
     from torchlint.semantics.pinned import Pinned
     from torchlint.semantics.precision import Precision
     from torchlint.semantics.retention import Retentions
     from torchlint.semantics.steps import Steps
     from torchlint.semantics.switches import Switches
+    from torchlint.semantics.tensor_functions import TensorFunctions
     from torchlint.semantics.trains import Trains
     from torchlint.semantics.unbounded import Unbounded
     from torchlint.semantics.wide import Wide
@@ -73,11 +73,11 @@ class Parts:
         return Guards(self.evaluator)
 
     @cached_property
-    def operations(self) -> Operations:
+    def tensor_functions(self) -> TensorFunctions:
         """The functions of a library that compute tensors from tensors."""
-        from torchlint.semantics.operations import Operations
+        from torchlint.semantics.tensor_functions import TensorFunctions
 
-        return Operations(self.evaluator, self.guards)
+        return TensorFunctions(self.evaluator, self.guards)
 
     @cached_property
     def hotness(self) -> Hotness:

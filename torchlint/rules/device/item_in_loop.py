@@ -103,7 +103,7 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
 @rule.check(cst.Call, called=READERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a scalar read in a hot place."""
-    heat = model.heat(call) or model.operations.of_test(call) if model.host_reads.may_read(call) else None
+    heat = model.heat(call) or model.tensor_functions.of_test(call) if model.host_reads.may_read(call) else None
     read = model.scalar_read(call) if heat is not None else None
     if heat is None or read is None:
         return

@@ -78,11 +78,11 @@ def train(model, loader, optimizer):
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
     """Report the operands of a test that are tensors."""
     operands = list(model.conditions.operands(node.test))
-    if not operands or (model.heat(node.test) or model.operations.heat(node.test)) is None:
+    if not operands or (model.heat(node.test) or model.tensor_functions.heat(node.test)) is None:
         return
     for operand in operands:
         value = model.value(operand)
-        heat = model.heat(operand) or model.operations.heat(operand) if value.is_tensor else None
+        heat = model.heat(operand) or model.tensor_functions.heat(operand) if value.is_tensor else None
         if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
             continue
         if rule.silent("uncertain", value.evidence < Evidence.INFERRED):

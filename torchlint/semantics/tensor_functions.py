@@ -31,7 +31,7 @@ _CACHES = frozenset(("functools.lru_cache", "functools.cache", "functools.cached
 _LOADING = "torch.utils.data"
 
 
-class Operations:
+class TensorFunctions:
     """Answers whether a node runs in such a function."""
 
     def __init__(self, evaluator: Evaluator, guards: Guards) -> None:
