@@ -1,4 +1,4 @@
-"""Functions that no program calls in each of its steps, whatever they are named: tests, tasks, other libraries'."""
+"""What no program runs in each of its steps, whatever it is named: tests, tasks, checks, other libraries' functions."""
 
 from __future__ import annotations
 
