@@ -88,9 +88,10 @@ def anomaly_mode(node: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("control-flow", _decides(node, model)) or rule.silent("window", _switched_off_again(node, model)):
         return
+    given = "(detect_anomaly=True)" if name == TRAINER else ""
     message = (
-        f"`{model.code(node.func)}` is on in every run: each operation then stores a stack trace and each gradient is "
-        "searched for NaN, with a synchronisation. "
+        f"`{model.code(node.func)}{given}` is on in every run: each operation then stores a stack trace and each "
+        "gradient is searched for NaN, with a synchronisation. "
         "Remove it, or let a flag switch it on; without it a NaN in a gradient no longer raises."
     )
     yield Finding(node, message, _fix(node, name, model))
