@@ -18,7 +18,7 @@ from torchlint.engine.result import FileResult
 from torchlint.engine.selection import holds_for
 from torchlint.registry import rules
 from torchlint.rule import Default, Rule
-from torchlint.semantics.target import UNKNOWN_TARGET, Target
+from torchlint.semantics.process.target import UNKNOWN_TARGET, Target
 from torchlint.settings import Settings
 from torchlint.source import Source, source_from_text
 

@@ -20,7 +20,7 @@ from torchlint.engine.fix import FixResult, fix_file
 from torchlint.engine.result import FileResult
 from torchlint.registry import rules
 from torchlint.rule import Rule
-from torchlint.semantics.target import UNKNOWN_TARGET, Target
+from torchlint.semantics.process.target import UNKNOWN_TARGET, Target
 from torchlint.settings import Settings
 from torchlint.source import Source, SourceError, read_source
 

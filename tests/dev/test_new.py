@@ -30,7 +30,7 @@ def test_the_stub_is_a_valid_rule_that_fires_where_its_fixture_says(checkout: Pa
     validate(loaded.rule, "torchlint.rules.data.slow_thing")
 
     from torchlint.engine.file import check_file
-    from torchlint.semantics.target import UNKNOWN_TARGET
+    from torchlint.semantics.process.target import UNKNOWN_TARGET
     from torchlint.settings import Settings
     from torchlint.source import source_from_text
 

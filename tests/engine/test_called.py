@@ -14,7 +14,7 @@ from torchlint.finding import Finding
 from torchlint.registry import rules
 from torchlint.rule import Rule
 from torchlint.semantics.model import Model, Options, build_model
-from torchlint.semantics.target import UNKNOWN_TARGET
+from torchlint.semantics.process.target import UNKNOWN_TARGET
 
 ASKING = [rule for rule in rules() if rule.called or rule.conditions]
 ALIASED = """

@@ -16,7 +16,7 @@ from torchlint.finding import Finding
 from torchlint.registry import rules
 from torchlint.rule import Default, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.target import UNKNOWN_TARGET
+from torchlint.semantics.process.target import UNKNOWN_TARGET
 from torchlint.settings import Settings
 from torchlint.source import read_source, source_from_text
 

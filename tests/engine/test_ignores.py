@@ -11,7 +11,7 @@ from tests.fixture_files import FixtureFile, fixture_files
 from torchlint.engine.file import check_file
 from torchlint.engine.ignores import Ignored, add_ignores, open_rows
 from torchlint.registry import rules
-from torchlint.semantics.target import UNKNOWN_TARGET
+from torchlint.semantics.process.target import UNKNOWN_TARGET
 from torchlint.settings import Settings
 from torchlint.source import source_from_text
 from torchlint.suppress import BUILT_IN

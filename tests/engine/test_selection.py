@@ -8,7 +8,7 @@ import pytest
 from torchlint.engine.selection import SelectionError, check_selector, holds_for, select
 from torchlint.registry import rules
 from torchlint.rule import Default, Family, Rule, Triggers
-from torchlint.semantics.target import Target
+from torchlint.semantics.process.target import Target
 
 
 def rule(code: str, name: str, default: Default = Default.ON) -> Rule:

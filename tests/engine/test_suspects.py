@@ -8,7 +8,7 @@ from tests.fixture_files import every_file
 from torchlint.engine import file, suspects
 from torchlint.engine.suspects import Suspects
 from torchlint.registry import rules
-from torchlint.semantics.target import UNKNOWN_TARGET
+from torchlint.semantics.process.target import UNKNOWN_TARGET
 from torchlint.settings import Settings
 from torchlint.source import source_from_text
 

@@ -12,7 +12,7 @@ from torchlint.engine.file import check_file
 from torchlint.engine.unused import removal, unused_suppressions
 from torchlint.registry import rules
 from torchlint.rule import Default
-from torchlint.semantics.target import UNKNOWN_TARGET, Target
+from torchlint.semantics.process.target import UNKNOWN_TARGET, Target
 from torchlint.settings import Settings
 from torchlint.source import source_from_text
 from torchlint.suppress import apply

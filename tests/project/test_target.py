@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.project.target import find_target, lower_bound
-from torchlint.semantics.target import Target
+from torchlint.semantics.process.target import Target
 from torchlint.settings import Settings
 
 BOUNDS = {

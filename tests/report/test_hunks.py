@@ -10,7 +10,7 @@ from torchlint.diagnostic import TextFix
 from torchlint.engine.file import check_file
 from torchlint.registry import rules, rules_of
 from torchlint.report.hunks import Hunk, hunks
-from torchlint.semantics.target import UNKNOWN_TARGET
+from torchlint.semantics.process.target import UNKNOWN_TARGET
 from torchlint.settings import Settings
 from torchlint.source import source_from_text
 

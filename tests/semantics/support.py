@@ -7,7 +7,7 @@ import textwrap
 import libcst as cst
 
 from torchlint.semantics.model import Model, Options
-from torchlint.semantics.target import UNKNOWN_TARGET
+from torchlint.semantics.process.target import UNKNOWN_TARGET
 from torchlint.syntax.walk import walk
 
 

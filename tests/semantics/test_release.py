@@ -7,7 +7,7 @@ import weakref
 
 from torchlint.registry import rules
 from torchlint.semantics.model import Options, build_model
-from torchlint.semantics.target import UNKNOWN_TARGET
+from torchlint.semantics.process.target import UNKNOWN_TARGET
 from torchlint.source import source_from_text
 from torchlint.syntax.parse import Parsed, parse
 

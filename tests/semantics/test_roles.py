@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.semantics.support import calls, model_of
-from torchlint.semantics.heat import Role
+from torchlint.semantics.heat.hotness import Role
 
 SLICED = """
 import torch

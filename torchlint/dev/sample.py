@@ -125,7 +125,7 @@ def _is_hot(path: str) -> bool:
     import libcst as cst
 
     from torchlint.semantics.model import Options, build_model
-    from torchlint.semantics.target import UNKNOWN_TARGET
+    from torchlint.semantics.process.target import UNKNOWN_TARGET
     from torchlint.source import read_source
     from torchlint.syntax.parse import SyntaxFailure, parse
 

@@ -8,16 +8,16 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.edits.operations import AddKeyword, Edit, RemoveArgument, RemoveStatement, Replace, Unwrap
-from torchlint.semantics.creations import Creation
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.moves import Move
 from torchlint.semantics.tables.torch_api import (
     DTYPE_CASTS,
     DTYPE_OF_CONSTRUCTOR,
     LEGACY_CONSTRUCTORS,
     RESHAPING_METHODS,
 )
+from torchlint.semantics.tensors.creations import Creation
+from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 

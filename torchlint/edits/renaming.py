@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchlint.edits.operations import AddImport, Edit, Replace, ReplaceStatement
-from torchlint.semantics.scopes import dotted
-from torchlint.semantics.symbols import Reference, Use, import_of, imports
+from torchlint.semantics.binding.scopes import dotted
+from torchlint.semantics.references.symbols import Reference, Use, import_of, imports
 from torchlint.semantics.tables.symbols import SymbolTable
 
 if TYPE_CHECKING:

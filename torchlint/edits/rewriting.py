@@ -11,9 +11,9 @@ import libcst as cst
 
 from torchlint.edits.operations import AddKeyword, AddPositional, Edit, ListArguments, RemoveArgument, Replace
 from torchlint.edits.renaming import Spelling, from_root, renamed, spelled
+from torchlint.semantics.compilers.torchscript import is_script, may_become_script
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.scripted import is_script, may_become_script
-from torchlint.semantics.symbols import Use, is_asked_for, is_only_called, moved_with, takes_all
+from torchlint.semantics.references.symbols import Use, is_asked_for, is_only_called, moved_with, takes_all
 from torchlint.semantics.tables.symbols import SymbolTable
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import is_none, literal

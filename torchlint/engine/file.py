@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchlint.finding import Finding
     from torchlint.rule import Rule
     from torchlint.semantics.model import Model
-    from torchlint.semantics.target import Target
+    from torchlint.semantics.process.target import Target
     from torchlint.settings import Settings
     from torchlint.source import Source
     from torchlint.syntax.draft import Draft
@@ -287,7 +287,7 @@ def _certain(pairs: list[tuple[Rule, Finding]], model: Model) -> list[tuple[Rule
     What another file binds is not certain enough to rewrite.
     """
     from torchlint.finding import Safety
-    from torchlint.semantics.altered import alters_libraries
+    from torchlint.semantics.references.monkeypatches import alters_libraries
 
     if model.names.by_convention:
         return [(rule, replace(finding, fix=None)) for rule, finding in pairs]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchlint.engine.limits import FileLimits
     from torchlint.engine.result import FileResult
     from torchlint.rule import Rule
-    from torchlint.semantics.target import Target
+    from torchlint.semantics.process.target import Target
     from torchlint.settings import Settings
     from torchlint.source import Source
 

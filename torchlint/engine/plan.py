@@ -16,7 +16,7 @@ from torchlint.project.patterns import ignored_selectors
 from torchlint.project.target import find_target
 from torchlint.registry import rules_of
 from torchlint.registry import words as built_in_words
-from torchlint.semantics.target import UNKNOWN_TARGET, Target
+from torchlint.semantics.process.target import UNKNOWN_TARGET, Target
 from torchlint.settings import Settings, SettingsError, SettingsFinder
 from torchlint.source import NOTEBOOK, Source, SourceError, source_from_bytes, source_from_text
 from torchlint.suppress import BUILT_IN

@@ -13,7 +13,7 @@ from torchlint.suppress import BUILT_IN
 
 if TYPE_CHECKING:
     from torchlint.diagnostic import Severity
-    from torchlint.semantics.target import Target
+    from torchlint.semantics.process.target import Target
     from torchlint.settings import Settings
 
 EVERYTHING = "ALL"

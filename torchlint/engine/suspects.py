@@ -70,7 +70,7 @@ def run_rule(
             if condition is not None and not condition(model):
                 continue
             called = rule.called.get(check) if node_type.__name__ == "Call" else None
-            for node in model.nodes(node_type) if called is None else model.called.named(called):
+            for node in model.nodes(node_type) if called is None else model.calls_by_name.named(called):
                 if among is None or among(node):
                     for finding in check(node, model):
                         yield node, finding

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from torchlint.semantics.target import Target
+from torchlint.semantics.process.target import Target
 from torchlint.settings import Settings
 
 tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")

@@ -8,32 +8,32 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import libcst as cst
 
-from torchlint.semantics.accelerator import accelerator_evidence, hides_accelerators, trains_what_it_is_given
-from torchlint.semantics.definitions import Definitions
+from torchlint.semantics.binding.definitions import Definitions
+from torchlint.semantics.binding.flow import Flow
+from torchlint.semantics.binding.keyword_mappings import spelled_out
+from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.binding.scopes import Binding, BindingKind, Scopes, dotted
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.flow import Flow
-from torchlint.semantics.mappings import spelled_out
-from torchlint.semantics.names import Names
 from torchlint.semantics.parts import Parts
-from torchlint.semantics.scopes import Binding, BindingKind, Scopes, dotted
+from torchlint.semantics.process.target import Target
+from torchlint.semantics.process.versions import is_main_guard, proven_target
 from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
-from torchlint.semantics.target import Target
+from torchlint.semantics.tensors.accelerator import accelerator_evidence, hides_accelerators, trains_what_it_is_given
 from torchlint.semantics.values import Device, Value
-from torchlint.semantics.versions import is_main_guard, proven_target
 from torchlint.syntax.calls import Arguments, bind, code, literal
 from torchlint.syntax.walk import Tree, walk
 
 if TYPE_CHECKING:
-    from torchlint.semantics.accumulation import Accumulation
-    from torchlint.semantics.clearing import ClearedGradients
-    from torchlint.semantics.creations import Creation
-    from torchlint.semantics.guards import Guard
-    from torchlint.semantics.heat import Heat
-    from torchlint.semantics.host_reads import ScalarRead
-    from torchlint.semantics.loaders import LoaderCall
-    from torchlint.semantics.moves import Move, TensorType
+    from torchlint.semantics.heat.guards import Guard
+    from torchlint.semantics.heat.hotness import Heat
+    from torchlint.semantics.loading.loaders import LoaderCall
+    from torchlint.semantics.retention.totals import Accumulation
+    from torchlint.semantics.synchronization.host_reads import ScalarRead
+    from torchlint.semantics.tensors.creations import Creation
+    from torchlint.semantics.tensors.moves import Move, TensorType
+    from torchlint.semantics.training.gradient_clearing import ClearedGradients
 
 NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 _PARTIAL = "functools.partial"
@@ -333,11 +333,11 @@ class Model(Parts):
 
     def cleared_gradients(self, node: cst.CSTNode) -> ClearedGradients | None:
         """Return what a call or assignment in a loop over parameters zeroes, None if it is something else."""
-        return self.clearing.cleared(node)
+        return self.gradient_clearing.cleared(node)
 
     def buffers_gradients(self, node: cst.CSTNode) -> bool:
         """Return whether the definition around a node computes into the tensors that ``.grad`` holds."""
-        return self.clearing.buffered(node)
+        return self.gradient_clearing.buffered(node)
 
     @property
     def differentiates_twice(self) -> bool:
@@ -359,7 +359,7 @@ class Model(Parts):
 
     @cached_property
     def _traced(self) -> dict[int, cst.FunctionDef]:
-        from torchlint.semantics.compiled import traced_functions
+        from torchlint.semantics.compilers.torch_compile import traced_functions
 
         return traced_functions(self)
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.definitions import Definitions
+from torchlint.semantics.binding.definitions import Definitions
+from torchlint.semantics.binding.scopes import FUNCTIONS, Scopes
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.scopes import FUNCTIONS, Scopes
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 

@@ -26,13 +26,13 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.flow import LOOPS
+from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.loaders import WITH_WORKERS
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
-    from torchlint.semantics.loaders import LoaderCall
+    from torchlint.semantics.loading.loaders import LoaderCall
 
 QUESTIONS = frozenset(("builtins.len", "builtins.int", "builtins.min", "os.cpu_count", "torch.cuda.is_available"))
 EXPERIMENT = (Kind.MODULE, Kind.OPTIMIZER)

@@ -35,12 +35,12 @@ import libcst as cst
 from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.loading.item_sources import is_for_jax
 from torchlint.semantics.model import Model
-from torchlint.semantics.sources import is_for_jax
 from torchlint.semantics.tables.loaders import WITH_WORKERS, Choice
 
 if TYPE_CHECKING:
-    from torchlint.semantics.loaders import LoaderCall
+    from torchlint.semantics.loading.loaders import LoaderCall
 
 rule = Rule(
     code="TL101",

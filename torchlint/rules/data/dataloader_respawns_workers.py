@@ -37,7 +37,7 @@ from torchlint.semantics.tables.loaders import WITH_WORKERS
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
-    from torchlint.semantics.loaders import LoaderCall
+    from torchlint.semantics.loading.loaders import LoaderCall
 
 KEEPS = "persistent_workers"
 

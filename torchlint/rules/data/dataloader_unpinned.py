@@ -41,7 +41,7 @@ from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import is_none, literal
 
 if TYPE_CHECKING:
-    from torchlint.semantics.loaders import LoaderCall
+    from torchlint.semantics.loading.loaders import LoaderCall
 
 rule = Rule(
     code="TL102",

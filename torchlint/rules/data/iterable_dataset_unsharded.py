@@ -37,8 +37,8 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.model import Model
-from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.loaders import WITH_WORKERS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal

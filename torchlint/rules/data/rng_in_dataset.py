@@ -43,8 +43,8 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.generators import GENERATORS
 from torchlint.semantics.model import Model
+from torchlint.semantics.tensors.random_generators import GENERATORS
 
 NUMPY = "numpy.random"
 NUMPY_SEEDED = (1, 9)
@@ -91,10 +91,10 @@ class Noisy(Dataset):
 @rule.check(cst.ClassDef)
 def check(class_def: cst.ClassDef, model: Model) -> Iterator[Finding]:
     """Report a generator that a dataset makes at its start and draws from for each item."""
-    generators = list(model.generators.carried(class_def))
+    generators = list(model.random_generators.carried(class_def))
     calls = [c for method in model.datasets.makes_items(class_def) for c in model.tree.below(method.body, cst.Call)]
-    shared = {name: call for call in calls if (name := model.generators.of_module(call))}
-    of_numpy = [call for call in calls if model.target.lacks(NUMPY_SEEDED) and model.generators.of_numpy(call)]
+    shared = {name: call for call in calls if (name := model.random_generators.of_module(call))}
+    of_numpy = [call for call in calls if model.target.lacks(NUMPY_SEEDED) and model.random_generators.of_numpy(call)]
     if of_numpy:
         shared[NUMPY] = of_numpy[0]
     if not (generators or shared) or rule.silent("not-map-style", not _is_map_style(class_def, model)):
@@ -106,7 +106,7 @@ def check(class_def: cst.ClassDef, model: Model) -> Iterator[Finding]:
     for generator in generators:
         if rule.silent("seeded-anew", generator.anew):
             continue
-        draw = next((call for call in calls if model.generators.draws(call, generator)), None)
+        draw = next((call for call in calls if model.random_generators.draws(call, generator)), None)
         if not rule.silent("not-per-item", draw is None):
             yield Finding(generator.made, _message(f"self.{generator.name}", draw, model))
     for name, call in shared.items():

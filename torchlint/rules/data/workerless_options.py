@@ -35,7 +35,7 @@ from torchlint.semantics.tables.loaders import WITH_WORKERS
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
-    from torchlint.semantics.loaders import LoaderCall
+    from torchlint.semantics.loading.loaders import LoaderCall
 
 OPTIONS = ("persistent_workers", "prefetch_factor", "multiprocessing_context")
 

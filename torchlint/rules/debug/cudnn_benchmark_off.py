@@ -37,7 +37,7 @@ from torchlint.semantics.tables.torch_api import SETTERS
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
-    from torchlint.semantics.switches import Setting
+    from torchlint.semantics.process.switches import Setting
 
 BENCHMARK = "torch.backends.cudnn.benchmark"
 DETERMINISTIC = "torch.backends.cudnn.deterministic"

@@ -34,7 +34,7 @@ from torchlint.semantics.tables.torch_api import SETTERS
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
-    from torchlint.semantics.switches import Setting
+    from torchlint.semantics.process.switches import Setting
 
 NAME = "CUDA_LAUNCH_BLOCKING"
 VARIABLE = f"os.environ[{NAME}]"

@@ -37,9 +37,9 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.full_precision import decides_precision, is_first_optimizer, trains_on_cuda
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import OPTIMIZERS
+from torchlint.semantics.training.full_precision import decides_precision, is_first_optimizer, trains_on_cuda
 
 LAYERS = (
     *("MultiheadAttention", "Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer"),

@@ -42,14 +42,14 @@ import libcst as cst
 from torchlint.edits.operations import Edit, Replace, ReplaceStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.meant import Meant, meant
 from torchlint.semantics.model import Model
+from torchlint.semantics.process.unknown_switches import Meant, meant
 from torchlint.semantics.tables.switches import CALLED
 from torchlint.semantics.tables.torch_api import SETTERS
 from torchlint.syntax.calls import is_none, literal
 
 if TYPE_CHECKING:
-    from torchlint.semantics.switches import Setting
+    from torchlint.semantics.process.switches import Setting
 
 FUNCTIONS = tuple(sorted(name.rpartition(".")[2] for name in CALLED))
 OWNERS = ("backends", "cudnn", "matmul", "mkldnn", "environ", "putenv", "allow_tf32", "benchmark", "deterministic")

@@ -35,14 +35,14 @@ from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import Role
+from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.movers import moves_batches
+from torchlint.semantics.tensors.batch_movers import moves_batches
 from torchlint.semantics.values import Device, Kind, Origin, Value
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
-    from torchlint.semantics.moves import Move
+    from torchlint.semantics.tensors.moves import Move
 
 _MOVING = ("to", "cuda", "cpu", "type")
 _FOR_EACH_BATCH = (Role.TRAINING_LOOP, Role.EVALUATION_LOOP, Role.STEP)

@@ -34,8 +34,8 @@ from torchlint.edits.operations import InsertAfter, InsertBefore, ReplaceStateme
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.growth import GROWING, Growth
 from torchlint.semantics.model import Model
+from torchlint.semantics.retention.growth import GROWING, Growth
 
 rule = Rule(
     code="TL211",

@@ -32,10 +32,10 @@ import libcst as cst
 from torchlint.edits.operations import Replace, Unwrap
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import Role
+from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.scopes import BindingKind
 from torchlint.syntax.calls import literal, method_call
 
 _CUTTING = ("chunk", "split", "tensor_split")

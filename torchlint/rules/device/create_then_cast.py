@@ -40,7 +40,7 @@ from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import DTYPE_CASTS, FACTORIES, RANDOM_FACTORIES
 
 if TYPE_CHECKING:
-    from torchlint.semantics.casts import Cast
+    from torchlint.semantics.tensors.casts import Cast
 
 rule = Rule(
     code="TL219",

@@ -46,7 +46,7 @@ from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
-    from torchlint.semantics.creations import Creation
+    from torchlint.semantics.tensors.creations import Creation
 
 rule = Rule(
     code="TL201",

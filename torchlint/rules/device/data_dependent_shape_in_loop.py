@@ -29,9 +29,9 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.heat import Heat, Role
+from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.unbounded import UNBOUNDED
+from torchlint.semantics.synchronization.dynamic_shapes import UNBOUNDED
 
 _KEEP = "Keep the shape with a mask (`torch.where`, a product), or compute the indices once."
 _ADVICE = {
@@ -88,11 +88,11 @@ def train(model, loader, optimizer):
 @rule.check(cst.Call, called=UNBOUNDED)
 def check_call(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a function whose result has as many elements as the values say."""
-    found = model.unbounded.called(call)
+    found = model.dynamic_shapes.called(call)
     if found is None or model.accelerator is None:
         return
     name, tensor = found
-    if rule.silent("known-size", model.unbounded.is_bounded(call, name)):
+    if rule.silent("known-size", model.dynamic_shapes.is_bounded(call, name)):
         return
     parent = model.parent(call)
     if rule.silent("read", isinstance(parent, cst.Attribute) and parent.attr.value == "item"):
@@ -109,8 +109,8 @@ def check_call(call: cst.Call, model: Model) -> Iterator[Finding]:
 @rule.check(cst.Subscript)
 def check_mask(subscript: cst.Subscript, model: Model) -> Iterator[Finding]:
     """Report a tensor from which a mask takes elements."""
-    mask = model.unbounded.mask(subscript)
-    if mask is None or model.accelerator is None or rule.silent("stored", model.unbounded.is_stored(subscript)):
+    mask = model.dynamic_shapes.mask(subscript)
+    if mask is None or model.accelerator is None or rule.silent("stored", model.dynamic_shapes.is_stored(subscript)):
         return
     heat = _hot(subscript, mask, model)
     if heat is not None:
@@ -124,7 +124,7 @@ def check_mask(subscript: cst.Subscript, model: Model) -> Iterator[Finding]:
 
 def _hot(node: cst.CSTNode, tensor: cst.BaseExpression, model: Model) -> Heat | None:
     """What makes a node run in every step, if the tensor is on an accelerator."""
-    if rule.silent("not-on-device", not model.unbounded.is_on_accelerator(tensor)):
+    if rule.silent("not-on-device", not model.dynamic_shapes.is_on_accelerator(tensor)):
         return None
     heat = model.heat(node)
     return heat if heat is not None and heat.role is not Role.DATA else None

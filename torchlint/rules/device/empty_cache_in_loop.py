@@ -30,7 +30,7 @@ from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import Role
+from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
 
 _EMPTIES = frozenset(("torch.cuda.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache"))

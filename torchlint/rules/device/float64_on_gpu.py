@@ -30,9 +30,9 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.heat import Role
+from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.wide import WIDENING
+from torchlint.semantics.tensors.float64 import WIDENING
 
 rule = Rule(
     code="TL215",
@@ -73,10 +73,10 @@ def train(model, loader, optimizer):
 @rule.check(cst.Call, called=WIDENING)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a tensor of 64-bit floats on an accelerator."""
-    why = model.wide.why(call)
-    if why is None or rule.silent("summed", model.wide.is_summed(call)):
+    why = model.float64.why(call)
+    if why is None or rule.silent("summed", model.float64.is_summed(call)):
         return
-    if rule.silent("narrow", model.wide.is_narrowed(call)):
+    if rule.silent("narrow", model.float64.is_narrowed(call)):
         return
     heat = model.heat(call)
     if heat is None or heat.role is Role.DATA or model.in_test(call):

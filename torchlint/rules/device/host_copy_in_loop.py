@@ -29,9 +29,9 @@ import libcst as cst
 from torchlint.edits.operations import Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.heat import Heat, Role
-from torchlint.semantics.host_reads import COPIERS
+from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.synchronization.host_reads import COPIERS
 
 _COPIES = ("cpu", "numpy", "tolist")
 _ROLES = (Role.TRAINING_LOOP, Role.STEP, Role.LOSS, Role.UPDATE)
@@ -97,7 +97,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     copied = model.host_reads.copied(call) if heat is not None else None
     if heat is None or copied is None or not _is_on_accelerator(copied, heat, model):
         return
-    known = not heat.trains and model.foreseen.is_known(copied, heat.root)
+    known = not heat.trains and model.hoistable.is_known(copied, heat.root)
     rows = model.host_reads.copies_rows(copied, heat.root)
     added = heat.role is Role.EVALUATION_LOOP and model.host_reads.is_added_up_there(call)
     roles = (*_ROLES, Role.FORWARD) if model.host_reads.shows(call) else _ROLES

@@ -37,14 +37,14 @@ import libcst as cst
 from torchlint.edits.operations import InsertAfter, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.flow import LOOPS
-from torchlint.semantics.heat import Heat, Role
-from torchlint.semantics.host_reads import READERS, ScalarRead
+from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.synchronization.host_reads import READERS, ScalarRead
 
 if TYPE_CHECKING:
-    from torchlint.semantics.accumulation import Accumulation
+    from torchlint.semantics.retention.totals import Accumulation
 
 rule = Rule(
     code="TL202",
@@ -113,7 +113,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if read.tensor is not None and rule.silent("asked", model.decisions.is_asked_before(read.tensor, call)):
         return
-    known = not heat.trains and read.tensor is not None and model.foreseen.is_known(read.tensor, heat.root)
+    known = not heat.trains and read.tensor is not None and model.hoistable.is_known(read.tensor, heat.root)
     chooses = model.decisions.is_asked_by_loop(call) or model.host_reads.may_choose(read)
     decides = heat.role is Role.SAMPLING_LOOP and chooses and not known
     if rule.silent("decision", decides or model.decides(call)):

@@ -31,11 +31,11 @@ from torchlint.edits.operations import InsertBefore, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.filled import filled_on_device
-from torchlint.semantics.heat import Heat, Role
+from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.moves import Move
 from torchlint.semantics.tables.torch_api import DATA_FACTORIES
+from torchlint.semantics.tensors.fill_values import filled_on_device
+from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Device, Graph, Kind, Origin
 from torchlint.syntax.calls import method_call
 

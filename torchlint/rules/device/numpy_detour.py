@@ -40,7 +40,7 @@ from torchlint.semantics.tables.torch_api import LEGACY_CONSTRUCTORS, NDARRAY_DT
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
-    from torchlint.semantics.detours import Detour
+    from torchlint.semantics.tensors.numpy_detours import Detour
 
 rule = Rule(
     code="TL209",
@@ -82,7 +82,7 @@ rule = Rule(
 @rule.check(cst.Call)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a tensor that NumPy makes."""
-    found = model.detours.find(call)
+    found = model.numpy_detours.find(call)
     if found is None:
         return
     if rule.silent("copied", _is_copied(call, model)) or rule.silent("moved", _is_moved(call, model)):

@@ -29,7 +29,7 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.heat import Role
+from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
 
 rule = Rule(

@@ -27,7 +27,7 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import Role
+from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
 
@@ -89,7 +89,7 @@ def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model:
             continue
         if rule.silent("on-cpu", not model.may_be_on_accelerator(value, heat)):
             continue
-        known = not heat.trains and model.foreseen.is_known(operand, heat.root)
+        known = not heat.trains and model.hoistable.is_known(operand, heat.root)
         ends = heat.role is Role.SAMPLING_LOOP and not known and model.decisions.is_asked_by_loop(operand)
         if rule.silent("decision", ends):
             continue

@@ -37,7 +37,7 @@ from torchlint.semantics.tables.torch_api import NDARRAY_DTYPES
 from torchlint.semantics.values import Device
 
 if TYPE_CHECKING:
-    from torchlint.semantics.arrays import Array
+    from torchlint.semantics.tensors.arrays import Array
 
 rule = Rule(
     code="TL208",

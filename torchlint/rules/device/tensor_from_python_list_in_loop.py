@@ -32,7 +32,7 @@ from torchlint.edits.operations import Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import Heat, Role
+from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import DATA_FACTORIES
 

@@ -42,8 +42,8 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.flow import LOOPS
-from torchlint.semantics.guards import Guard
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.heat.guards import Guard
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal, method_call

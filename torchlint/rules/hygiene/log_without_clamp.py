@@ -29,11 +29,11 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.activations import activation
-from torchlint.semantics.applied import applied
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.operators.activations import activation
+from torchlint.semantics.operators.operands import applied
 from torchlint.syntax.calls import literal
 
 LOGARITHMS = ("log", "log2", "log10")

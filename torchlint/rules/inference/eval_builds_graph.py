@@ -34,7 +34,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 
 if TYPE_CHECKING:
-    from torchlint.semantics.inference import InferenceCall
+    from torchlint.semantics.evaluation.inference import InferenceCall
 
 rule = Rule(
     code="TL501",

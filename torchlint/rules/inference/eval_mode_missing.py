@@ -129,7 +129,7 @@ def _speaks_of_modes(model: Model) -> bool:
     """Whether a file calls ``eval()``, switches training off, or asks whether it is on."""
     if model.speaks_of("eval", "training"):
         return True
-    switches = model.called.named(SWITCHES)
+    switches = model.calls_by_name.named(SWITCHES)
     return any(method_call(call, *SWITCHES) is not None and len(call.args) == 1 for call in switches)
 
 

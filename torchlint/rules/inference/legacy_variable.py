@@ -38,10 +38,10 @@ from torchlint.edits.receivers import as_receiver
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.made import COPYING, is_made, may_hold_a_graph, steps_of
 from torchlint.semantics.model import Model
+from torchlint.semantics.references.version_guards import depends_on_version
+from torchlint.semantics.tensors.fresh import COPYING, is_made, may_hold_a_graph, steps_of
 from torchlint.semantics.values import Graph, Kind
-from torchlint.semantics.version_guards import depends_on_version
 from torchlint.syntax.assignments import pairs
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.canonical import is_same

@@ -37,10 +37,10 @@ from torchlint.edits.operations import Edit, Replace
 from torchlint.edits.renaming import from_root
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.changes import changes_outside, runs_outside
+from torchlint.semantics.autograd.escapes import changes_outside, runs_outside
+from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.scopes import FUNCTIONS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier
 
@@ -162,7 +162,7 @@ def _is_program(model: Model) -> bool:
     """Whether a file is meant to be run: behind a test of ``__name__``, or with a model at its top level."""
     if model.is_program:
         return True
-    calls = model.called.named(STARTING)
+    calls = model.calls_by_name.named(STARTING)
     starts = (call for call in calls if identifier(call.func) in STARTING)
     return any(model.enclosing(call, *FUNCTIONS, cst.ClassDef) is None for call in starts)
 

@@ -30,8 +30,8 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.full_precision import trains_on_cuda
 from torchlint.semantics.model import Model
+from torchlint.semantics.training.full_precision import trains_on_cuda
 from torchlint.syntax.calls import method_call
 
 LINEAR = "torch.nn.Linear"

@@ -46,10 +46,10 @@ from torchlint.edits.operations import Edit, RemoveStatement, Replace
 from torchlint.edits.renaming import from_root, spelled
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.attention import Attention, attention
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.sizes import is_number
+from torchlint.semantics.operators.attention import Attention, attention
+from torchlint.semantics.operators.sizes import is_number
 from torchlint.syntax.calls import identifier, literal
 
 FUSED = "torch.nn.functional.scaled_dot_product_attention"

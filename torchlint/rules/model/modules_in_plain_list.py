@@ -35,7 +35,8 @@ from torchlint.edits.operations import Replace
 from torchlint.edits.renaming import from_root
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.containers import (
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.layers.module_containers import (
     Container,
     attribute_uses,
     container,
@@ -48,7 +49,6 @@ from torchlint.semantics.containers import (
     may_be_container,
     suits_module_list,
 )
-from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call

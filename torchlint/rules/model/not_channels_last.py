@@ -38,9 +38,9 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.full_precision import trains_on_cuda
 from torchlint.semantics.model import Model
-from torchlint.semantics.precision import Autocast
+from torchlint.semantics.training.full_precision import trains_on_cuda
+from torchlint.semantics.training.precision import Autocast
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier
 

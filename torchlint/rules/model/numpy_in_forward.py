@@ -31,10 +31,10 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import Heat, Role
+from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.names import NAMESAKES
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import identifier, literal, method_call

@@ -35,10 +35,10 @@ from torchlint.edits.operations import Replace
 from torchlint.edits.renaming import from_root
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.activations import Activation, Fed, activation, fed
-from torchlint.semantics.applied import applied
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
+from torchlint.semantics.operators.activations import Activation, Fed, activation, fed
+from torchlint.semantics.operators.operands import applied
 
 WITH_LOGITS = "binary_cross_entropy_with_logits"
 WRONG = {

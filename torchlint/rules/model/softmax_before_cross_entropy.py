@@ -34,10 +34,10 @@ from torchlint.edits.operations import Replace
 from torchlint.edits.renaming import from_root, spelled
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.activations import Activation, activation, fed
-from torchlint.semantics.applied import applied
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
+from torchlint.semantics.operators.activations import Activation, activation, fed
+from torchlint.semantics.operators.operands import applied
 
 FUNCTIONAL = "torch.nn.functional."
 

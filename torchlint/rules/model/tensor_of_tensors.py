@@ -33,15 +33,15 @@ import libcst as cst
 from torchlint.edits.operations import Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.values import Origin
 from torchlint.syntax.calls import Arguments, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
-    from torchlint.semantics.arrays import Array
+    from torchlint.semantics.tensors.arrays import Array
 
 CONSTRUCTOR = "torch.tensor"
 OPTIONS = ("dtype", "device")

@@ -31,9 +31,9 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.heat import Role
+from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.pointwise import kernels
+from torchlint.semantics.operators.pointwise import kernels
 from torchlint.semantics.values import Kind
 
 FEWEST = 4

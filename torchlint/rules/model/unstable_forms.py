@@ -33,10 +33,10 @@ from torchlint.edits.operations import Edit, Replace, Unwrap
 from torchlint.edits.renaming import spelled
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.applied import Applied, applied
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.whole import is_whole
+from torchlint.semantics.operators.integral import is_whole
+from torchlint.semantics.operators.operands import Applied, applied
 from torchlint.syntax.calls import identifier, is_none, literal
 
 rule = Rule(

@@ -32,8 +32,8 @@ from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.target import shown
-from torchlint.semantics.version_guards import depends_on_version
+from torchlint.semantics.process.target import shown
+from torchlint.semantics.references.version_guards import depends_on_version
 
 SINCE = {
     "torch.utils.checkpoint.checkpoint": (1, 11),

@@ -32,10 +32,10 @@ from torchlint.edits.renaming import renamed
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.symbols import Use, is_spoken_of, moved_with, symbol_uses
+from torchlint.semantics.process.target import shown
+from torchlint.semantics.references.symbols import Use, is_spoken_of, moved_with, symbol_uses
+from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.semantics.tables.symbols import NONPUBLIC
-from torchlint.semantics.target import shown
-from torchlint.semantics.version_guards import depends_on_version
 
 rule = Rule(
     code="TL806",

@@ -39,7 +39,7 @@ from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.version_guards import depends_on_version
+from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.syntax.calls import Arguments, is_none, literal
 
 LOADERS = ("torch.load", "torch.serialization.load")

@@ -30,10 +30,10 @@ from torchlint.edits.rewriting import rewritten
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.symbols import Use, symbol_uses
+from torchlint.semantics.process.target import shown
+from torchlint.semantics.references.symbols import Use, symbol_uses
+from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.semantics.tables.symbols import REMOVED
-from torchlint.semantics.target import shown
-from torchlint.semantics.version_guards import depends_on_version
 
 rule = Rule(
     code="TL801",

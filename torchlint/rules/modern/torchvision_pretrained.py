@@ -33,8 +33,8 @@ from torchlint.edits.operations import AddKeyword, Edit, RemoveArgument
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.semantics.tables.vision import PRETRAINED
-from torchlint.semantics.version_guards import depends_on_version
 from torchlint.syntax.calls import Arguments, literal
 
 MODELS = "torchvision.models."

@@ -27,7 +27,7 @@ from torchlint.edits.operations import ReplaceStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.version_guards import depends_on_version
+from torchlint.semantics.references.version_guards import depends_on_version
 
 PACKAGE = "torchvision"
 MODULES = ("datasets", "io", "models", "ops", "transforms", "utils")

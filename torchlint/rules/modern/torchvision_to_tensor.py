@@ -28,9 +28,9 @@ from torchlint.edits.renaming import from_root, spelled
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.symbols import Use, is_asked_for, is_type_test, symbol_uses
+from torchlint.semantics.references.symbols import Use, is_asked_for, is_type_test, symbol_uses
+from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.semantics.tables.symbols import TO_TENSOR
-from torchlint.semantics.version_guards import depends_on_version
 
 V2 = "torchvision.transforms.v2"
 PARTS = ("Compose", "ToImage", "ToDtype")

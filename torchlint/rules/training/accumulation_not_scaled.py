@@ -35,9 +35,9 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.guards import Guard
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.heat.guards import Guard
 from torchlint.semantics.model import Model
-from torchlint.semantics.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES, LOSS_FUNCTIONS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal, method_call

@@ -32,9 +32,9 @@ import libcst as cst
 from torchlint.edits.operations import Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.scopes import BindingKind
 
 TAKES_INDEX = (2, 4)
 WHY = "Code that catches the error of the call goes another way."

@@ -33,8 +33,8 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.steps import Act, Event
 from torchlint.semantics.tables.torch_api import SCALERS
+from torchlint.semantics.training.step_order import Act, Event
 from torchlint.syntax.calls import literal
 
 WORDS = {

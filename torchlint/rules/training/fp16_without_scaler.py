@@ -41,9 +41,9 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.model import Model
-from torchlint.semantics.precision import Autocast
-from torchlint.semantics.scopes import BindingKind
+from torchlint.semantics.training.precision import Autocast
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 

@@ -33,7 +33,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 
 if TYPE_CHECKING:
-    from torchlint.semantics.retention import Retention
+    from torchlint.semantics.retention.graphs import Retention
 
 rule = Rule(
     code="TL302",

@@ -39,8 +39,14 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.optimizers import assigned_to, calls_after, is_made_on_host, is_same_object, optimized_module
 from torchlint.semantics.tables.torch_api import OPTIMIZERS
+from torchlint.semantics.training.optimizers import (
+    assigned_to,
+    calls_after,
+    is_made_on_host,
+    is_same_object,
+    optimized_module,
+)
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import literal, method_call
 from torchlint.syntax.canonical import is_same

@@ -35,7 +35,7 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.parameter_loops import ParameterLoop, Work
+from torchlint.semantics.training.parameter_loops import ParameterLoop, Work
 
 rule = Rule(
     code="TL312",

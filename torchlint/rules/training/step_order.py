@@ -27,11 +27,11 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.flow import LOOPS
 from torchlint.semantics.model import Model
-from torchlint.semantics.scopes import BindingKind
-from torchlint.semantics.steps import Act, Event
+from torchlint.semantics.training.step_order import Act, Event
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import canonical
 

@@ -36,7 +36,7 @@ import libcst as cst
 from torchlint.edits.operations import AddKeyword, Edit, RemoveArgument, Replace, ReplaceStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.definitions import parameters
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
@@ -125,7 +125,7 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 def _call_fix(call: cst.Call, model: Model) -> Fix | None:
     if not isinstance(call.func, cst.Attribute) or _overrides(call, model) or model.target.version < FIRST_CHOICE:
         return None
-    if model.clearing.shares_memory(call):
+    if model.gradient_clearing.shares_memory(call):
         return None  # dropping the gradients would part them from that tensor
     given = model.arguments(call, ("set_to_none",)).nodes.get("set_to_none")
     edit: Edit = AddKeyword(call, "set_to_none", "True")

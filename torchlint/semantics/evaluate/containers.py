@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import COMPREHENSIONS
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.scopes import COMPREHENSIONS
 from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence
 from torchlint.syntax.calls import literal
 

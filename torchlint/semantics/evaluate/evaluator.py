@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.semantics.definitions import Definitions
-from torchlint.semantics.evaluate import attributes, calls, containers, hints, kept, names, operators
+from torchlint.semantics.binding.definitions import Definitions
+from torchlint.semantics.binding.flow import Flow
+from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.binding.scopes import Scopes
+from torchlint.semantics.binding.usage import Usage
+from torchlint.semantics.evaluate import attributes, calls, containers, hints, kept_batches, names, operators
+from torchlint.semantics.evaluate.grad_mode import Gradients
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.flow import Flow
-from torchlint.semantics.gradients import Gradients
-from torchlint.semantics.names import Names
-from torchlint.semantics.scopes import Scopes
-from torchlint.semantics.usage import Usage
 from torchlint.semantics.values import NONE, NUMBER, PENDING, STRING, UNKNOWN, Kind, Value, sequence
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.walk import Tree
@@ -142,7 +142,7 @@ class Evaluator:
     def kept_batch(self, function: cst.FunctionDef) -> str:
         """Return the parameter of a method that is a batch, by what the method keeps of it for a step; "" if none."""
         if id(function) not in self._kept_batches:
-            self._kept_batches[id(function)] = kept.kept_batch(function, self)
+            self._kept_batches[id(function)] = kept_batches.kept_batch(function, self)
         return self._kept_batches[id(function)]
 
     def release(self) -> None:

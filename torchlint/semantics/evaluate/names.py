@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
 from torchlint.semantics.tables.torch_api import DTYPES
 from torchlint.semantics.values import DTYPE, NUMBER, UNKNOWN, Device, Kind, Origin, Value, join, of, sequence, tensor

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
-from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.syntax.calls import is_none, literal
 
 _PARTIAL = "functools.partial"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import COMPREHENSIONS, targets
 from torchlint.semantics.layers import methods
 from torchlint.semantics.layers.constructors import Constructor
 from torchlint.semantics.layers.state import SELF, State
@@ -24,7 +25,6 @@ from torchlint.semantics.layers.values import (
     moved,
     opaque,
 )
-from torchlint.semantics.scopes import COMPREHENSIONS, targets
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.walk import children
 

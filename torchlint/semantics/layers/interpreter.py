@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from torchlint.semantics.definitions import parameters
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.layers import expressions, loops
 from torchlint.semantics.layers.constructors import Constructors

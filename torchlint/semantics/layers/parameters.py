@@ -7,8 +7,8 @@ from enum import Enum
 
 import libcst as cst
 
+from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.flow import ends_in_jump
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.constants import value_of

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
-from torchlint.semantics.definitions import parameters
+from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.semantics.layers.values import Tail
-from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal
 

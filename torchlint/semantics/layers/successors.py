@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.layers.constructors import Constructor
 from torchlint.semantics.layers.interpreter import ExhaustedError, Interpreter
 from torchlint.semantics.layers.parameters import Touch, Touches
 from torchlint.semantics.layers.ranks import Ranks
 from torchlint.semantics.layers.values import Tail
-from torchlint.semantics.scopes import Binding, BindingKind
 from torchlint.semantics.tables.signatures import SIGNATURES
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, bind, identifier

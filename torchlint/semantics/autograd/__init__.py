@@ -1,0 +1,1 @@
+"""Graphs: what gradients are computed from, and which parameters want none."""

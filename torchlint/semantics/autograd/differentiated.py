@@ -1,0 +1,216 @@
+"""Which values the backward passes of a step start from, or come by on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Graph, Origin
+from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import canonical, is_same
+from torchlint.syntax.walk import children
+
+_DETACHES = frozenset(("item", "detach", "tolist", "numpy", "data", "size", "shape"))
+_PASSES_ON = frozenset(
+    ("mean", "sum", "float", "double", "half", "cpu", "cuda", "to", "clone", "squeeze", "view", "reshape", "contiguous")
+)
+_SUMS = frozenset(("builtins.sum", "torch.sum", "torch.mean", "torch.stack", "torch.add", "torch.cat"))
+_PLAIN = frozenset(("builtins.float", "builtins.int", "builtins.len", "builtins.range", "builtins.str"))
+_DEPTH = 5
+_FOLLOWED = frozenset((BindingKind.ASSIGNMENT, BindingKind.AUGMENTED, BindingKind.CONTEXT))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """Bindings and expressions whose gradients are computed.
+
+    The value is whether it is the loss itself: then it has a graph, whatever else is known about it.
+    """
+
+    bindings: dict[int, bool] = field(default_factory=dict)
+    expressions: dict[str, bool] = field(default_factory=dict)
+
+
+class Differentiated:
+    """Follows backward passes upstream."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._known: dict[int, _Sources] = {}
+
+    def includes(self, value: cst.BaseExpression, root: cst.CSTNode, losses: list[cst.BaseExpression]) -> bool:
+        """Return whether a value below ``root`` is part of what gradients start from, given the losses there."""
+        if id(root) not in self._known:
+            self._known[id(root)] = sources = _Sources()
+            for start in losses:
+                self._follow(start, True, sources, 0)
+        return any(
+            self._is_source(leaf, self._known[id(root)], root) for leaf, _ in self._leaves(value, True, whole=True)
+        )
+
+    def _is_source(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
+        if self._is_item(leaf, sources) and not self._is_detached_below(leaf, root):
+            return True
+        if isinstance(leaf, cst.Name):
+            definitions = [b for last in self._evaluator.flow.definitions(leaf) for b in self._unscaled(last)]
+            found = [sources.bindings.get(id(b.node)) for b in definitions]
+            if not found or None in found:
+                return False
+            is_loss = all(found)
+        else:
+            text = canonical(leaf)
+            if text not in sources.expressions or self._is_detached_below(leaf, root):
+                return False
+            is_loss = sources.expressions[text]
+        value = self._evaluator.value(leaf)
+        if value.graph is Graph.DETACHED or (value.known and not value.is_tensor):
+            return False
+        return is_loss or (value.is_tensor and (value.graph is Graph.ATTACHED or value.origin is Origin.LOSS))
+
+    def _is_item(self, leaf: cst.BaseExpression, sources: _Sources) -> bool:
+        """Whether a leaf is an item of a dictionary of outputs with a graph: ``losses[k]``, ``v in losses.items()``."""
+        if isinstance(leaf, cst.Subscript):
+            held: cst.CSTNode | None = leaf.value
+        else:
+            held = self._iterated(leaf) if isinstance(leaf, cst.Name) else None
+        if not isinstance(held, cst.Name):
+            return False
+        definitions = self._evaluator.flow.definitions(held)
+        value = self._evaluator.value(held)
+        item = value.element if value.element is not None else value
+        return (
+            bool(definitions)
+            and all(id(b.node) in sources.bindings for b in definitions)
+            and item.is_tensor
+            and item.graph is Graph.ATTACHED
+            and item.origin in (Origin.OUTPUT, Origin.LOSS)
+        )
+
+    def _iterated(self, name: cst.Name) -> cst.CSTNode | None:
+        """The dictionary over whose values a loop binds a name."""
+        definitions = self._evaluator.flow.definitions(name)
+        if len(definitions) != 1 or definitions[0].kind is not BindingKind.ITERATION:
+            return None
+        items = method_call(definitions[0].value, "items", "values")
+        is_value = items is not None and (items.attr.value == "values" or definitions[0].path == (1,))
+        return items.value if items is not None and is_value else None
+
+    def _unscaled(self, binding: Binding) -> list[Binding]:
+        """What a variable was bound to before ``loss *= n`` or ``loss /= n``."""
+        statement = self._evaluator.flow.statement(binding.node)
+        scales = isinstance(statement, cst.AugAssign) and isinstance(
+            statement.operator, (cst.MultiplyAssign, cst.DivideAssign)
+        )
+        if not scales or not isinstance(binding.node, cst.Name):
+            return [binding]
+        return self._evaluator.flow.definitions(binding.node)
+
+    def _is_detached_below(self, leaf: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        return any(
+            isinstance(node, cst.Assign)
+            and any(is_same(t.target, leaf) for t in node.targets)
+            and _is_detaching(node.value)
+            for node in self._tree.descendants(root)
+        )
+
+    def _follow(self, expression: cst.BaseExpression, is_loss: bool, sources: _Sources, depth: int) -> None:
+        """Enter what an expression is computed from."""
+        for leaf, same in self._leaves(expression, is_loss):
+            if not isinstance(leaf, cst.Name):
+                text = canonical(leaf)
+                sources.expressions[text] = sources.expressions.get(text, False) or same
+                continue
+            for binding in self._evaluator.flow.definitions(leaf):
+                key = id(binding.node)
+                if sources.bindings.get(key, False) or (key in sources.bindings and not same):
+                    continue
+                sources.bindings[key] = same
+                if depth >= _DEPTH or binding.value is None or binding.kind not in _FOLLOWED:
+                    continue
+                self._follow(binding.value, same and not binding.path, sources, depth + 1)
+                if binding.kind is BindingKind.AUGMENTED and isinstance(binding.node, cst.Name):
+                    self._follow(binding.node, False, sources, depth + 1)
+
+    def _leaves(
+        self, expression: cst.BaseExpression, is_loss: bool, *, whole: bool = False
+    ) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """Yield the variables that an expression is computed from, and whether each is the whole of it but for scale.
+
+        ``whole`` passes over calls of which nobody knows whether the result carries the graphs of the arguments.
+        """
+        if isinstance(expression, cst.Name):
+            yield expression, is_loss
+        elif isinstance(expression, (cst.Attribute, cst.Subscript)):
+            if not _is_detaching(expression):
+                yield expression, is_loss
+        elif isinstance(expression, cst.BinaryOperation):
+            yield from self._operands(expression, is_loss, whole)
+        elif isinstance(expression, cst.UnaryOperation):
+            yield from self._leaves(expression.expression, is_loss, whole=whole)
+        elif isinstance(expression, cst.IfExp):
+            yield from self._leaves(expression.body, is_loss, whole=whole)
+            yield from self._leaves(expression.orelse, is_loss, whole=whole)
+        elif isinstance(expression, cst.Call):
+            yield from self._of_call(expression, is_loss, whole)
+        elif isinstance(expression, (cst.List, cst.Tuple)):
+            for element in expression.elements:
+                yield from self._leaves(element.value, False, whole=whole)
+        elif isinstance(expression, cst.Dict):
+            for pair in expression.elements:
+                yield from self._leaves(pair.value, False, whole=whole)
+        elif isinstance(expression, (cst.GeneratorExp, cst.ListComp)):
+            yield from self._leaves(expression.for_in.iter, False, whole=whole)
+
+    def _operands(
+        self, operation: cst.BinaryOperation, is_loss: bool, whole: bool
+    ) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        scaled = is_loss and isinstance(operation.operator, cst.Divide)
+        yield from self._leaves(operation.left, scaled, whole=whole)
+        if isinstance(operation.operator, (cst.Add, cst.Subtract, cst.Multiply)):
+            yield from self._leaves(operation.right, False, whole=whole)
+
+    def _of_call(self, call: cst.Call, is_loss: bool, whole: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        method = method_call(call)
+        if method is not None and method.attr.value in _DETACHES:
+            return
+        if method is not None and method.attr.value in _PASSES_ON:
+            yield from self._leaves(method.value, is_loss, whole=whole)
+            return
+        if method is not None and method.attr.value in ("values", "items"):
+            yield from self._leaves(method.value, False, whole=whole)
+            return
+        scales = method is not None and method.attr.value in ("scale", "scale_loss")
+        name = self._evaluator.names.qualified(call.func)
+        if name in _PLAIN or (whole and name not in _SUMS):
+            return
+        for argument in call.args:
+            yield from self._leaves(argument.value, is_loss and scales and argument is call.args[0], whole=whole)
+
+
+def starts(call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """Yield what a pass starts from: ``loss.backward()``, ``accelerator.backward(loss)``, ``grad(loss, x)``."""
+    method = method_call(call, "backward")
+    if call.args and call.args[0].keyword is None and not call.args[0].star:
+        yield call.args[0].value
+    for argument in call.args:
+        if argument.keyword is not None and argument.keyword.value in ("loss", "tensors", "outputs"):
+            yield argument.value
+    if method is not None:
+        yield method.value
+
+
+def _is_detaching(expression: cst.CSTNode) -> bool:
+    stack: list[cst.CSTNode] = [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Attribute) and node.attr.value in _DETACHES:
+            return True
+        if isinstance(node, cst.Name) and node.value in ("float", "int"):
+            return True
+        stack += children(node)
+    return False

@@ -1,0 +1,112 @@
+"""Modules whose parameters a file excludes from gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import identifier, literal, method_call
+
+ENTRY_POINTS = frozenset(
+    "encode decode sample generate predict forward_features forward act get_action get_action_and_value".split()
+)
+"""Methods that run a model, besides calling it."""
+
+_SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
+_TURNS = frozenset(("toggle_optimizer", "toggled_optimizer"))
+_MAX_DEPTH = 3
+
+
+class Frozen:
+    """Finds them."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._frozen: frozenset[tuple[int, str]] | None = None
+
+    def holds(self, called: cst.Name | cst.Attribute) -> bool:
+        """Return whether the file excludes the parameters of what is called from gradients, if only for a while."""
+        is_method = isinstance(called, cst.Attribute) and called.attr.value in ENTRY_POINTS
+        owner = called.value if isinstance(called, cst.Attribute) and is_method else called
+        keys = {self._key(called), self._key(owner)}
+        return not keys.isdisjoint(self._frozen_modules()) or self._is_in_turn(called)
+
+    def _is_in_turn(self, called: cst.BaseExpression) -> bool:
+        """Whether Lightning leaves gradients to the parameters of one optimizer only where something is called."""
+        function = self._evaluator.definitions.enclosing_function(called)
+        if function is None:
+            return False
+        if any(parameter.name.value == "optimizer_idx" for parameter in parameters(function)):
+            return True
+        calls = (call for call in self._tree.below(function, cst.Call) if identifier(call.func) in _TURNS)
+        return any(self._tree.order(call) < self._tree.order(called) for call in calls)
+
+    def _key(self, module: cst.BaseExpression) -> tuple[int, str]:
+        """A local variable with its scope; an attribute by its name."""
+        if not isinstance(module, cst.Name):
+            return 0, identifier(module)
+        scopes = self._evaluator.scopes
+        return id(scopes.deciding(module.value, scopes.scope(module))), module.value
+
+    def _frozen_modules(self) -> frozenset[tuple[int, str]]:
+        """The modules all of whose parameters the file excludes from gradients."""
+        if self._frozen is None:
+            self._frozen = frozenset(self._key(module) for module in self._find_frozen())
+        return self._frozen
+
+    def _find_frozen(self) -> Iterator[cst.BaseExpression]:
+        for call in self._tree.nodes(cst.Call):
+            name = identifier(call.func)
+            method = call.func if isinstance(call.func, cst.Attribute) else None
+            if name == "requires_grad_" and method is not None:
+                if call.args and literal(call.args[0].value) is False:
+                    yield from self._frozen_by(method.value)
+            elif "freeze" in name or name in _SETTING:
+                for argument in call.args:
+                    yield argument.value
+                    yield from self._owners(argument.value, 0)
+                if method is not None:
+                    yield method.value
+        for target in self._tree.nodes(cst.AssignTarget):
+            if isinstance(target.target, cst.Attribute) and target.target.attr.value == "requires_grad":
+                statement = self._tree.parent(target)
+                if isinstance(statement, cst.Assign) and literal(statement.value) is False:
+                    yield from self._frozen_by(target.target.value)
+
+    def _frozen_by(self, frozen: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The module itself, or that over whose parameters a loop runs."""
+        frozen = unchained(frozen)
+        yield frozen
+        loop = self._tree.enclosing(frozen, cst.For)
+        if loop is None or not isinstance(frozen, cst.Name):
+            return
+        owner = method_call(loop.iter, "parameters", "named_parameters")
+        targets = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
+        if owner is not None and frozen.value in targets:
+            yield owner.value
+
+    def _owners(self, given: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
+        """Yield the modules whose parameters a call is given: ``chain(net.parameters(), head.parameters())``."""
+        if isinstance(given, cst.Name) and depth < _MAX_DEPTH:
+            for binding in self._evaluator.flow.definitions(given):
+                if binding.value is not None and not binding.path:
+                    yield from self._owners(binding.value, depth + 1)
+        elif isinstance(given, cst.Call):
+            owner = method_call(given, "parameters", "named_parameters")
+            if owner is not None:
+                yield owner.value
+            for argument in given.args if depth < _MAX_DEPTH else ():
+                yield from self._owners(argument.value, depth + 1)
+
+
+def unchained(module: cst.BaseExpression) -> cst.BaseExpression:
+    """Return ``net`` of ``net.cuda().eval()``."""
+    chained = method_call(module)
+    while chained is not None:
+        module = chained.value
+        chained = method_call(module)
+    return module

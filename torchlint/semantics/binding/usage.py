@@ -1,0 +1,171 @@
+"""What the file does with a variable: the attributes it reads and the methods it calls on it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.binding.definitions import Definitions
+from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.binding.scopes import Scopes
+from torchlint.semantics.tables.torch_api import LIKE_FACTORIES, LOSS_FUNCTIONS, OF_ARRAYS, TENSOR_ONLY
+from torchlint.syntax.calls import identifier
+from torchlint.syntax.walk import Tree
+
+_TELLING = TENSOR_ONLY | OF_ARRAYS
+_TAKERS = LIKE_FACTORIES | LOSS_FUNCTIONS
+"""Functions whose first argument is a tensor."""
+_NAMES_OF_TAKERS = frozenset(name.rpartition(".")[2] for name in _TAKERS)
+
+
+class Usage:
+    """Attribute names by variable, for local names and for attributes of ``self``."""
+
+    def __init__(self, tree: Tree, scopes: Scopes, names: Names, definitions: Definitions) -> None:
+        self._tree = tree
+        self._scopes = scopes
+        self._names = names
+        self._definitions = definitions
+        self._attributes: dict[tuple[int, str], set[str]] | None = None
+        self._plain_backward: set[tuple[int, str]] = set()
+        self._with_parameters: set[tuple[int, str]] = set()
+        self._evaluated: set[tuple[int, str]] = set()
+        self._called: set[tuple[int, str] | None] = set()
+        self._models: frozenset[str] | None = None
+        self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
+        self._stored: dict[tuple[int, str], list[cst.BaseExpression]] = {}
+        self._as_tensor: dict[tuple[int, str], list[cst.Name]] = {}
+        self._as_array: dict[tuple[int, str], list[cst.Name]] = {}
+        self._given: dict[tuple[int, str], list[cst.Name]] = {}
+
+    def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
+        """Return the names of all attributes that the file reads from a variable (``x`` or ``self.x``)."""
+        key = self._key(variable)
+        if key is None:
+            return frozenset()
+        return frozenset(self._table().get(key, ()))
+
+    def appended(self, variable: cst.CSTNode) -> list[cst.BaseExpression]:
+        """Return the expressions that the file appends to a variable."""
+        self._table()
+        key = self._key(variable)
+        return self._appended.get(key, []) if key is not None else []
+
+    def stored(self, variable: cst.CSTNode) -> list[cst.BaseExpression]:
+        """Return the expressions that the file stores under keys of a variable: ``losses["total"] = loss``."""
+        self._table()
+        key = self._key(variable)
+        return self._stored.get(key, []) if key is not None else []
+
+    def as_tensor(self, variable: cst.Name, *, or_array: bool = False) -> list[cst.Name]:
+        """Return the names of a variable on which the file calls a method that only tensors (or arrays) have."""
+        self._table()
+        key = self._key(variable) if self._as_tensor or or_array else None
+        if key is None:
+            return []
+        return [*self._as_tensor.get(key, ()), *(self._as_array.get(key, ()) if or_array else ())]
+
+    def given_to_torch(self, name: str) -> list[cst.Name]:
+        """Return the variables of a name that are given to functions of torch which take nothing but tensors."""
+        self._table()
+        return [given for (_, called), uses in self._given.items() if called == name for given in uses]
+
+    def has_parameters(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file asks a variable for its parameters, as optimizers are given them."""
+        self._table()
+        return self._key(variable) in self._with_parameters
+
+    def is_evaluated(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file calls ``variable.eval()``, and calls the variable itself."""
+        self._table()
+        key = self._key(variable) if self._evaluated else None
+        return key in self._evaluated and key in self._called
+
+    def names_of_models(self) -> frozenset[str]:
+        """Return the names of all variables that the file asks for their parameters, whatever scope they are in."""
+        if self._models is None:
+            self._table()
+            self._models = frozenset(name for _, name in self._with_parameters)
+        return self._models
+
+    def is_backpropagated(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file calls ``variable.backward()`` without a positional argument."""
+        self._table()
+        return self._key(variable) in self._plain_backward
+
+    def _table(self) -> dict[tuple[int, str], set[str]]:
+        if self._attributes is None:
+            self._attributes = {}
+            for attribute in self._tree.nodes(cst.Attribute):
+                key = self._key(attribute.value)
+                if key is None:
+                    continue
+                self._attributes.setdefault(key, set()).add(attribute.attr.value)
+                call = self._tree.parent(attribute)
+                if isinstance(attribute.value, cst.Name) and attribute.attr.value in _TELLING:
+                    used = self._as_tensor if attribute.attr.value in TENSOR_ONLY else self._as_array
+                    used.setdefault(key, []).append(attribute.value)
+                if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
+                    self._appended.setdefault(key, []).append(call.args[0].value)
+                if attribute.attr.value == "parameters" and isinstance(call, cst.Call) and not call.args:
+                    self._with_parameters.add(key)
+                if attribute.attr.value == "eval" and isinstance(call, cst.Call) and not call.args:
+                    self._evaluated.add(key)
+                if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
+                    self._plain_backward.add(key)
+            self._collect_added()
+            self._collect_stored()
+            self._collect_sliced()
+            self._collect_given()
+        return self._attributes
+
+    def _collect_added(self) -> None:
+        """Enter what ``items += [value]`` appends."""
+        for statement in self._tree.nodes(cst.AugAssign):
+            added = statement.value
+            if isinstance(statement.operator, cst.AddAssign) and isinstance(added, (cst.List, cst.Tuple)):
+                key = self._key(statement.target)
+                if key is not None:
+                    plain = (e.value for e in added.elements if isinstance(e, cst.Element))
+                    self._appended.setdefault(key, []).extend(plain)
+
+    def _collect_stored(self) -> None:
+        """Enter what ``items[key] = value`` stores."""
+        for statement in self._tree.nodes(cst.Assign):
+            target = statement.targets[0].target
+            if isinstance(target, cst.Subscript):
+                key = self._key(target.value)
+                if key is not None:
+                    self._stored.setdefault(key, []).append(statement.value)
+
+    def _collect_sliced(self) -> None:
+        """Enter what is indexed as arrays are: ``x[:, 0]``."""
+        for subscript in self._tree.nodes(cst.Subscript):
+            if len(subscript.slice) > 1 and isinstance(subscript.value, cst.Name):
+                key = self._key(subscript.value)
+                if key is not None:
+                    self._as_array.setdefault(key, []).append(subscript.value)
+
+    def _collect_given(self) -> None:
+        """Enter what is called, and what functions of torch are given that take nothing but tensors."""
+        evaluated = {name for _, name in self._evaluated}
+        for call in self._tree.nodes(cst.Call):
+            if evaluated and identifier(call.func) in evaluated:
+                self._called.add(self._key(call.func))
+            given = call.args[0].value if call.args else None
+            if isinstance(given, cst.Name) and not call.args[0].star and identifier(call.func) in _NAMES_OF_TAKERS:
+                key = self._key(given) if self._names.qualified(call.func) in _TAKERS else None
+                if key is not None:
+                    self._given.setdefault(key, []).append(given)
+
+    def _key(self, variable: cst.CSTNode) -> tuple[int, str] | None:
+        if isinstance(variable, cst.Name):
+            deciding = self._scopes.deciding(variable.value, self._scopes.scope(variable))
+            return (id(deciding), variable.value) if deciding is not None else None
+        if isinstance(variable, cst.Attribute) and isinstance(variable.value, cst.Name):
+            owner = self._definitions.receiver(variable.value)
+            return (id(owner), variable.attr.value) if owner is not None else None
+        return None
+
+
+def _is_keyword_only(call: cst.Call) -> bool:
+    return all(argument.keyword is not None for argument in call.args)

@@ -1,0 +1,1 @@
+"""Code that a compiler of torch reads: `torch.compile` and TorchScript."""

@@ -1,0 +1,143 @@
+"""What stays the same while a loop or a function runs again and again."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+import libcst as cst
+
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import COMPREHENSIONS, FUNCTIONS, BindingKind
+from torchlint.semantics.dataflow.writes import Writes
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.canonical import canonical
+
+_ASKED = frozenset("device dtype shape size dim ndim numel is_cuda requires_grad to cuda".split())
+_BRANCHES = (
+    cst.If, cst.IfExp, cst.BooleanOperation, cst.Try, cst.TryStar, cst.ExceptHandler, cst.Match, cst.Assert, cst.Raise,
+)  # fmt: skip
+_REPEATS = (*LOOPS, *FUNCTIONS, *COMPREHENSIONS)
+_MOVERS = ("to", "cuda", "_apply", "cpu")
+
+
+class Invariants:
+    """Answers whether expressions have the same value each time."""
+
+    def __init__(self, evaluator: Evaluator, writes: Writes) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._writes = writes
+
+    def is_constant(self, data: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether Python data is written out, of numbers and of variables that stay the same below ``root``."""
+        if literal(data) is not None:
+            return True
+        if isinstance(data, (cst.List, cst.Tuple)):
+            return all(isinstance(part, cst.Element) and self.is_constant(part.value, root) for part in data.elements)
+        if isinstance(data, cst.BinaryOperation):
+            return self.is_constant(data.left, root) and self.is_constant(data.right, root)
+        if isinstance(data, cst.UnaryOperation):
+            return self.is_constant(data.expression, root)
+        if isinstance(data, cst.Call) and self._evaluator.names.qualified(data.func) == "builtins.float":
+            return all(literal(argument.value) is not None for argument in data.args)  # infinity
+        if not isinstance(data, (cst.Name, cst.Attribute)):
+            return False
+        value = self._evaluator.value(data)
+        is_data = value.kind is Kind.NUMBER or (
+            value.kind in (Kind.SEQUENCE, Kind.NDARRAY) and not value.iterated().is_tensor
+        )
+        return is_data and self.is_kept(data, root)
+
+    def is_kept(self, variable: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether a variable is bound and written outside ``root`` only, and shown to nobody who might write."""
+        if isinstance(variable, cst.Name):
+            return self._is_kept_name(variable, root)
+        if not isinstance(variable, cst.Attribute) or not isinstance(variable.value, cst.Name):
+            return False
+        owner = self._evaluator.definitions.receiver(variable.value)
+        if owner is None:
+            return False
+        bound = self._evaluator.definitions.attribute(owner, variable.attr.value)
+        if not bound or not all(each.method is not None and each.method.name.value == "__init__" for each in bound):
+            return False
+        text = canonical(variable)
+        return not any(canonical(place) == text for place in self._writes.places())
+
+    def _is_kept_name(self, name: cst.Name, root: cst.CSTNode) -> bool:
+        bindings = self._evaluator.scopes.bindings(name)
+        kinds = (BindingKind.ASSIGNMENT, BindingKind.PARAMETER)
+        if not bindings or any(self._tree.within(b.node, root) for b in bindings):
+            return False
+        if any(b.kind not in kinds for b in self._evaluator.flow.definitions(name)):
+            return False
+        uses = (use for use in self._tree.below(root, cst.Name) if use.value == name.value and use is not name)
+        if not all(self._only_asks(use) for use in uses if self._evaluator.scopes.bindings(use) is bindings):
+            return False
+        written = (place for place in self._writes.places() if self._tree.within(place, root))
+        return not any(isinstance(place, cst.Name) and self._may_share(name, place, root) for place in written)
+
+    def _may_share(self, name: cst.Name, other: cst.Name, root: cst.CSTNode) -> bool:
+        """Return whether one of two variables is made of the other outside ``root``: a view, or an array's tensor."""
+        return other.value in self._made_of(name, root) or name.value in self._made_of(other, root)
+
+    def _made_of(self, name: cst.Name, root: cst.CSTNode) -> frozenset[str]:
+        """Return the names in what is bound to a variable outside ``root``."""
+        bindings = self._evaluator.scopes.bindings(name)
+        values = [b.value for b in bindings if b.value is not None and not self._tree.within(b.node, root)]
+        nodes = (node for value in values for node in self._tree.descendants(value))
+        return frozenset(node.value for node in nodes if isinstance(node, cst.Name))
+
+    def _only_asks(self, use: cst.Name) -> bool:
+        """Whether nothing that is done with a variable here can change it."""
+        parent = self._tree.parent(use)
+        return isinstance(parent, cst.Attribute) and parent.value is use and parent.attr.value in _ASKED
+
+    def is_plain_attribute(self, variable: cst.BaseExpression) -> bool:
+        """Return whether an attribute of a module holds a tensor that moves with nothing: no buffer, no parameter."""
+        if not isinstance(variable, cst.Attribute) or not isinstance(variable.value, cst.Name):
+            return False
+        definitions = self._evaluator.definitions
+        owner = definitions.receiver(variable.value)
+        if owner is None or definitions.class_kind(owner) is not Kind.MODULE:
+            return False
+        if any(definitions.method(owner, name) is not None for name in _MOVERS):
+            return False
+        return variable.attr.value not in self._registered()
+
+    def _registered(self) -> set[object]:
+        """The names under which buffers are registered, in this file."""
+        calls = (
+            call for call in self._tree.nodes(cst.Call) if identifier(call.func).startswith("register_") and call.args
+        )
+        return {literal(call.args[0].value) for call in calls}
+
+    def is_changed(self, made: cst.Call, root: cst.CSTNode) -> bool:
+        """Return whether something below ``root`` writes into what a call gives."""
+        method = self._tree.parent(made)
+        if isinstance(method, cst.Attribute) and method.attr.value.endswith("_"):
+            return True
+        statement = self._evaluator.flow.statement(made)
+        if not isinstance(statement, (cst.Assign, cst.AnnAssign)):
+            return False
+        targets = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
+        texts = {canonical(target) for target in targets}
+        return any(canonical(place) in texts for place in self._writes.places())
+
+    def is_settled(self, expression: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether all variables of an expression are bound outside ``root`` only."""
+        names = (node for node in self._tree.descendants(expression) if isinstance(node, cst.Name))
+        return not any(self._tree.within(b.node, root) for name in names for b in self._evaluator.scopes.bindings(name))
+
+    def is_unconditional(self, node: cst.CSTNode, root: cst.CSTNode) -> bool:
+        """Return whether no branch between a node and ``root`` may leave it out."""
+        return self._is_free_of(_BRANCHES, node, root)
+
+    def runs_once(self, node: cst.CSTNode, loop: cst.For | cst.While) -> bool:
+        """Return whether nothing between a loop and a node may leave it out, repeat it in a pass or postpone it."""
+        return self._is_free_of((*_BRANCHES, *_REPEATS), node, loop)
+
+    def _is_free_of(self, kinds: tuple[type[cst.CSTNode], ...], node: cst.CSTNode, root: cst.CSTNode) -> bool:
+        between = takewhile(lambda ancestor: ancestor is not root, self._tree.ancestors(node))
+        return not any(isinstance(ancestor, kinds) for ancestor in between)

@@ -1,0 +1,209 @@
+"""Where autograd records nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.binding.definitions import Definitions
+from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.tables.torch_api import NO_GRAD_CONTEXTS
+from torchlint.syntax.calls import bind, identifier, literal
+from torchlint.syntax.walk import Tree
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluate.evaluator import Evaluator
+
+# Methods around which Lightning and Ignite disable gradients themselves.
+FRAMEWORK_INFERENCE_METHODS = frozenset(("validation_step", "test_step", "predict_step", "on_validation_epoch_end"))
+# Methods that frameworks call in each training step, by what the name of their class or of an ancestor holds.
+FRAMEWORK_STEP_METHODS = {"training_step": "Lightning", "compute_loss": "Trainer"}
+
+_SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
+# Methods by which a context begins and ends without a ``with`` block of its own.
+_ENTERS = frozenset(("__enter__", "__exit__", "enter_context"))
+# Wrappers of projects around the contexts of torch.
+_SWITCHED_OFF = re.compile(r"(^|_)(((no|without|disable)_?(grads?|gradients?))|inference_mode|eval_mode)$")
+
+
+class Gradients:
+    """Answers whether gradients are disabled around a node."""
+
+    def __init__(self, tree: Tree, names: Names, definitions: Definitions, evaluator: Evaluator) -> None:
+        self._tree = tree
+        self._names = names
+        self._definitions = definitions
+        self._evaluator = evaluator
+        self._functions: dict[int, bool] = {}
+        self._globally: bool | None = None
+        self._setters: dict[int, bool | None] | None = None
+
+    def forget(self) -> None:
+        """Drop what was decided while the call graph was incomplete."""
+        self._functions.clear()
+
+    def disabled(self, node: cst.CSTNode) -> bool:
+        """Return whether no graph is built at a node: by a context, a decorator, every caller, or the whole file."""
+        return self._decision(node) is True
+
+    def sometimes_disabled(self, node: cst.CSTNode) -> bool:
+        """Return whether no graph is built at a node in some runs: there, or at one of the calls that lead to it."""
+        waiting: list[cst.CSTNode] = [node]
+        seen: set[int] = set()
+        while waiting:
+            place = waiting.pop()
+            if self.disabled(place):
+                return True
+            function = self._definitions.enclosing_function(place)
+            if function is not None and id(function) not in seen:
+                seen.add(id(function))
+                waiting += self._evaluator.callers(function)
+        return False
+
+    def left_open(self, node: cst.CSTNode) -> bool:
+        """Return whether a context around a node may switch gradients off: ``with set_grad_enabled(training)``."""
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, cst.FunctionDef):
+                return False
+            items = ancestor.items if isinstance(ancestor, cst.With) and child is ancestor.body else ()
+            if any(self._may_switch(item.item) for item in items):
+                return True
+            child = ancestor
+        return False
+
+    def _may_switch(self, context: cst.BaseExpression) -> bool:
+        places = [context]
+        if isinstance(context, cst.Name):
+            places += (b.value for b in self._evaluator.flow.definitions(context) if b.value is not None)
+        made = (call for place in places for call in self._tree.below(place, cst.Call))
+        return any(self.switches_off(call) or self._names.qualified(call.func) in _SETTERS for call in made)
+
+    def wanted(self, node: cst.CSTNode) -> bool:
+        """Return whether the function around a node switches gradients on for it."""
+        return self._decision(node) is False
+
+    def _decision(self, node: cst.CSTNode) -> bool | None:
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, cst.With) and child is ancestor.body:
+                decision = self._context(ancestor)
+                if decision is not None:
+                    return decision
+            if self._mode_setters() and isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
+                decision = self._set_before(ancestor, child)
+                if decision is not None:
+                    return decision
+            if isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
+                return self.function_disabled(ancestor) or None
+            child = ancestor
+        return self._whole_file() or None
+
+    def _set_before(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> bool | None:
+        """What the last ``torch.set_grad_enabled(...)`` or ``guard.__enter__()`` before a statement of a block does."""
+        decision: bool | None = None
+        for line in block.body:
+            if line is child:
+                break
+            if isinstance(line, cst.SimpleStatementLine):
+                for statement in line.body:
+                    if isinstance(statement, cst.Expr) and id(statement.value) in self._mode_setters():
+                        decision = self._mode_setters()[id(statement.value)]
+        return decision
+
+    def _mode_setters(self) -> dict[int, bool | None]:
+        """The calls that set the mode for all that follows, and what they set it to; None where they set it back."""
+        if self._setters is None:
+            self._setters = {}
+            for call in self._tree.nodes(cst.Call):
+                name = identifier(call.func)
+                if not isinstance(self._tree.parent(call), cst.Expr):
+                    continue
+                if name.endswith("set_grad_enabled"):
+                    if self._names.qualified(call.func) in _SETTERS:
+                        self._setters[id(call)] = self.switches_off(call)
+                elif name in _ENTERS:
+                    decision = self._entered(call)
+                    if decision is not None:
+                        self._setters[id(call)] = None if name == "__exit__" else decision
+        return self._setters
+
+    def _entered(self, call: cst.Call) -> bool | None:
+        """What ``guard.__enter__()`` and ``stack.enter_context(guard)`` do to gradients."""
+        guard: cst.BaseExpression | None = None
+        if identifier(call.func) == "enter_context":
+            guard = call.args[0].value if call.args else None
+        elif isinstance(call.func, cst.Attribute):
+            guard = call.func.value
+        if isinstance(guard, cst.Name):
+            bindings = self._evaluator.flow.definitions(guard)
+            guard = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+        return self.switches_off(guard) if guard is not None else None
+
+    def _context(self, statement: cst.With) -> bool | None:
+        for item in statement.items:
+            decision = self.switches_off(item.item)
+            if decision is not None:
+                return decision
+        return None
+
+    def switches_off(self, expression: cst.BaseExpression) -> bool | None:
+        """Return what a context manager or decorator does to gradients: True off, False on, None nothing known."""
+        call = expression if isinstance(expression, cst.Call) else None
+        name = self._names.qualified(call.func if call is not None else expression)
+        if name is None or not name.startswith("torch."):
+            own = identifier(call.func if call is not None else expression)
+            return True if _SWITCHED_OFF.search(own) else None
+        if name in NO_GRAD_CONTEXTS:
+            mode = literal(call.args[0].value) if call is not None and call.args else True
+            return None if mode is False else True
+        if name == "torch.enable_grad":
+            return False
+        if name in _SETTERS and call is not None:
+            mode = literal(bind(call.args, ("mode",)).get("mode"))
+            return None if mode is None else not mode
+        return None
+
+    def function_disabled(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function runs without gradients by its decorators, its role, or all of its callers."""
+        key = id(function)
+        if key not in self._functions:
+            self._functions[key] = False  # recursion decides nothing
+            self._functions[key] = self._decide(function)
+        return self._functions[key]
+
+    def _decide(self, function: cst.FunctionDef) -> bool:
+        for decorator in function.decorators:
+            decision = self.switches_off(decorator.decorator)
+            if decision is not None:
+                return decision
+        owner = self._definitions.owner(function)
+        name = function.name.value
+        by_framework = name in FRAMEWORK_INFERENCE_METHODS or name in FRAMEWORK_STEP_METHODS
+        ancestry = self._definitions.ancestry(owner) if owner is not None and by_framework else ()
+        if name in FRAMEWORK_STEP_METHODS:
+            if any(FRAMEWORK_STEP_METHODS[name] in base for base in ancestry):
+                return False  # whatever else calls it
+        elif any("Lightning" in base or base.startswith("lightning.") for base in ancestry):
+            return True
+        callers = [
+            c for c in self._evaluator.callers(function) if self._definitions.enclosing_function(c) is not function
+        ]
+        if callers:
+            return all(self.disabled(call) for call in callers)
+        return self._whole_file() if owner is None or name == "__call__" else False
+
+    def _whole_file(self) -> bool:
+        if self._globally is None:
+            self._globally = any(
+                self._tree.parent(call).__class__ is cst.Expr
+                and self._definitions.enclosing_function(call) is None
+                and self._names.qualified(call.func) == "torch.set_grad_enabled"
+                and self.switches_off(call) is True
+                for call in self._tree.nodes(cst.Call)
+                if isinstance(call.func, (cst.Attribute, cst.Name))
+                and (call.func.attr if isinstance(call.func, cst.Attribute) else call.func).value == "set_grad_enabled"
+            )
+        return self._globally

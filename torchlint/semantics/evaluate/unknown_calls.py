@@ -1,0 +1,104 @@
+"""What comes out of calls that nobody knows, if they were given tensors."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.roles import denoises
+from torchlint.semantics.values import Device, Kind
+from torchlint.syntax.calls import identifier, method_call
+
+_MAX_DEPTH = 4
+# What puts the times of a diffusion process on a device, if it is given one.
+_SETTING_TIMES = frozenset(("set_timesteps", "retrieve_timesteps"))
+
+
+def from_tensor(expression: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:
+    """Return whether an unknown value comes out of a call that was given tensors, such as an imported metric."""
+    if depth > _MAX_DEPTH:
+        return False
+    value = evaluator.value(expression)
+    if value.known:
+        return value.is_tensor or value.kind is Kind.BATCH
+    if isinstance(expression, (cst.Subscript, cst.Attribute)):
+        return from_tensor(expression.value, evaluator, depth + 1)
+    if isinstance(expression, cst.BinaryOperation):
+        return from_tensor(expression.left, evaluator, depth + 1) or from_tensor(expression.right, evaluator, depth + 1)
+    if isinstance(expression, cst.Comparison):
+        sides = (expression.left, *(target.comparator for target in expression.comparisons))
+        return any(from_tensor(side, evaluator, depth + 1) for side in sides)
+    if isinstance(expression, cst.UnaryOperation):
+        return from_tensor(expression.expression, evaluator, depth + 1)
+    if isinstance(expression, cst.Name):
+        bindings = evaluator.flow.definitions(expression)
+        kinds = (BindingKind.ASSIGNMENT, BindingKind.ITERATION)
+        assigned = [b.value for b in bindings if b.kind in kinds and b.value is not None]
+        return any(from_tensor(value, evaluator, depth + 1) for value in assigned)
+    items = method_call(expression, "items", "values")
+    if items is not None:
+        return from_tensor(items.value, evaluator, depth + 1)
+    if isinstance(expression, cst.Call):
+        return _takes_tensors(expression, evaluator, depth)
+    return False
+
+
+def is_diffusion_time(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a loop over the times of a diffusion process, which the file puts on a device, binds a name."""
+    bindings = evaluator.flow.definitions(expression) if isinstance(expression, cst.Name) else []
+    if len(bindings) != 1 or bindings[0].kind is not BindingKind.ITERATION:
+        return False
+    loop = evaluator.tree.enclosing(bindings[0].node, cst.For)
+    steps = (call for call in evaluator.tree.below(loop.body, cst.Call) if denoises(call)) if loop is not None else ()
+    is_time = any(identifier(argument.value) == bindings[0].name for call in steps for argument in call.args)
+    return is_time and any(
+        identifier(call.func) in _SETTING_TIMES
+        and (len(call.args) > 1 or any(a.keyword is not None and a.keyword.value == "device" for a in call.args))
+        for call in evaluator.tree.nodes(cst.Call)
+    )
+
+
+def is_computed(expression: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:
+    """Return whether data flow says that an expression is computed from tensors, by calls that are not known."""
+    value = evaluator.value(expression)
+    if depth > _MAX_DEPTH:
+        return False
+    if value.kind in (Kind.TENSOR, Kind.BATCH) and value.evidence >= Evidence.INFERRED:
+        return True
+    if isinstance(expression, cst.Name):
+        bindings = evaluator.flow.definitions(expression)
+        return bool(bindings) and all(
+            b.kind is BindingKind.ASSIGNMENT and b.value is not None and is_computed(b.value, evaluator, depth + 1)
+            for b in bindings
+        )
+    if isinstance(expression, cst.BinaryOperation):
+        return is_computed(expression.left, evaluator, depth + 1) or is_computed(expression.right, evaluator, depth + 1)
+    if isinstance(expression, (cst.Attribute, cst.Subscript)):
+        return is_computed(expression.value, evaluator, depth + 1)
+    if not isinstance(expression, cst.Call):
+        return False
+    given = [a.value for a in expression.args]
+    owner = [expression.func.value] if isinstance(expression.func, cst.Attribute) else []
+    return any(is_computed(part, evaluator, depth + 1) for part in (*given, *owner))
+
+
+def _takes_tensors(call: cst.Call, evaluator: Evaluator, depth: int) -> bool:
+    name = evaluator.names.qualified(call.func)
+    if name is not None and name.partition(".")[0] in ("numpy", "sklearn", "scipy", "builtins", "math"):
+        return False
+    owner = [call.func.value] if isinstance(call.func, cst.Attribute) else []
+    return _is_moved(call, evaluator) or any(
+        from_tensor(part, evaluator, depth + 1) for part in (*(a.value for a in call.args), *owner)
+    )
+
+
+def _is_moved(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Whether something is put on an accelerator by a call."""
+    method = method_call(call, "to", "cuda")
+    if method is None or method.attr.value == "cuda":
+        return method is not None
+    given = [a.value for a in call.args if a.keyword is None or a.keyword.value == "device"]
+    places = (evaluator.value(place) for place in given)
+    return any(place.kind is Kind.DEVICE and place.device is not Device.CPU for place in places)

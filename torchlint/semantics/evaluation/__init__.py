@@ -1,0 +1,1 @@
+"""Where models are run without training, and in which mode."""

@@ -1,0 +1,194 @@
+"""Loops that evaluate inside a routine that trains: after ``eval()``, or over a loader that is named so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.binding.flow import LOOPS, last_statement
+from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.process.versions import is_main_guard
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import bind, literal, method_call
+from torchlint.syntax.canonical import is_same
+from torchlint.syntax.walk import children
+
+_EVALUATION_LOADER = re.compile(
+    r"(^|_)(test|testing|val|valid|validation|eval|evaluation|dev)_?(data_?)?(loader|dl|iter|iterator|batches)s?$",
+    re.IGNORECASE,
+)
+_NUMBERS = ("builtins.float", "builtins.int")
+_NAMES = (cst.Name, cst.Attribute)
+
+
+class EvaluationLoops:
+    """Tells the parts of a routine apart that train and that evaluate by turns."""
+
+    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+        self._with_batch: dict[int, bool] = {}
+        self._over_evaluation_data: dict[int, bool] = {}
+
+    @cached_property
+    def _mode_calls(self) -> list[cst.Call]:
+        """The calls that put modules into a mode, in document order."""
+        return [call for call in self._tree.nodes(cst.Call) if mode_set(call)]
+
+    @property
+    def over_evaluation_data(self) -> bool:
+        """Whether a loop of the file runs over a loader that is named for evaluation."""
+        return any(map(self._is_over_evaluation_data, self._tree.nodes(cst.For)))
+
+    def evaluates(self, call: cst.Call, frame: cst.CSTNode) -> bool:
+        """Return whether a call of a model stands in a loop over batches that evaluates it."""
+        loop = self._loop(call)
+        if loop is None or not (
+            self._is_over_evaluation_data(loop) or self._block_after_eval(loop, call.func) is not None
+        ):
+            return False
+        if isinstance(last_statement(loop.body), cst.Break) or not self._holds_batch(loop):
+            return False
+        return not self._trains(loop) and not self._is_backpropagated(loop.body, frame)
+
+    def is_set_apart(self, call: cst.Call, frame: cst.CSTNode) -> bool:
+        """Return whether a routine that trains evaluates for the moment: ``if step % 100 == 0: model.eval(); ...``.
+
+        Either a condition stands around it, or the training step is over where the model is set to evaluate.
+        """
+        block = self._block_after_eval(call, call.func)
+        statement = self._evaluator.flow.statement(call)
+        if block is None or not isinstance(statement, cst.Assign):
+            return False
+        passes = self._backward.passes(block)
+        around = self._tree.parent(block)
+        if not isinstance(around, cst.If) or is_main_guard(around):
+            if not passes or any(self._tree.order(one) > self._tree.order(call) for one in passes):
+                return False
+        elif passes:
+            return False
+        names = [name for target in statement.targets for name in self._names(target.target)]
+        return bool(names) and not any(self._leaves(name, statement, frame) for name in names)
+
+    def hands_over_evaluated(self, call: cst.Call) -> bool:
+        """Return whether a call is given a model that was just set to evaluate: ``net.eval(); score(net, x)``."""
+        given = (argument.value for argument in call.args if isinstance(argument.value, (cst.Name, cst.Attribute)))
+        return any(self._block_after_eval(call, value) is not None for value in given)
+
+    def _block_after_eval(self, node: cst.CSTNode, model: cst.BaseExpression) -> cst.CSTNode | None:
+        """The innermost block that sets a model to evaluate before a call or loop, and not to train again."""
+        child = node
+        for ancestor in self._tree.ancestors(node) if self._mode_calls else ():
+            if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):
+                return None
+            if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
+                mode = next(self._modes(ancestor, child, model), None)
+                if mode is not None:
+                    return ancestor if mode == "eval" else None
+            child = ancestor
+        return None
+
+    def _leaves(self, name: cst.Name, statement: cst.Assign, frame: cst.CSTNode) -> bool:
+        """Whether a variable that a statement binds is returned, or flows into a backward pass."""
+        returns = self._tree.below(frame, cst.Return) if isinstance(frame, cst.FunctionDef) else []
+        if any(self._hands_out(node.value, name.value) for node in returns if node.value is not None):
+            return True
+        if self._is_backpropagated(statement, frame):
+            return True
+        others = (b.node for b in self._evaluator.scopes.bindings(name) if not self._tree.within(b.node, statement))
+        return next(others, None) is None and self._backward.reaches(name, frame)
+
+    def _hands_out(self, value: cst.CSTNode, name: str) -> bool:
+        """Whether an expression holds a variable as it is, and not a number that is read from it."""
+        if isinstance(value, cst.Call) and self._evaluator.names.qualified(value.func) in _NUMBERS:
+            return False
+        if method_call(value, "item", "tolist", "detach") is not None:
+            return False
+        if isinstance(value, cst.Name):
+            return value.value == name
+        return any(self._hands_out(child, name) for child in children(value))
+
+    def _loop(self, call: cst.Call) -> cst.For | None:
+        """The innermost loop around a call in its function."""
+        found = self._tree.enclosing(call, cst.For, *FUNCTIONS)
+        return found if isinstance(found, cst.For) else None
+
+    def _holds_batch(self, loop: cst.For) -> bool:
+        if id(loop) not in self._with_batch:
+            self._with_batch[id(loop)] = holds_batch(self._evaluator, loop)
+        return self._with_batch[id(loop)]
+
+    def _trains(self, loop: cst.For) -> bool:
+        """Whether a loop computes gradients or takes steps, itself or in a function of the file."""
+        if self._backward.passes(loop):
+            return True
+        below = [node for node in self._tree.descendants(loop) if isinstance(node, cst.Call)]
+        if any(self._prepares_step(call) for call in below):
+            return True
+        inside = {id(call) for call in below}
+        trainers = (self._evaluator.definitions.enclosing_function(p) for p in self._backward.passes())
+        return any(id(call) in inside for f in trainers if f is not None for call in self._evaluator.callers(f))
+
+    def _prepares_step(self, call: cst.Call) -> bool:
+        method = method_call(call, "zero_grad", "step", "train")
+        if method is None or method.attr.value != "step":
+            return method is not None
+        return self._evaluator.value(method.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
+
+    def _is_backpropagated(self, part: cst.CSTNode, frame: cst.CSTNode) -> bool:
+        """Whether a backward pass of the routine starts from something that a part of it binds."""
+        inside = {id(node) for node in self._tree.descendants(part)}
+        waiting = [name for call in self._backward.passes(frame) for name in self._names(call)]
+        seen: set[int] = set()
+        while waiting:
+            for binding in self._evaluator.flow.definitions(waiting.pop()):
+                if id(binding.node) in inside:
+                    return True
+                if id(binding.node) in seen:
+                    continue
+                seen.add(id(binding.node))
+                waiting += self._names(binding.value) if binding.value is not None else []
+                if binding.kind is BindingKind.AUGMENTED and isinstance(binding.node, cst.Name):
+                    waiting.append(binding.node)
+        return False
+
+    def _names(self, expression: cst.CSTNode) -> list[cst.Name]:
+        return [node for node in (expression, *self._tree.descendants(expression)) if isinstance(node, cst.Name)]
+
+    def _is_over_evaluation_data(self, loop: cst.For) -> bool:
+        if id(loop) not in self._over_evaluation_data:
+            nodes = self._tree.descendants(loop.iter)
+            names = (n.value if isinstance(n, cst.Name) else n.attr.value for n in nodes if isinstance(n, _NAMES))
+            found = any(_EVALUATION_LOADER.search(name) for name in names)
+            self._over_evaluation_data[id(loop)] = found
+        return self._over_evaluation_data[id(loop)]
+
+    def _modes(self, block: cst.CSTNode, before: cst.CSTNode, model: cst.BaseExpression) -> Iterator[str]:
+        """The modes into which a block puts a model before a statement of it, the last first."""
+        place, enclosing = self._tree.order(before), self._evaluator.definitions.enclosing_function
+        for call in reversed(self._mode_calls):
+            if self._tree.order(call) < place and isinstance(call.func, cst.Attribute):
+                is_here = self._tree.within(call, block) and enclosing(call) is enclosing(before)
+                if is_here and is_same(call.func.value, model):
+                    yield mode_set(call)
+
+
+def mode_set(node: cst.CSTNode) -> str:
+    """Return the mode into which a call puts a module: ``eval``, also by ``train(False)``, or ``train``; "" if none."""
+    method = method_call(node, "eval", "train")
+    if method is None or not isinstance(node, cst.Call):
+        return ""
+    off = method.attr.value == "train" and literal(bind(node.args, ("mode",)).get("mode")) is False
+    return "eval" if off else method.attr.value
+
+
+def holds_batch(evaluator: Evaluator, loop: cst.For) -> bool:
+    """Return whether each pass of a loop is given a batch."""
+    found = evaluator.iterated(loop)
+    return any(value.kind is Kind.BATCH for value in (found, *(found.elements or ())))

@@ -1,0 +1,397 @@
+"""Forward passes whose results nobody differentiates."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import NamedTuple
+
+import libcst as cst
+
+from torchlint.semantics import roles
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.frozen import ENTRY_POINTS, Frozen, unchained
+from torchlint.semantics.evaluate import hints
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch, mode_set
+from torchlint.semantics.evaluation.predictors import Predictors
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.torch_api import LOSS_CLASSES
+from torchlint.semantics.values import Graph, Kind, Origin, Value
+from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.canonical import is_same
+
+_EVALUATES = re.compile(
+    r"^_?((log|run|do|perform)_)?"
+    r"(eval|evaluate|evaluation|validate|validation|val|valid|test|infer|inference|predict|prediction|greedy_decode|"
+    r"beam_search|get_predictions)"
+    r"(_(epoch|loop|step|model|network|net|one_epoch|fn|func|batch|set|dataset|data|loader|accuracy|loss|all|single_image))?$"
+)
+# What evaluates something that the name goes on to say, if it goes through batches.
+_EVALUATES_IT = re.compile(r"^_?(eval|evaluate|validate|predict|infer)_[a-z]\w*$")
+_CLASS = re.compile(r"^_?[A-Z][a-z]\w+$")
+_WITH_PARAMETERS = (
+    *(
+        "Sequential",
+        "ModuleList",
+        "Transformer",
+        "DataParallel",
+        "DistributedDataParallel",
+        "Module",
+        "Linear",
+        "Bilinear",
+    ),
+    *("Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention"),
+)
+# How frameworks name the stages of a run: `if stage != sb.Stage.TRAIN`.
+_TRAINS = frozenset(("TRAIN", "TRAINING", "FIT"))
+_STAGES = _TRAINS | {"VALID", "VALIDATION", "VAL", "EVAL", "TEST", "PREDICT"}
+# Methods that switch gradients off themselves where a library defines them.
+_SELF_CONTAINED = frozenset(("sample", "generate", "predict"))
+
+# Arguments of the `encode` of sentence transformers.
+_OF_SENTENCES = frozenset(
+    "batch_size show_progress_bar convert_to_numpy convert_to_tensor output_device normalize_embeddings".split()
+)
+
+
+class InferenceCall(NamedTuple):
+    """A call of a model in a routine that evaluates."""
+
+    function: cst.FunctionDef | None
+    """None at the top level of a script."""
+
+    evidence: Evidence
+    trains: bool
+    frozen: bool
+    is_generator: bool
+    returns_host_values: bool
+    """Whether the function hands out nothing that could still be backpropagated."""
+
+    switches_off: bool
+    """Whether what is called computes without gradients, whoever calls it."""
+
+    is_part: bool
+    """Whether only a part of the routine evaluates, and the rest trains."""
+
+    in_loop: bool
+    """Whether that part is a loop."""
+
+    is_dry_run: bool
+    """Whether the model is only tried out: once, and nothing looks at the result."""
+
+
+class Inference:
+    """Finds the calls."""
+
+    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+        self._evaluation_loops = EvaluationLoops(evaluator, backward)
+        self._predictors = Predictors(evaluator, backward)
+        self._evaluates: dict[int, bool] = {}
+        self._modes: dict[int, list[cst.Call]] | None = None
+        self.frozen = Frozen(evaluator)
+
+    def call(self, call: cst.Call) -> InferenceCall | None:
+        """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
+        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.speaks_of_evaluation:
+            return None
+        function = self._evaluator.definitions.enclosing_function(call)
+        frame: cst.CSTNode = function if function is not None else self._tree.module
+        whole = self.routine_evaluates(function) or self._is_only_evaluated(call.func, function)
+        trains_too = not whole or bool(self._backward.passes(frame))
+        in_loop = trains_too and self._evaluation_loops.evaluates(call, frame)
+        may_pause = trains_too and self._is_set_here(call.func, function)
+        is_part = in_loop or (may_pause and self._evaluation_loops.is_set_apart(call, frame))
+        if not whole and not is_part:
+            return None
+        if function is not None and self._is_part_of_forward(function):
+            return None
+        module = self.called_model(call.func)
+        if module is None or _is_of_keras(call) or self._encodes_texts(call):
+            return None
+        denoises = function is not None and self._is_pipeline_call(function)
+        weak = module.evidence < Evidence.INFERRED and function is not None and not denoises
+        if weak and not (self._is_set_to_evaluate(call.func, function) or self.takes_batch(call)):
+            return None
+        trains = not is_part and (bool(self._backward.passes(frame)) or self._feeds_a_backward(function))
+        return InferenceCall(
+            function,
+            Evidence.INFERRED,
+            trains,
+            self.frozen.holds(call.func),
+            function is not None and self._is_generator(function),
+            function is None or is_part or denoises or self._returns_host_values(function),
+            self.switches_off(call.func, module),
+            is_part,
+            in_loop,
+            self._is_dry_run(call),
+        )
+
+    @cached_property
+    def speaks_of_evaluation(self) -> bool:
+        """Whether anything in the file can make a routine evaluate: asked before each of its calls is looked at."""
+        names = [function.name.value for function in self._tree.nodes(cst.FunctionDef)]
+        if self._mode_calls() or any(_EVALUATES.match(name) or _EVALUATES_IT.match(name) for name in names):
+            return True
+        if any(map(self._is_pipeline_call, self._tree.nodes(cst.FunctionDef))):
+            return True
+        return self._evaluation_loops.over_evaluation_data or self._script_only_infers()
+
+    def _is_pipeline_call(self, function: cst.FunctionDef) -> bool:
+        return roles.is_pipeline_call(function, self._evaluator.definitions, self._evaluator.scopes)
+
+    def _encodes_texts(self, call: cst.Call) -> bool:
+        """Whether a sentence transformer is given all texts at once: it batches them, and records no graph."""
+        if identifier(call.func) != "encode":
+            return False
+        named = {argument.keyword.value for argument in call.args if argument.keyword is not None}
+        return not named.isdisjoint(_OF_SENTENCES) or self._evaluator.scopes.imports("sentence_transformers")
+
+    def _is_dry_run(self, call: cst.Call) -> bool:
+        """Whether a call stands in no loop, and its result is dropped at once."""
+        statement = self._evaluator.flow.statement(call)
+        if isinstance(statement, cst.Assign):
+            dropped = all(identifier(target.target) == "_" for target in statement.targets)
+        else:
+            dropped = isinstance(statement, cst.Expr) and statement.value is call
+        return dropped and not any(isinstance(a, (cst.For, cst.While)) for a in self._tree.ancestors(call))
+
+    def switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
+        """Return whether the method behind a call is in the file and computes without gradients."""
+        method = self._method(called, module)
+        if method is None:
+            return False
+        returned = self._evaluator.returned(method)
+        detached = returned.is_tensor and returned.graph is Graph.DETACHED
+        cares = method.name.value != "forward" and self._cares_for_gradients(method)
+        return detached or cares or self._evaluator.gradients.function_disabled(method)
+
+    def _cares_for_gradients(self, function: cst.FunctionDef) -> bool:
+        """Whether a function switches gradients off for a part of itself."""
+        blocks = (node for node in self._tree.descendants(function.body) if isinstance(node, cst.With))
+        switches = self._evaluator.gradients.switches_off
+        return any(switches(item.item) is True for block in blocks for item in block.items)
+
+    def _method(self, called: cst.Name | cst.Attribute, module: Value) -> cst.FunctionDef | None:
+        if not isinstance(module.definition, cst.ClassDef):
+            return None
+        name = identifier(called) if identifier(called) in ENTRY_POINTS else "forward"
+        return self._evaluator.definitions.method(module.definition, name)
+
+    def called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
+        """Return the model whose forward pass calling this runs, None for losses and layers without parameters."""
+        if self._evaluator.names.qualified(function) is not None or _CLASS.match(identifier(function)):
+            return None
+        if hints.named(identifier(function)).origin is Origin.LOSS:
+            return None
+        value = self._evaluator.value(function)
+        if (
+            value.kind is not Kind.MODULE
+            and isinstance(function, cst.Attribute)
+            and function.attr.value in ENTRY_POINTS
+        ):
+            value = self._evaluator.value(function.value)
+            unseen = identifier(function) in _SELF_CONTAINED and self._method(function, value) is None
+            if unseen or value.evidence < Evidence.INFERRED:
+                return None
+        if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
+            return None
+        library, _, layer = (value.name or "").rpartition(".")
+        return value if not library.startswith("torch.nn") or layer.startswith(_WITH_PARAMETERS) else None
+
+    def _is_part_of_forward(self, function: cst.FunctionDef) -> bool:
+        owner = self._evaluator.definitions.owner(function)
+        if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
+            return False
+        if not _EVALUATES.match(function.name.value):
+            return True
+        callers = self._evaluator.callers(function)
+        within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
+        return all(f is not None and self._belongs_to_module(f) for f in within)
+
+    def _belongs_to_module(self, function: cst.FunctionDef) -> bool:
+        owner = self._evaluator.definitions.owner(function)
+        return owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
+
+    def routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
+        """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""
+        key = id(function)
+        if key not in self._evaluates:
+            self._evaluates[key] = False  # until it is known, for functions that call each other
+            self._evaluates[key] = self._decide(function)
+        return self._evaluates[key]
+
+    def only_evaluates(self, node: cst.CSTNode) -> bool:
+        """Return whether a node runs in evaluation only: by its function, or by a test of the stage around it."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is not None and self._only_evaluates(function):
+            return True
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if ancestor is function:
+                return False
+            if isinstance(ancestor, cst.If) and self._is_of_other_stage(child, ancestor):
+                return True
+            child = ancestor
+        return False
+
+    def _only_evaluates(self, function: cst.FunctionDef) -> bool:
+        off = self._evaluator.gradients.function_disabled(function)
+        return (off or self.routine_evaluates(function)) and not self._backward.passes(function)
+
+    def _is_of_other_stage(self, branch: cst.CSTNode, test: cst.If) -> bool:
+        is_branch = branch is test.body or branch is test.orelse
+        return is_branch and self._trains_in(test.test, branch is test.body) is False
+
+    @staticmethod
+    def _trains_in(test: cst.BaseExpression, taken: bool) -> bool | None:
+        """Whether a branch of a test of the stage belongs to training; None for any other test."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return None
+        operator, stage = test.comparisons[0].operator, test.comparisons[0].comparator
+        if not isinstance(operator, (cst.Equal, cst.NotEqual)) or identifier(stage) not in _STAGES:
+            return None
+        is_this = isinstance(operator, cst.Equal) is taken
+        return is_this if identifier(stage) in _TRAINS else (False if is_this else None)
+
+    def _decide(self, function: cst.FunctionDef | None) -> bool:
+        if function is None:
+            return self._script_only_infers()
+        modes = [
+            mode_set(call)
+            for call in self._mode_calls().get(id(function), ())
+            if isinstance(call.func, cst.Attribute)
+            and self._evaluator.value(call.func.value).kind is Kind.MODULE
+            and not self._is_of_a_part(call, function)
+        ]
+        if modes[:1] == ["eval"]:
+            return "train" not in modes or not self._speaks_of_optimizers(function)
+        named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
+        if not named and not modes:
+            helps = self._evaluates_it(function) or self._helps_to_evaluate(function)
+            return helps or self._is_pipeline_call(function)
+        if not named or "train" in modes[:1]:
+            return False
+        return bool(self._evaluator.callers(function)) or "eval" in modes or self._loops_over_batches(function)
+
+    def _evaluates_it(self, function: cst.FunctionDef) -> bool:
+        """Whether a function goes through batches to evaluate what its name goes on to say."""
+        named = _EVALUATES_IT.match(function.name.value) is not None
+        return named and self._loops_over_batches(function) and not self._speaks_of_optimizers(function)
+
+    def _helps_to_evaluate(self, function: cst.FunctionDef) -> bool:
+        """Whether all that calls a function are routines that evaluate, or hand it a model in evaluation mode."""
+        calls = self._evaluator.callers(function) if self._mode_calls() else []
+        helps = bool(calls) and all(self._helps(call) for call in calls)
+        return helps and not self._speaks_of_optimizers(function)
+
+    def _helps(self, call: cst.Call) -> bool:
+        if self._evaluation_loops.hands_over_evaluated(call):
+            return True
+        caller = self._evaluator.definitions.enclosing_function(call)
+        if caller is None or id(caller) not in self._mode_calls() or not self._only_evaluates(caller):
+            return False
+        return not self._speaks_of_optimizers(caller)
+
+    def _is_of_a_part(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a call freezes a part of its object under a condition: ``if self.frozen: self.encoder.eval()``."""
+        condition = self._tree.enclosing(call, cst.If)
+        part = method_call(call, "eval", "train")
+        is_part = part is not None and isinstance(part.value, cst.Attribute)
+        return is_part and condition is not None and self._tree.within(condition, function)
+
+    def _speaks_of_optimizers(self, function: cst.FunctionDef) -> bool:
+        names = (identifier(n) for n in self._tree.descendants(function) if isinstance(n, (cst.Name, cst.Attribute)))
+        return any("optim" in name.lower() for name in names)
+
+    def _mode_calls(self) -> dict[int, list[cst.Call]]:
+        """The calls of ``eval()`` and ``train()`` by the function that they stand in."""
+        if self._modes is None:
+            self._modes = {}
+            for call in self._tree.nodes(cst.Call):
+                if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("eval", "train"):
+                    function = self._evaluator.definitions.enclosing_function(call)
+                    self._modes.setdefault(id(function), []).append(call)
+        return self._modes
+
+    def _is_only_evaluated(self, called: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
+        """Whether a method calls a model that its object holds to evaluate it."""
+        return function is not None and self._predictors.evaluates(called, function)
+
+    def _is_set_to_evaluate(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
+        """Whether a model is only evaluated by its object, or ``eval()`` is called in the routine."""
+        return self._is_only_evaluated(module, function) or self._is_set_here(module, function)
+
+    def _is_set_here(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
+        """Whether ``eval()`` is called in the routine on this very variable, or on what it is a part of."""
+        here = self._mode_calls().get(id(function))
+        if here is None:
+            return False
+        calls = (call.func for call in here if mode_set(call) == "eval")
+        evaluated = [unchained(method.value) for method in calls if isinstance(method, cst.Attribute)]
+        while not any(is_same(one, module) for one in evaluated):
+            if not isinstance(module, cst.Attribute):
+                return False
+            module = module.value
+        return True
+
+    def takes_batch(self, call: cst.Call) -> bool:
+        """Return whether a call is given what a loader hands out, so that a name such as ``model`` is borne out."""
+        given = (self._evaluator.value(argument.value) for argument in call.args)
+        return any(v.origin is Origin.BATCH for v in given)
+
+    def _loops_over_batches(self, function: cst.FunctionDef) -> bool:
+        """Whether a routine goes through a loader, so that nobody else calls it for each batch."""
+        return any(
+            self._evaluator.definitions.enclosing_function(loop) is function and holds_batch(self._evaluator, loop)
+            for loop in self._tree.nodes(cst.For)
+        )
+
+    def _script_only_infers(self) -> bool:
+        """Whether a file without training loads weights and runs the model at its top level."""
+        if self._backward.passes():
+            return False
+        return any(
+            identifier(call.func) in ("load", "load_state_dict", "from_pretrained")
+            and self._evaluator.definitions.enclosing_function(call) is None
+            and (
+                self._evaluator.names.qualified(call.func) == "torch.load"
+                or method_call(call, "load_state_dict") is not None
+            )
+            for call in self._tree.nodes(cst.Call)
+        )
+
+    def _feeds_a_backward(self, function: cst.FunctionDef | None) -> bool:
+        """Whether a caller backpropagates what the function returns."""
+        if function is None:
+            return False
+        for call in self._evaluator.callers(function):
+            statement = self._evaluator.flow.statement(call)
+            frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
+            if isinstance(statement, cst.Assign) and self._backward.reaches(statement.targets[0].target, frame):
+                return True
+            if any(p is call or any(a is p for a in self._tree.ancestors(call)) for p in self._backward.passes(frame)):
+                return True
+        return False
+
+    def _is_generator(self, function: cst.FunctionDef) -> bool:
+        if function.asynchronous is not None:
+            return True
+        return any(self._evaluator.definitions.enclosing_function(y) is function for y in self._tree.nodes(cst.Yield))
+
+    def _returns_host_values(self, function: cst.FunctionDef) -> bool:
+        """Whether a function hands out no tensor with a graph, or only to functions that are no part of a model."""
+        callers = self._evaluator.callers(function)
+        within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
+        if callers and not any(f is not None and self._belongs_to_module(f) for f in within):
+            return True
+        returned = self._evaluator.returned(function)
+        return not returned.is_tensor or returned.graph is not Graph.ATTACHED
+
+
+def _is_of_keras(call: cst.Call) -> bool:
+    """Return whether a model is told with each call whether it trains, as those of Keras are."""
+    return any(argument.keyword is not None and argument.keyword.value == "training" for argument in call.args)

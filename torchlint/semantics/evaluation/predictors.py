@@ -1,0 +1,111 @@
+"""Objects that set a model to evaluate when they are made, and only run it from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.frozen import unchained
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import method_call
+
+_MAKER = "__init__"
+_PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
+
+
+class Predictors:
+    """Finds the calls of such models."""
+
+    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+        self._evaluated: dict[int, frozenset[str]] = {}
+
+    def evaluates(self, called: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+        """Return whether what a method calls is a model that its object only evaluates, or a part of one.
+
+        ``self.model.eval()`` stands where the object is made, and nothing in the file computes gradients.
+        """
+        attribute = _member(called)
+        if attribute is None or function.name.value == _MAKER:
+            return False
+        owner = self._evaluator.definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
+        return owner is not None and attribute.attr.value in self._members(owner)
+
+    def _members(self, owner: cst.ClassDef) -> frozenset[str]:
+        """The attributes that hold models which the objects of a class only evaluate."""
+        if id(owner) not in self._evaluated:
+            self._evaluated[id(owner)] = frozenset() if self._may_train(owner) else frozenset(self._find(owner))
+        return self._evaluated[id(owner)]
+
+    def _may_train(self, owner: cst.ClassDef) -> bool:
+        """Whether gradients are wanted, or another file may decide: that of a base class, which calls the methods."""
+        if self._backward.passes() or not self._is_plain(owner):
+            return True
+        return any(method_call(call, "train") is not None for call in self._tree.nodes(cst.Call))
+
+    def _is_plain(self, owner: cst.ClassDef) -> bool:
+        """Whether the file shows all that a class inherits."""
+        definitions, waiting = self._evaluator.definitions, [owner]
+        for class_def in waiting:
+            for base in class_def.bases:
+                found = definitions.definition(base.value)
+                if not isinstance(found, cst.ClassDef):
+                    if self._evaluator.names.qualified(base.value) not in _PLAIN_BASES:
+                        return False
+                elif found not in waiting:
+                    waiting.append(found)
+        return True
+
+    def _find(self, owner: cst.ClassDef) -> Iterator[str]:
+        for method in self._makers(owner):
+            for call in self._tree.below(method.body, cst.Call):
+                evaluated = method_call(call, "eval")
+                if evaluated is None or call.args or self._tree.enclosing(call, cst.If, cst.FunctionDef) is not method:
+                    continue
+                if self._evaluator.value(evaluated.value).kind in (Kind.MODULE, Kind.UNKNOWN):
+                    yield from self._kept(unchained(evaluated.value), method)
+
+    def _makers(self, owner: cst.ClassDef) -> list[cst.FunctionDef]:
+        """``__init__`` and the methods that it calls on its object."""
+        definitions = self._evaluator.definitions
+        first = definitions.method(owner, _MAKER)
+        found = [] if first is None else [first]
+        for function in found:
+            for call in self._tree.below(function.body, cst.Call):
+                called = definitions.definition(call.func) if self._is_of_object(call.func) else None
+                if isinstance(called, cst.FunctionDef) and called not in found:
+                    found.append(called)
+        return found
+
+    def _is_of_object(self, expression: cst.BaseExpression) -> bool:
+        """Whether an expression is an attribute of ``self``."""
+        owner = expression.value if isinstance(expression, cst.Attribute) else None
+        return isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None
+
+    def _kept(self, model: cst.BaseExpression, method: cst.FunctionDef) -> Iterator[str]:
+        """The attributes that a model has or is given to: ``self.m.eval()``, ``m.eval(); self.m = m``."""
+        if isinstance(model, cst.Attribute) and self._is_of_object(model):
+            yield model.attr.value
+        names = {model.value} if isinstance(model, cst.Name) else set()
+        for assign in self._tree.below(method.body, cst.Assign):
+            kept = unchained(assign.value)
+            if kept is model or (isinstance(kept, cst.Name) and kept.value in names):
+                for target in assign.targets:
+                    if isinstance(target.target, cst.Name):
+                        names.add(target.target.value)
+                    elif isinstance(target.target, cst.Attribute) and self._is_of_object(target.target):
+                        yield target.target.attr.value
+
+
+def _member(called: cst.BaseExpression) -> cst.Attribute | None:
+    """The attribute of a plain name with which ``self.model.encoder`` begins."""
+    while isinstance(called, cst.Attribute):
+        if isinstance(called.value, cst.Name):
+            return called
+        called = called.value
+    return None

@@ -1,0 +1,1 @@
+"""What runs on every step, and what keeps code from it."""

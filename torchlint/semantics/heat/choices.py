@@ -1,0 +1,187 @@
+"""What happens in a run only because somebody asks for it, or only after something went wrong."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from torchlint.semantics.binding.flow import ends_in_jump
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.syntax.canonical import is_same
+
+_SETTING = re.compile(
+    r"(^|_)(is_available|cuda|cudas|gpu|gpus|ngpu|gpu_ids?|num_gpus|device_count|train|training|is_train|do_train|__name__)$",
+    re.IGNORECASE,
+)
+"""Names that say where a run happens or that it trains: a test of them asks for nothing in particular."""
+
+_SETTING_VALUES = frozenset(("__main__", "train", "training", "fit", "cuda", "gpu"))
+_DEBUGGING = re.compile(
+    r"(^|_)(debug\w*|anomal\w*|nans?|diagnos\w*|profil\w*|trace|sanity\w*|grad_?check\w*)(_|$)", re.IGNORECASE
+)
+_CATCHING = frozenset(("Exception", "BaseException", "ArithmeticError"))
+
+
+class Choices:
+    """Answers whether code is run on request, as part of a test, or with its errors handled."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._functions: dict[int, bool] = {}
+
+    def chosen(self, node: cst.CSTNode) -> bool:
+        """Return whether a node runs only if a flag, an argument or a caller asks for it, or after an error.
+
+        Tests of where a run happens (``__name__``, ``cuda.is_available()``) or of whether it trains ask for nothing.
+        """
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, (cst.If, cst.IfExp)):
+                is_open = self._asks_nothing(ancestor.test) or self._fills(ancestor, node)
+                if child is not ancestor.test and not is_open:
+                    return True
+            elif isinstance(ancestor, cst.BooleanOperation):
+                if child is ancestor.right and not self._asks_nothing(ancestor.left):
+                    return True
+            elif isinstance(ancestor, (cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase)):
+                return True
+            elif isinstance(ancestor, cst.IndentedBlock):
+                if self._left_before(ancestor, child):
+                    return True
+            elif self._defines_aid(ancestor, child):
+                return True
+            child = ancestor
+        return False
+
+    def _asks_nothing(self, test: cst.BaseExpression) -> bool:
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            return self._asks_nothing(test.expression)
+        if isinstance(test, cst.BooleanOperation):
+            return self._asks_nothing(test.left) and self._asks_nothing(test.right)
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            other = test.comparisons[0].comparator
+            return literal(other) in _SETTING_VALUES or self._asks_nothing(test.left)
+        if isinstance(test, cst.Call):
+            return bool(_SETTING.search(identifier(test.func)))
+        if isinstance(test, (cst.Integer, cst.Name)) and literal(test) is not None:
+            return True
+        return bool(_SETTING.search(identifier(test)))
+
+    def _fills(self, branch: cst.If | cst.IfExp, node: cst.CSTNode) -> bool:
+        """Whether a node makes what a branch finds missing, as the first run does: ``if net is None: net = make()``."""
+        tested, statement = _absent(branch.test), self._tree.enclosing(node, cst.Assign)
+        if tested is None or statement is None or not self._tree.within(statement, branch.body):
+            return False
+        return any(is_same(target.target, tested) for target in statement.targets)
+
+    def _left_before(self, block: cst.IndentedBlock, child: cst.CSTNode) -> bool:
+        """Whether an earlier ``if not flag: return`` of the block keeps runs without the flag from coming this far."""
+        for statement in block.body:
+            if statement is child:
+                return False
+            if self._leaves_without_flag(statement):
+                return True
+        return False
+
+    def _leaves_without_flag(self, statement: cst.CSTNode) -> bool:
+        if not isinstance(statement, cst.If) or statement.orelse is not None or not ends_in_jump(statement.body):
+            return False
+        test = statement.test
+        if not isinstance(test, cst.UnaryOperation) or not isinstance(test.operator, cst.Not):
+            return False
+        return isinstance(test.expression, (cst.Name, cst.Attribute)) and not self._asks_nothing(test)
+
+    def _defines_aid(self, definition: cst.CSTNode, child: cst.CSTNode) -> bool:
+        if isinstance(definition, cst.FunctionDef):
+            return child is definition.body and self._on_request(definition)
+        return isinstance(definition, cst.ClassDef) and self._is_aid(definition)
+
+    def _on_request(self, function: cst.FunctionDef) -> bool:
+        """Whether every call of a function in the file is chosen; one never called is, if its name says debugging."""
+        key = id(function)
+        if key not in self._functions:
+            self._functions[key] = False  # recursion decides nothing
+            definitions = self._evaluator.definitions
+            callers = [
+                c for c in self._evaluator.callers(function) if definitions.enclosing_function(c) is not function
+            ]
+            by_name = bool(_DEBUGGING.search(function.name.value))
+            self._functions[key] = all(map(self.chosen, callers)) if callers else by_name
+        return self._functions[key]
+
+    def _is_aid(self, class_def: cst.ClassDef) -> bool:
+        """Whether a class is named for debugging, a hook or callback, and the file makes no instance of it."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_def.name.value)
+        if not _DEBUGGING.search(words):
+            return False
+        calls = self._tree.nodes(cst.Call)
+        return not any(self._evaluator.definitions.definition(call.func) is class_def for call in calls)
+
+    def in_test(self, node: cst.CSTNode) -> bool:
+        """Return whether a node belongs to a test: ``test_*`` functions that nothing calls, methods of test cases."""
+        return any(self._is_test(ancestor) for ancestor in self._tree.ancestors(node))
+
+    def _is_test(self, definition: cst.CSTNode) -> bool:
+        if isinstance(definition, cst.ClassDef):
+            ancestry = self._evaluator.definitions.ancestry(definition)
+            return any(name.rpartition(".")[2].endswith("TestCase") for name in ancestry)
+        if isinstance(definition, cst.FunctionDef):
+            return definition.name.value.startswith("test_") and not self._evaluator.callers(definition)
+        return False
+
+    def survives_error(self, node: cst.CSTNode, error: str = "RuntimeError") -> bool:
+        """Return whether a ``try`` around a node catches an error and goes on: the error is control flow."""
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, cst.Try) and child is ancestor.body:
+                if any(self._swallows(handler, error) for handler in ancestor.handlers):
+                    return True
+            elif isinstance(ancestor, cst.With) and child is ancestor.body:
+                if any(self._suppresses(item.item, error) for item in ancestor.items):
+                    return True
+            elif isinstance(ancestor, cst.FunctionDef):
+                return False
+            child = ancestor
+        return False
+
+    def _swallows(self, handler: cst.ExceptHandler, error: str) -> bool:
+        if not self._catches(handler.type, error):
+            return False
+        return not any(
+            isinstance(node, cst.Raise) or self._exits(node) for node in self._tree.descendants(handler.body)
+        )
+
+    def _catches(self, caught: cst.BaseExpression | None, error: str) -> bool:
+        if caught is None:
+            return True
+        if isinstance(caught, cst.Tuple):
+            return any(self._catches(element.value, error) for element in caught.elements)
+        return identifier(caught) == error or identifier(caught) in _CATCHING
+
+    def _exits(self, node: cst.CSTNode) -> bool:
+        return isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) in (
+            "sys.exit",
+            "os._exit",
+            "builtins.exit",
+            "builtins.quit",
+        )
+
+    def _suppresses(self, context: cst.BaseExpression, error: str) -> bool:
+        if not isinstance(context, cst.Call):
+            return False
+        name = self._evaluator.names.qualified(context.func)
+        return name == "contextlib.suppress" and any(self._catches(argument.value, error) for argument in context.args)
+
+
+def _absent(test: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
+    """Return the variable of which a test asks whether there is none yet."""
+    found: cst.BaseExpression | None = None
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        found = test.expression
+    elif isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        comparison = test.comparisons[0]
+        found = test.left if isinstance(comparison.operator, cst.Is) and is_none(comparison.comparator) else None
+    return found if isinstance(found, (cst.Name, cst.Attribute)) else None

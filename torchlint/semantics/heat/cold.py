@@ -1,0 +1,64 @@
+"""What no program runs in each of its steps, whatever it is named: tests, tasks, checks, other libraries' functions."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import Scopes
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.names import BUILT_ON_TORCH
+from torchlint.syntax.calls import identifier
+
+_TESTING = ("pytest", "unittest", "hypothesis", "nose", "parameterized")
+_COMPARING = ("allclose", "assert_allclose", "assert_close")
+_OTHER_ARRAYS = ("jax", "flax", "mlx", "paddle", "tinygrad", "mxnet")
+# Whose decorators leave it to others when a function is called; those of workflows and servers call it themselves.
+_WRAPPING = BUILT_ON_TORCH | set(
+    "builtins abc typing typing_extensions functools contextlib overrides tensordict".split()
+)
+
+
+def tests(scopes: Scopes) -> bool:
+    """Return whether a file tests something: what it runs, it runs once."""
+    return any(map(scopes.imports, _TESTING))
+
+
+def takes_no_steps(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function is a test, one in a file of tests, or only called at the top level, in no loop."""
+    given = [parameter for parameter in function.params.params if parameter.name.value != "self"]
+    if tests(evaluator.scopes) or (function.name.value.startswith("test_") and not given):
+        return True
+    return evaluator.definitions.owner(function) is None and _runs_once(function, evaluator)
+
+
+def _runs_once(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Whether a function is called at the top level, in no loop, and nothing else in the file speaks of it."""
+    callers = evaluator.callers(function)
+    for call in callers:
+        if evaluator.definitions.enclosing_function(call) is not None or evaluator.tree.enclosing(call, *LOOPS):
+            return False
+    named = sum(name.value == function.name.value for name in evaluator.tree.nodes(cst.Name)) if callers else 0
+    return 0 < named == len(callers)
+
+
+def compares(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
+    """Return whether a loop holds the results of one computation against those of another: a check, no training."""
+    calls = evaluator.tree.below(loop.body, cst.Call)
+    return any(identifier(call.func) in _COMPARING for call in calls) and not any(
+        identifier(call.func) in ("step", "zero_grad") for call in calls
+    )
+
+
+def is_of_others(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function is of another library, or of what may call it once: a workflow, a server."""
+    if any(map(evaluator.scopes.imports, _OTHER_ARRAYS)):
+        return True
+    owner = evaluator.definitions.owner(function)
+    ancestry = evaluator.definitions.ancestry(owner) if owner is not None else ()
+    if any(base.startswith("tensorflow.") for base in ancestry):
+        return True
+    decorators = (each.decorator for each in function.decorators)
+    made = (one.func if isinstance(one, cst.Call) else one for one in decorators)
+    named = (evaluator.names.qualified(one) for one in made)
+    return any(name is not None and name.partition(".")[0] not in ("", *_WRAPPING) for name in named)

@@ -1,0 +1,396 @@
+"""Conditions under which code does not run on every step."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+import libcst as cst
+
+from torchlint.semantics.binding.flow import LOOPS, ends_in_jump, last_statement
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.heat.device_tests import leaves_host
+from torchlint.semantics.heat.external_tests import asks_for_option, reads_clock
+from torchlint.semantics.heat.iteration_tests import picks_pass
+from torchlint.semantics.heat.periodic import counts_on
+from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
+from torchlint.syntax.calls import element_at, identifier, is_none, literal
+from torchlint.syntax.canonical import canonical
+
+
+class Guard(Enum):
+    """Why a branch is not taken on every step."""
+
+    PERIODIC = "only every few steps"
+    FLAG = "only with a flag that is off by default"
+    HOST = "only for tensors in host memory"
+
+
+_COUNTER = re.compile(
+    r"^(i|j|n|it|iter|itr|iters?_?\w*|idx|index|step|steps|\w*_step|\w*_iter|\w*_iteration|iteration|n_iter|niter|batch_?(idx|i|id|nb|num)|"
+    r"epoch|ep|global_step|num_updates|\w*counter|count|cnt|batches_done|update)$"
+)
+_COUNTED = re.compile(r"^get_(num|global|current|cur)?_?(step|update|iter|iteration|epoch|count)s?$")
+_OCCASIONAL = re.compile(
+    r"(^|_)(debug(_[a-z]\w*)?|verbose|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
+    r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|save_\w+|do_save|sanity\w*|"
+    r"check_\w*|test_mode|detect_\w*|tb_log|log_\w+|is_in_onnx_export|isEnabledFor)$",
+    re.IGNORECASE,
+)
+# Options that say whether there is a GPU: what runs only with one runs on every step there.
+_CHOOSES_DEVICE = re.compile(r"^((use|with|has|have|is|on|enable)_?)?(cuda|gpu)$", re.IGNORECASE)
+# Tests of numbers for being broken: a branch on them is an exception, or takes part in every step otherwise.
+_BROKEN = frozenset(("isnan", "isinf"))
+_SOUND = frozenset(("isfinite",))
+_ENDS = frozenset(("sys.exit", "builtins.exit", "builtins.quit", "os._exit"))
+_COUNTING = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
+_MAX_DEPTH = 6
+_GUARDING: frozenset[type] = frozenset(
+    (
+        cst.If,
+        cst.IfExp,
+        cst.BooleanOperation,
+        cst.IndentedBlock,
+        cst.Module,
+        cst.MatchCase,
+        cst.ExceptHandler,
+        cst.Raise,
+        cst.Assert,
+    )
+)
+
+
+class _Exits(NamedTuple):
+    """How a block is left early."""
+
+    tests: tuple[tuple[cst.BaseExpression, bool, int], ...]
+    """Each test that decides whether what follows runs, what it is then, and its place."""
+
+    last_break: int
+    """The place of the last ``break`` that stands in the block itself, -1 if there is none."""
+
+
+class Guards:
+    """Classifies the tests of ``if`` statements."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._flags: frozenset[str] | None = None
+        self._exits: dict[int, _Exits] = {}
+        self._depth = 0
+
+    def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
+        """Return the first reason for which a node does not run whenever ``root`` (a loop or function) does."""
+        child = node
+        leaves_root = isinstance(root, LOOPS)  # no inner loop, which `break` would leave, has been passed
+        for ancestor in self._tree.ancestors(node):
+            if ancestor is root:
+                return None
+            found = self._around(ancestor, child)
+            if found is not None and not picks_pass(ancestor, child, root, self._evaluator):
+                return found
+            if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_last_act(child, leaves_root):
+                return Guard.PERIODIC
+            leaves_root = leaves_root and not isinstance(ancestor, LOOPS)
+            child = ancestor
+        return None
+
+    def _is_last_act(self, branch: cst.CSTNode, leaves_root: bool) -> bool:
+        """Whether a branch ends in an error, the end of the program, or leaves the loop for good."""
+        last = last_statement(branch)
+        if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
+            return self._evaluator.names.qualified(last.value.func) in _ENDS
+        return isinstance(last, cst.Raise) or (leaves_root and isinstance(last, (cst.Break, cst.Return)))
+
+    def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> Guard | None:
+        if ancestor.__class__ not in _GUARDING:
+            return None
+        if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_due(ancestor):
+            return Guard.PERIODIC
+        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
+            return self.classify(ancestor.test, child is ancestor.body)
+        if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
+            return self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
+        if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
+            return self._earlier_exit(ancestor, child)
+        if isinstance(ancestor, cst.MatchCase) and isinstance(ancestor.pattern, (cst.MatchValue, cst.MatchOr)):
+            match = self._tree.parent(ancestor)
+            return Guard.PERIODIC if isinstance(match, cst.Match) and self._is_remainder(match.subject) else None
+        fails = isinstance(ancestor, (cst.ExceptHandler, cst.Raise))
+        return Guard.PERIODIC if fails or (isinstance(ancestor, cst.Assert) and child is ancestor.msg) else None
+
+    def _is_due(self, statement: cst.If) -> bool:
+        """Whether a branch computes what is not there yet, ``if self.mean is None``, or has its turn."""
+        written = self._tree.below(statement.body, cst.AssignTarget)
+        is_missing = self._misses(statement.test, {canonical(target.target) for target in written})
+        return is_missing or counts_on(statement, self._tree)
+
+    def _misses(self, test: cst.BaseExpression, places: set[str]) -> bool:
+        if isinstance(test, cst.BooleanOperation):
+            missing = (self._misses(test.left, places), self._misses(test.right, places))
+            if isinstance(test.operator, cst.And):
+                return any(missing)
+            other = test.right if missing[0] else test.left
+            return any(missing) and (all(missing) or self._is_early(other))
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            return isinstance(test.expression, cst.Attribute) and canonical(test.expression) in places
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            asked = test.comparisons[0]
+            asks = isinstance(asked.operator, (cst.Is, cst.Equal)) and is_none(asked.comparator)
+            lasts = isinstance(test.left, cst.Attribute) or self._is_unset_before_loop(test.left)
+            return asks and lasts and canonical(test.left) in places
+        return False
+
+    def _is_unset_before_loop(self, variable: cst.BaseExpression) -> bool:
+        """Whether a variable is None when a loop begins, and not again in it."""
+        loop = self._tree.enclosing(variable, *LOOPS)
+        if not isinstance(variable, cst.Name) or loop is None:
+            return False
+        definitions = self._evaluator.flow.definitions(variable)
+        unset = [b.node for b in definitions if b.value is not None and is_none(b.value)]
+        return bool(unset) and not any(self._tree.within(node, loop) for node in unset)
+
+    def _is_early(self, test: cst.BaseExpression) -> bool:
+        """Whether a test holds for the first steps only: ``self.step < limit``."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return False
+        return isinstance(test.comparisons[0].operator, (cst.LessThan, cst.LessThanEqual)) and self.is_counter(
+            test.left
+        )
+
+    def _earlier_exit(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> Guard | None:
+        """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
+        exits = self._exits.get(id(block))
+        if exits is None:
+            exits = self._exits[id(block)] = self._exits_of(block)
+        place = self._tree.order(child)
+        for test, holds, where in exits.tests:
+            if where >= place:
+                break
+            found = self.classify(test, holds)
+            if found is not None:
+                return found
+        return Guard.PERIODIC if exits.last_break > place else None
+
+    def _exits_of(self, block: cst.IndentedBlock | cst.Module) -> _Exits:
+        order = self._tree.order
+        ifs = (line for line in block.body if isinstance(line, cst.If))
+        tests = [(line.test, False, order(line)) for line in ifs if line.orelse is None and ends_in_jump(line.body)]
+        lines = [line for line in block.body if isinstance(line, cst.SimpleStatementLine)]
+        asserted = ((line.body[0].test, order(line)) for line in lines if isinstance(line.body[0], cst.Assert))
+        tests += ((test, True, place) for test, place in asserted if leaves_host(test, True))
+        breaks = (order(line) for line in lines if isinstance(line.body[-1], cst.Break))
+        return _Exits(tuple(sorted(tests, key=lambda one: one[2])), max(breaks, default=-1))
+
+    def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
+        """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""
+        if self._depth > 20:
+            return None
+        self._depth += 1
+        try:
+            return self._classify(test, taken)
+        finally:
+            self._depth -= 1
+
+    def _classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            return self.classify(test.expression, not taken)
+        if isinstance(test, cst.BooleanOperation):
+            sides = (self.classify(test.left, taken), self.classify(test.right, taken))
+            if isinstance(test.operator, cst.And) is taken:
+                return sides[0] or sides[1]
+            return sides[0] if sides[0] and sides[1] else None
+        if isinstance(test, cst.NamedExpr):
+            return self.classify(test.value, taken)
+        if leaves_host(test, taken):
+            return Guard.HOST
+        if taken and asks_for_option(test, self._evaluator):
+            return Guard.FLAG
+        if self._is_remainder(test):
+            return None if taken else Guard.PERIODIC
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            return self._comparison(test.left, test.comparisons[0], taken)
+        if isinstance(test, (cst.Name, cst.Attribute)):
+            return self._variable(test, taken)
+        if isinstance(test, cst.Call):
+            return self._call(test, taken)
+        return None
+
+    def _call(self, test: cst.Call, taken: bool) -> Guard | None:
+        asked = {identifier(node.func) for node in self._tree.descendants(test) if isinstance(node, cst.Call)}
+        if asked & (_BROKEN if taken else _SOUND):
+            return Guard.PERIODIC
+        name = identifier(test.func)
+        named = _OCCASIONAL.search(name) or name.startswith(("should_", "is_log", "every"))
+        general = (self._evaluator.names.qualified(test.func) or "").startswith(("builtins.", "torch."))
+        counts = not general and any(self.is_counter(argument.value) for argument in test.args)
+        return Guard.PERIODIC if taken and (named or counts) else None  # divisible_by(step, 100)
+
+    def _is_remainder(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether an expression is ``step % k``, also through ``divmod``, a bit mask or a variable."""
+        if isinstance(expression, cst.NamedExpr):
+            return self._is_remainder(expression.value, depth)
+        if isinstance(expression, cst.BinaryOperation):
+            if isinstance(expression.operator, cst.BitAnd):
+                return self.is_counter(expression.left) or self.is_counter(expression.right)
+            return isinstance(expression.operator, cst.Modulo) and not isinstance(expression.left, cst.BaseString)
+        if isinstance(expression, cst.Subscript):
+            return self._is_divmod(expression.value)
+        if isinstance(expression, cst.Call):
+            return self._evaluator.names.qualified(expression.func) in ("math.fmod", "operator.mod")
+        if not isinstance(expression, cst.Name) or depth > _MAX_DEPTH:
+            return False
+        bindings = self._evaluator.flow.definitions(expression)
+        return bool(bindings) and all(
+            b.kind is BindingKind.ASSIGNMENT
+            and b.value is not None
+            and (self._is_divmod(b.value) if b.path == (1,) else not b.path and self._is_remainder(b.value, depth + 1))
+            for b in bindings
+        )
+
+    def _is_divmod(self, expression: cst.BaseExpression) -> bool:
+        return (
+            isinstance(expression, cst.Call) and self._evaluator.names.qualified(expression.func) == "builtins.divmod"
+        )
+
+    def _comparison(self, left: cst.BaseExpression, target: cst.ComparisonTarget, taken: bool) -> Guard | None:
+        right, operator = target.comparator, target.operator
+        modulo = self._is_remainder(left) or self._is_remainder(right)
+        counters = self.is_counter(left) or self.is_counter(right)
+        if modulo or counters:
+            if isinstance(operator, cst.Equal):
+                return Guard.PERIODIC if taken else None
+            if isinstance(operator, cst.NotEqual):
+                return None if taken else Guard.PERIODIC
+            if isinstance(operator, (cst.In, cst.NotIn)):
+                return Guard.PERIODIC if taken is isinstance(operator, cst.In) else None
+            if modulo:
+                return Guard.PERIODIC
+            return self._first_few(left, right, operator, taken)
+        if reads_clock(left, self._evaluator) or reads_clock(right, self._evaluator):
+            return Guard.PERIODIC
+        if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
+            return self.classify(left, taken)
+        if isinstance(operator, cst.Is) and is_none(right) and taken and isinstance(left, cst.Attribute):
+            return Guard.FLAG if self._is_set(left) else None
+        return None
+
+    @staticmethod
+    def _first_few(
+        left: cst.BaseExpression, right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool
+    ) -> Guard | None:
+        limit = literal(right)
+        below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
+        if isinstance(limit, int) and limit < 100 and below is taken and isinstance(left, cst.Name):
+            return Guard.PERIODIC
+        return None
+
+    def is_counter(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
+        """Return whether an expression is a loop counter: bound by ``enumerate`` or ``range``, or counted up."""
+        if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, _COUNTING):
+            return self.is_counter(expression.left, depth) or self.is_counter(expression.right, depth)
+        if isinstance(expression, cst.Attribute):
+            return bool(_COUNTER.match(expression.attr.value))
+        if isinstance(expression, cst.Call):  # trainer.get_num_updates()
+            return not expression.args and bool(_COUNTED.match(identifier(expression.func)))
+        if not isinstance(expression, cst.Name):
+            return False
+        for binding in self._evaluator.flow.definitions(expression):
+            if binding.kind is BindingKind.AUGMENTED:
+                return True
+            assigned = binding.value if binding.kind is BindingKind.ASSIGNMENT and depth < _MAX_DEPTH else None
+            if isinstance(assigned, cst.BinaryOperation) and self.is_counter(assigned, depth + 1):
+                return True  # done = step + 1
+            if binding.kind is BindingKind.ITERATION and isinstance(binding.value, cst.Call):
+                name = self._evaluator.names.qualified(binding.value.func)
+                if name == "builtins.range" and not binding.path:
+                    return True
+                if name == "builtins.enumerate" and binding.path == (0,):
+                    return True
+                if name in ITERATION_WRAPPERS or identifier(binding.value.func) in ("tqdm", "trange"):
+                    return binding.path[:1] == (0,) or identifier(binding.value.func) == "trange" or not binding.path
+        return bool(_COUNTER.match(expression.value))
+
+    def _variable(self, test: cst.Name | cst.Attribute, taken: bool) -> Guard | None:
+        if isinstance(test, cst.Name):
+            if taken and test.value == "False":  # what a constant of the file holds
+                return Guard.FLAG
+            values = [b.value for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
+            found = {self.classify(v, taken) if v is not None else None for v in values}
+            if found and None not in found:
+                return Guard.FLAG if found == {Guard.FLAG} else Guard.PERIODIC
+        if not taken or _CHOOSES_DEVICE.search(identifier(test)):
+            return None
+        if isinstance(test, cst.Name) and self._default(test) is True:
+            return None
+        if _OCCASIONAL.search(identifier(test)) or identifier(test) in self._command_line_flags():
+            return Guard.FLAG
+        off = self._default(test) is False if isinstance(test, cst.Name) else self._is_off_setting(test)
+        return Guard.FLAG if off else None
+
+    def _is_off_setting(self, attribute: cst.Attribute) -> bool:
+        """Whether ``self.flag`` only holds a parameter that is False by default and that the file never turns on."""
+        held = self._held(attribute)
+        off = (name and self._default(name) is False and not self._is_turned_on(name) for name in held)
+        return bool(held) and all(off)
+
+    def _is_set(self, attribute: cst.Attribute) -> bool:
+        """Whether ``self.momentum`` only holds a parameter that is no None unless somebody says so."""
+        held = self._held(attribute)
+        return bool(held) and all(name and self._default(name) is not None for name in held)
+
+    def _held(self, attribute: cst.Attribute) -> list[cst.Name | None]:
+        """The variables that a class assigns to an attribute of ``self``; None for anything else."""
+        definitions = self._evaluator.definitions
+        owner = definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
+        bindings = definitions.attribute(owner, attribute.attr.value) if owner is not None else []
+        values = (element_at(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign))
+        return [value if isinstance(value, cst.Name) else None for value in values]
+
+    def _is_turned_on(self, name: cst.Name) -> bool:
+        """Whether a call in the file gives a parameter a value of its own, by keyword or by position."""
+        for argument in self._tree.nodes(cst.Arg):
+            if argument.keyword is not None and argument.keyword.value == name.value:
+                handed_on = isinstance(argument.value, (cst.Name, cst.Attribute)) and canonical(argument.value) in (
+                    name.value,
+                    f"self.{name.value}",
+                )
+                if literal(argument.value) is not False and not handed_on:
+                    return True
+        function = self._evaluator.definitions.enclosing_function(name)
+        if function is None:
+            return False
+        names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
+        place = names.index(name.value) - 1 if name.value in names else len(names)
+        positional = (sum(a.keyword is None for a in c.args) for c in self._evaluator.callers(function))
+        return any(count > place for count in positional)
+
+    def _default(self, name: cst.Name) -> bool | int | float | str | None:
+        """The constant that a parameter is by default, where nothing binds its name again."""
+        definitions = self._evaluator.flow.definitions(name)
+        is_parameter = len(definitions) == 1 and definitions[0].kind is BindingKind.PARAMETER
+        return literal(definitions[0].value) if is_parameter else None
+
+    def _command_line_flags(self) -> frozenset[str]:
+        """Names of the options and settings that the file defines and that are off by default."""
+        if self._flags is None:
+            self._flags = frozenset(self._find_flags())
+        return self._flags
+
+    def _find_flags(self) -> list[str]:
+        found = []
+        for call in self._tree.nodes(cst.Call):
+            if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
+                continue
+            given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
+            if given.get("default") is False or (given.get("action") == "store_true" and not given.get("default")):
+                options = [literal(a.value) for a in call.args if a.keyword is None]
+                found += [o.lstrip("-").replace("-", "_") for o in options if isinstance(o, str)]
+        for setting in self._tree.nodes(cst.AnnAssign):  # of a data class
+            in_class = self._tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
+            if isinstance(in_class, cst.ClassDef) and in_class.decorators and literal(setting.value) is False:
+                found.append(identifier(setting.target))
+        return found

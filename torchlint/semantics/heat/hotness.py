@@ -1,0 +1,399 @@
+"""What runs on every step: loops over batches, functions by role, and everything that these call."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.semantics import roles
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import FUNCTIONS
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat import cold, diffusion_samplers, generator_functions, ignite_handlers
+from torchlint.semantics.heat.guards import Guard, Guards
+from torchlint.semantics.heat.phases import in_evaluation
+from torchlint.semantics.roles import Heat, Role
+from torchlint.semantics.training.step_order import CLIPS
+from torchlint.semantics.values import Kind, Value
+from torchlint.syntax.calls import identifier, method_call
+
+__all__ = ("Heat", "Hotness", "Role")
+
+_FRAMES: frozenset[type] = frozenset((*LOOPS, *FUNCTIONS, cst.ClassDef))
+_DECIDING: frozenset[type] = _FRAMES | {cst.Assert}
+
+_NEXT = ("__next__", "next")
+"""What gives the next batch is called: by iterators over a loader, which may move it to the device as well."""
+
+_BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
+
+_CALLS_AT_ONCE = re.compile(
+    r"(^|_)(map|apply|reduce|filter|sort|sorted|min|max|step|cond|checkpoint|run|call|where)(_|$)"
+)
+"""What functions are called that call the function which they are given before they return."""
+
+_LOSS = re.compile(r"(^|_)loss(es)?$")
+# What takes or shows the loss of a whole data set, or makes the function that computes one.
+_ABOUT_LOSSES = re.compile(
+    r"^_?(eval\w*|val|valid\w*|test|train|estimate|plot|draw|log|print|save|load|read|write|report|record|show|avg|average|"
+    r"mean|update|parse|make|build|create|init|set|add|check|reset|reduce)_"
+)
+
+
+class Hotness:
+    """Answers whether a node runs on every step."""
+
+    def __init__(self, evaluator: Evaluator, guards: Guards) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._guards = guards
+        self._loops: dict[int, Heat | None] = {}
+        self._functions: dict[int, Heat | None] = {}
+        self._blocks: dict[int, cst.CSTNode | None] = {}
+        self._own_calls: dict[int, list[cst.Call]] | None = None
+
+    def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
+        """Return what makes a node hot, None if it does not run on every step.
+
+        ``through_flags`` looks past flags that are off by default: what they guard is hot once they are set.
+        """
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if ancestor.__class__ not in _DECIDING:
+                pass
+            elif isinstance(ancestor, cst.Assert) and child is ancestor.msg:
+                return None  # only made when the program ends
+            elif isinstance(ancestor, LOOPS):
+                if child is ancestor.body or (isinstance(ancestor, cst.While) and child is ancestor.test):
+                    found = self.loop(ancestor)
+                    if found is not None and not self._is_guarded(node, ancestor, through_flags):
+                        return self._by_phase(found, node, ancestor)
+                    if found is None and self.contains_hot_loop(ancestor):
+                        return None
+            elif isinstance(ancestor, cst.FunctionDef):
+                if child is ancestor.body:
+                    found = self.function(ancestor)
+                    if found is None or self._is_guarded(node, ancestor, through_flags):
+                        return None
+                    return self._by_phase(found, node, ancestor)
+            elif isinstance(ancestor, cst.Lambda):
+                holder = self._tree.parent(ancestor)
+                if child is ancestor.body and isinstance(holder, cst.Assign):
+                    return self._called_by_name(holder)
+                if child is ancestor.body and not self._runs_at_once(ancestor):
+                    return None
+            elif isinstance(ancestor, cst.ClassDef):
+                return None
+            child = ancestor
+        return None
+
+    def _by_phase(self, heat: Heat, node: cst.CSTNode, root: cst.CSTNode) -> Heat:
+        """The heat of a branch: a loop that trains and evaluates by turns does not train in each of them."""
+        if heat.role not in _BY_TURNS or not in_evaluation(node, root, self._tree):
+            return heat
+        return heat._replace(role=Role.EVALUATION_LOOP) if heat.trains else heat._replace(evaluates=True)
+
+    def _runs_at_once(self, function: cst.Lambda) -> bool:
+        """Whether a lambda is called where it stands, or handed to what calls it before it returns."""
+        holder = self._tree.parent(function)
+        call = self._tree.parent(holder) if isinstance(holder, cst.Arg) else holder
+        if not isinstance(call, cst.Call):
+            return False
+        return call.func is function or bool(_CALLS_AT_ONCE.search(identifier(call.func)))
+
+    def _called_by_name(self, assignment: cst.Assign) -> Heat | None:
+        """The heat of what is assigned to a name, by the calls of that name."""
+        if id(assignment) not in self._functions:
+            self._functions[id(assignment)] = None
+            for call in self._tree.nodes(cst.Call):
+                if isinstance(call.func, cst.Name):
+                    bindings = self._evaluator.flow.definitions(call.func)
+                    if any(binding.value is assignment.value for binding in bindings):
+                        found = self.heat(call)
+                        if found is not None:
+                            self._functions[id(assignment)] = found
+                            break
+        return self._functions[id(assignment)]
+
+    def _is_guarded(self, node: cst.CSTNode, root: cst.CSTNode, through_flags: bool) -> bool:
+        block = self._training_block(root) if isinstance(root, LOOPS) else None
+        guard = self._guards.guard(node, block if block is not None and self._tree.within(node, block) else root)
+        return guard is not None and not (through_flags and guard is Guard.FLAG)
+
+    def _training_block(self, loop: cst.For | cst.While) -> cst.CSTNode | None:
+        """The branch in which a loop takes all of its training steps, each of which runs all that stands there.
+
+        An agent that learns at every fourth step of its environment learns in every training step.
+        """
+        if id(loop) not in self._blocks:
+            steps = [call for call in self._tree.below(loop.body, cst.Call) if self._is_step(call)]
+            branches = [a for a in self._tree.ancestors(steps[0]) if self._tree.within(a, loop.body)] if steps else []
+            tests = ((branch, self._tree.parent(branch)) for branch in branches)
+            bodies = [branch for branch, test in tests if isinstance(test, cst.If) and branch is test.body]
+            around = (body for body in bodies if all(self._tree.within(step, body) for step in steps))
+            self._blocks[id(loop)] = next(around, None)
+        return self._blocks[id(loop)]
+
+    def loop(self, loop: cst.For | cst.While) -> Heat | None:
+        """Return the role of a loop each of whose iterations is a step of training or evaluation."""
+        key = id(loop)
+        if key not in self._loops:
+            self._loops[key] = None
+            self._loops[key] = self._classify(loop)
+        return self._loops[key]
+
+    def contains_hot_loop(self, loop: cst.For | cst.While) -> bool:
+        """Return whether a loop is an outer one, such as the loop over epochs."""
+        inner: list[cst.For | cst.While] = [*self._tree.below(loop, cst.For), *self._tree.below(loop, cst.While)]
+        return any(other is not loop and self.loop(other) is not None for other in inner)
+
+    def _classify(self, loop: cst.For | cst.While) -> Heat | None:
+        training = self._optimises(loop)
+        batch = self._batches(loop)
+        if batch is not None:
+            role = Role.TRAINING_LOOP if training is not None else Role.EVALUATION_LOOP
+            return Heat(loop, role, batch)
+        if training is not None and not self._has_batch_loop(loop) and not cold.compares(loop, self._evaluator):
+            return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
+        if self._runs_model(loop) and not self._has_batch_loop(loop):
+            is_given = self._takes_slices(loop) or self._next_batch(loop) is not None
+            is_given = is_given or generator_functions.source(loop, self._evaluator) is not None
+            role = Role.EVALUATION_LOOP if is_given else Role.SAMPLING_LOOP
+            return Heat(loop, role, Evidence.INFERRED)
+        if self._denoises(loop):
+            return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED)
+        found = next(filter(None, map(self.loop, generator_functions.consumers(loop, self._evaluator))), None)
+        return Heat(loop, found.role, Evidence.INFERRED) if found is not None else None
+
+    def _denoises(self, loop: cst.For | cst.While) -> bool:
+        """Whether each iteration takes a step of a diffusion process."""
+        return any(roles.denoises(call) and self._guards.guard(call, loop) is None for call in self.own_calls(loop))
+
+    def _takes_slices(self, loop: cst.For | cst.While) -> bool:
+        """Whether each iteration cuts its batch out of a tensor: ``for i in range(0, n, size): x[i : i + size]``."""
+        if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name):
+            return False
+        made = loop.iter if isinstance(loop.iter, cst.Call) else None
+        if made is None or len(made.args) != 3 or self._evaluator.names.qualified(made.func) != "builtins.range":
+            return False
+        cuts = self._tree.below(loop.body, cst.Subscript)
+        return any(
+            isinstance(cut.slice[0].slice, cst.Slice)
+            and isinstance(cut.slice[0].slice.lower, cst.Name)
+            and cut.slice[0].slice.lower.value == loop.target.value
+            and self._evaluator.value(cut.value).is_tensor
+            for cut in cuts
+        )
+
+    def _batches(self, loop: cst.For | cst.While) -> Evidence | None:
+        """How certain it is that each iteration takes a batch."""
+        if isinstance(loop, cst.For):
+            found = _batch_evidence(self._evaluator.iterated(loop)) or self._takes_items(loop)
+            if found is None and generator_functions.takes_batches(loop, self._evaluator):
+                return Evidence.INFERRED
+            return found
+        return self._next_batch(loop)
+
+    def _takes_items(self, loop: cst.For) -> Evidence | None:
+        """How certain it is that each iteration takes an item of a dataset by the loop's counter."""
+        if not isinstance(loop.target, cst.Name):
+            return None
+        for node in self._tree.below(loop.body, cst.Subscript):
+            if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
+                continue
+            index = node.slice[0].slice.value
+            if isinstance(index, cst.Name) and index.value == loop.target.value:
+                owner = self._evaluator.value(node.value)
+                if owner.kind is Kind.DATASET:
+                    return min(owner.evidence, Evidence.INFERRED)
+        return None
+
+    def _next_batch(self, code: cst.For | cst.While | cst.FunctionDef) -> Evidence | None:
+        """How certain it is that a loop or function asks for a batch itself: ``next(batches)``, ``batches.next()``."""
+        for call in self.own_calls(code):
+            if self._evaluator.names.qualified(call.func) == "builtins.next" or method_call(call, *_NEXT) is not None:
+                found = _batch_evidence(self._evaluator.value(call))
+                if found is not None:
+                    return found
+        return None
+
+    def _has_batch_loop(self, loop: cst.For | cst.While) -> bool:
+        inner = (other for other in self._tree.below(loop, cst.For) if other is not loop)
+        return any(_batch_evidence(self._evaluator.iterated(other)) is not None for other in inner)
+
+    def _optimises(self, loop: cst.For | cst.While) -> cst.Call | None:
+        """The backward pass or optimizer step of this loop itself, also through a function that it calls."""
+        for call in self.own_calls(loop):
+            if self._is_step(call):
+                return call
+            definition = self._evaluator.definitions.definition(call.func)
+            if isinstance(definition, cst.FunctionDef) and self.is_step_function(definition):
+                return call
+            if definition is None and id(call) in self._step_calls:
+                return call
+        return None
+
+    @cached_property
+    def _step_calls(self) -> frozenset[int]:
+        """The calls of the methods that take training steps: ``agent.learn()``."""
+        owner = self._evaluator.definitions.owner
+        functions = (f for f in self._tree.nodes(cst.FunctionDef) if owner(f) is not None and self.is_step_function(f))
+        return frozenset(id(call) for function in functions for call in self._evaluator.callers(function))
+
+    def is_step_function(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function takes a training step itself, outside any loop of its own."""
+        return any(self._is_step(call) for call in self.own_calls(function))
+
+    def _clips(self, function: cst.FunctionDef) -> bool:
+        """Whether a function limits the gradients, between the backward pass and the step of other files."""
+        if self._evaluator.callers(function):
+            return False
+        calls = (call for call in self.own_calls(function) if identifier(call.func).startswith("clip_grad_"))
+        return any(self._evaluator.names.qualified(call.func) in CLIPS for call in calls)
+
+    def _is_step(self, call: cst.Call) -> bool:
+        if not isinstance(call.func, cst.Attribute):
+            return False
+        name = call.func.attr.value
+        if name in ("backward", "manual_backward"):
+            return not isinstance(call.func.value, cst.Call) or identifier(call.func.value.func) != "super"
+        if name == "step":
+            return self._evaluator.value(call.func.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
+        return False
+
+    def _runs_model(self, loop: cst.For | cst.While) -> bool:
+        """Whether the loop itself calls a model, as an inference loop does; loops over layers do not count."""
+        if isinstance(loop, cst.For) and self._evaluator.iterated(loop).kind is Kind.MODULE:
+            return False
+        function = self._evaluator.definitions.enclosing_function(loop)
+        if function is not None:
+            owner = self._evaluator.definitions.owner(function)
+            if owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE:
+                is_hot = self.function(function) is not None  # as a part of the forward pass
+                return not is_hot and diffusion_samplers.samples(loop, owner, self._evaluator, self.own_calls)
+        for call in self.own_calls(loop):
+            called = self._called(call)
+            if called is not None and called.kind is Kind.MODULE and called.evidence >= Evidence.INFERRED:
+                return self._guards.guard(call, loop) is None
+        return False
+
+    def _called(self, call: cst.Call) -> Value | None:
+        """What a call runs: a module, also by a part of its forward pass, as in ``model.forward_decoder(x)``."""
+        function = call.func
+        if isinstance(function, cst.Attribute) and function.attr.value.startswith("forward"):
+            function = function.value
+        return self._evaluator.value(function) if isinstance(function, (cst.Name, cst.Attribute)) else None
+
+    def own_calls(self, root: cst.CSTNode) -> list[cst.Call]:
+        """Return the calls whose innermost enclosing loop or function is ``root``."""
+        if self._own_calls is None:
+            self._own_calls = {}
+            parents = self._tree.parents
+            for call in self._tree.nodes(cst.Call):
+                child: cst.CSTNode = call
+                ancestor = parents.get(id(call))
+                while ancestor is not None and ancestor.__class__ not in _FRAMES:
+                    child, ancestor = ancestor, parents.get(id(ancestor))
+                if ancestor is not None and child is getattr(ancestor, "body", None):
+                    self._own_calls.setdefault(id(ancestor), []).append(call)
+        return self._own_calls.get(id(root), [])
+
+    def function(self, function: cst.FunctionDef) -> Heat | None:
+        """Return what makes a function hot: its role, or a hot place that calls it."""
+        key = id(function)
+        if key not in self._functions:
+            self._functions[key] = None
+            self._functions[key] = self._function_role(function) or self._called_from(function)
+        return self._functions[key]
+
+    def _function_role(self, function: cst.FunctionDef) -> Heat | None:
+        role = self._role(function)
+        return Heat(function, role, Evidence.INFERRED) if role is not None else None
+
+    def _role(self, function: cst.FunctionDef) -> Role | None:
+        owner = self._evaluator.definitions.owner(function)
+        role = roles.by_name(function, owner, self._evaluator.definitions) if owner is not None else None
+        if role is not None or cold.takes_no_steps(function, self._evaluator):
+            return role
+        hands_on = owner is not None and function.name.value in _NEXT and self._next_batch(function) is not None
+        steps = self.is_step_function(function) or self._clips(function)
+        if hands_on or steps or self._evaluator.kept_batch(function):
+            return Role.STEP
+        if self._may_be_loss(owner) and self._is_loss(function):
+            return Role.LOSS
+        if owner is None and self._evaluator.is_engine_step(function):
+            return Role.EVALUATION_LOOP
+        return self._named_step(function) or (self._handler_role(function) if owner is None else None)
+
+    def _named_step(self, function: cst.FunctionDef) -> Role | None:
+        """The role of a function that is named for a step, and that only other files call."""
+        role = roles.of_step(function)
+        if role is None or self._evaluator.callers(function) or self._loops_over_batches(function):
+            return None
+        if cold.is_of_others(function, self._evaluator):
+            return None
+        is_noun = function.name.value.endswith("batch")  # of a batch that is made or looked at, unless a model gets it
+        return role if not is_noun or self._calls_model(function) else None
+
+    def _calls_model(self, function: cst.FunctionDef) -> bool:
+        called = (self._called(call) for call in self.own_calls(function))
+        return any(value is not None and value.kind is Kind.MODULE for value in called)
+
+    def _handler_role(self, function: cst.FunctionDef) -> Role | None:
+        """The role of a function that an engine of Ignite calls after each batch."""
+        engine = ignite_handlers.handled(function, self._evaluator)
+        found = ignite_handlers.role(engine, self._evaluator) if engine is not None else None
+        if isinstance(found, cst.FunctionDef):
+            return Role.STEP if self.is_step_function(found) else Role.EVALUATION_LOOP
+        return found
+
+    def _may_be_loss(self, owner: cst.ClassDef | None) -> bool:
+        return owner is None or self._evaluator.definitions.class_kind(owner) is Kind.MODULE
+
+    def _is_loss(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is named for the loss that it returns as a tensor, and only other files call it."""
+        name = function.name.value
+        if not _LOSS.search(name) or _ABOUT_LOSSES.search(name) or self._evaluator.callers(function):
+            return False
+        if self._evaluator.definitions.enclosing_function(function) is not None or function.asynchronous is not None:
+            return False
+        given = [self._evaluator.returned(function)]
+        given += [self._evaluator.value(result) for result in self._evaluator.definitions.results(function)]
+        firsts = (value.elements[0] if value.elements else value for value in given)
+        is_tensor = any(first.is_tensor and first.evidence >= Evidence.INFERRED for first in firsts)
+        return (is_tensor or self._returns_total(function)) and not self._loops_over_batches(function)
+
+    def _returns_total(self, function: cst.FunctionDef) -> bool:
+        """Whether a function returns a variable, perhaps as the first of several, to which it adds tensors."""
+        totals = {
+            statement.target.value
+            for statement in self._tree.below(function.body, cst.AugAssign)
+            if isinstance(statement.target, cst.Name) and self._evaluator.value(statement.value).is_tensor
+        }
+        returned = (statement.value for statement in self._tree.below(function.body, cst.Return))
+        firsts = (value.elements[0].value if isinstance(value, cst.Tuple) else value for value in returned)
+        return bool(totals) and any(isinstance(first, cst.Name) and first.value in totals for first in firsts)
+
+    def _loops_over_batches(self, function: cst.FunctionDef) -> bool:
+        loops = (node for node in self._tree.descendants(function.body) if isinstance(node, (cst.For, cst.While)))
+        return any(self.loop(loop) is not None for loop in loops)
+
+    def _called_from(self, function: cst.FunctionDef) -> Heat | None:
+        for call in self._evaluator.callers(function):
+            found = self.heat(call)
+            if found is not None and found.role is not Role.METRIC:  # its helpers may work on copies on the host
+                return found._replace(evidence=min(found.evidence, Evidence.INFERRED))
+        return None
+
+
+def _batch_evidence(value: Value) -> Evidence | None:
+    if value.kind is Kind.BATCH:
+        return value.evidence
+    for element in value.elements or ():
+        found = _batch_evidence(element)
+        if found is not None:
+            return found
+    return None

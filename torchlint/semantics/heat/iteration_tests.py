@@ -1,0 +1,29 @@
+"""Branches for certain passes of a loop: ``for i, block in enumerate(blocks): if i == 2: ...``."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import literal
+
+
+def picks_pass(statement: cst.CSTNode, branch: cst.CSTNode, root: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Return whether a branch is for certain passes of a loop within ``root``, which go by whenever ``root`` runs."""
+    test = statement.test if isinstance(statement, cst.If) and branch is statement.body else None
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(test.left, cst.Name):
+        return False
+    operator, picked = test.comparisons[0].operator, test.comparisons[0].comparator
+    elements = picked.elements if isinstance(picked, (cst.List, cst.Tuple, cst.Set)) else ()
+    values = [element.value for element in elements] if isinstance(operator, cst.In) else [picked]
+    if not isinstance(operator, (cst.Equal, cst.In)) or any(literal(value) is None for value in values):
+        return False
+    bindings = evaluator.flow.definitions(test.left)
+    loops = [
+        evaluator.tree.enclosing(binding.node, cst.For) if binding.kind is BindingKind.ITERATION else None
+        for binding in bindings
+    ]
+    return bool(loops) and all(
+        loop is not None and loop is not root and evaluator.tree.within(loop, root) for loop in loops
+    )

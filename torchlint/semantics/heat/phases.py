@@ -1,0 +1,81 @@
+"""Branches of a loop that trains and evaluates by turns: which of the two a branch belongs to."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from torchlint.semantics.binding.flow import ends_in_jump
+from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.walk import Tree
+
+_TRAINS = re.compile(r"^(is_|do_|in_)?(train|training)(_mode|_phase|_stage)?$", re.IGNORECASE)
+_EVALUATES = re.compile(
+    r"^(is_|do_|in_)?(test|testing|val|valid|validate|validation|validating|eval|evaluate|evaluation|dev|predict|"
+    r"predicting|prediction|infer|inference)(_mode|_phase|_stage)?$",
+    re.IGNORECASE,
+)
+# Those of them that are a flag by themselves: `test`, `val` and `dev` are names of much else.
+_FLAG = re.compile(
+    r"^((is|do|in)_)?(testing|validate|validating|eval|evaluate|evaluating|predicting|inference)(_mode|_phase|_stage)?$|"
+    r"^(is|do|in)_(test|val|valid|dev)(_mode|_phase|_stage)?$",
+    re.IGNORECASE,
+)
+
+
+def in_evaluation(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
+    """Return whether a node below ``root`` runs while evaluating only: in such a branch, or where training has left."""
+    child = node
+    for ancestor in tree.ancestors(node):
+        if ancestor is root:
+            return False
+        if (
+            isinstance(ancestor, (cst.If, cst.IfExp))
+            and child is not ancestor.test
+            and _evaluates(ancestor.test, child is ancestor.body)
+        ):
+            return True
+        if isinstance(ancestor, cst.IndentedBlock) and _is_left_by_training(ancestor, child):
+            return True
+        child = ancestor
+    return False
+
+
+def _is_left_by_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
+    """Whether training leaves a block before a statement: ``if self.training: return losses``."""
+    for earlier in block.body:
+        if earlier is statement:
+            return False
+        leaves = isinstance(earlier, cst.If) and earlier.orelse is None and ends_in_jump(earlier.body)
+        if leaves and isinstance(earlier, cst.If) and _evaluates(earlier.test, False):
+            return True
+    return False
+
+
+def _evaluates(test: cst.BaseExpression, holds: bool) -> bool:
+    """Whether code that runs if a test holds (or if it fails) does not train."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _evaluates(test.expression, not holds)
+    if isinstance(test, cst.BooleanOperation):
+        sides = (test.left, test.right)
+        conjunction = isinstance(test.operator, cst.And)
+        return conjunction is holds and any(_evaluates(side, holds) for side in sides)
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        operator, other = test.comparisons[0].operator, test.comparisons[0].comparator
+        if isinstance(operator, (cst.In, cst.NotIn)) and isinstance(other, (cst.Tuple, cst.List, cst.Set)):
+            listed = [_name(element.value) for element in other.elements]
+            return isinstance(operator, cst.In) is holds and bool(listed) and all(map(_EVALUATES.match, listed))
+        named = _name(other)
+        if not isinstance(operator, (cst.Equal, cst.NotEqual, cst.Is, cst.IsNot)):
+            return False
+        same = isinstance(operator, (cst.Equal, cst.Is)) is holds
+        return bool(_EVALUATES.match(named)) if same else bool(_TRAINS.match(named))
+    named = _name(test)
+    return bool(_FLAG.match(named)) if holds else bool(_TRAINS.match(named))
+
+
+def _name(expression: cst.BaseExpression) -> str:
+    """The last part of ``Stage.TEST``, or the text itself."""
+    text = literal(expression)
+    return text if isinstance(text, str) else identifier(expression)

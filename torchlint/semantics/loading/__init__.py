@@ -1,0 +1,1 @@
+"""Datasets, and the loaders that make batches of them."""

@@ -1,0 +1,175 @@
+"""Calls that make loaders of batches, torch's own and those of frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.functions import hands_out, named_device, places_items
+from torchlint.semantics.loading.datasets import Datasets
+from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS, Choice, LoaderKind
+from torchlint.semantics.tensors.moves import Moves
+from torchlint.semantics.values import Device, Kind
+from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
+from torchlint.syntax.canonical import is_same
+
+_RUNNERS = ("lightning.pytorch.Trainer", "lightning.fabric.Fabric")
+_ON_GPU = frozenset(("gpu", "cuda"))
+# What makes a trainer with the settings of a mapping: `LightningCLI(..., trainer_defaults={"accelerator": "gpu"})`.
+_RUNNER_MAKERS = {"lightning.pytorch.cli.LightningCLI": "trainer_defaults"}
+# What makes engines of Ignite that move each batch to `device`.
+_ENGINE_MAKERS = {
+    "ignite.engine.create_supervised_trainer": ("model", "optimizer", "loss_fn", "device"),
+    "ignite.engine.create_supervised_evaluator": ("model", "metrics", "device"),
+}
+
+_PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
+_NO_LOADERS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCHEDULER))
+
+
+class LoaderCall(NamedTuple):
+    """A call that makes a loader, or that says how a trainer makes its own."""
+
+    call: cst.Call
+    kind: LoaderKind
+    given: Arguments
+    datasets: tuple[cst.BaseExpression, ...]
+    """What the items come from; empty for a graph, of which batches are sampled."""
+
+    collate: cst.BaseExpression | None
+    source: cst.BaseExpression | None
+    """What a message calls the data by."""
+
+    name: str
+
+    @property
+    def open(self) -> bool:
+        """Whether arguments that nobody sees may decide."""
+        return self.given.open or bool(self.given.extra)
+
+    def chosen(self, choice: Choice) -> cst.BaseExpression | None:
+        """Return what is given for a parameter."""
+        return self.given.get(choice.keyword)
+
+    def is_off(self, choice: Choice) -> bool:
+        """Return whether a parameter is the constant 0 or False, or is that unless it is given."""
+        value = self.chosen(choice)
+        found = choice.default if value is None else literal(value)
+        return isinstance(found, (bool, int)) and not found
+
+
+class Loaders:
+    """Recognises loaders, and says where their batches go."""
+
+    def __init__(self, evaluator: Evaluator, moves: Moves, datasets: Datasets) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._moves = moves
+        self._datasets = datasets
+
+    def loader(self, call: cst.Call, name: str, given: Arguments) -> LoaderCall | None:
+        """Return the loader that a call of ``name`` makes."""
+        if name in LOADER_KINDS:
+            kind = LOADER_KINDS[name]
+            source = given.get(kind.data)
+            datasets: tuple[cst.BaseExpression, ...] = (source,) if source is not None and kind.indexes else ()
+            return LoaderCall(call, kind, given, datasets, given.get("collate_fn"), source, name)
+        if name not in TRAINER_SETTINGS or self._loads_itself():
+            return None
+        datasets = tuple(self._keyword_values("train_dataset", "eval_dataset"))
+        collate = next(self._keyword_values("data_collator"), None)
+        source = datasets[0] if datasets else None
+        return LoaderCall(call, TRAINER_SETTINGS[name], given, datasets, collate, source, name)
+
+    def _loads_itself(self) -> bool:
+        """Whether a trainer of the file makes its loaders by a method of its own."""
+        return any(function.name.value == "get_train_dataloader" for function in self._tree.nodes(cst.FunctionDef))
+
+    def _keyword_values(self, *names: str) -> Iterator[cst.BaseExpression]:
+        for argument in self._tree.nodes(cst.Arg):
+            if argument.keyword is not None and argument.keyword.value in names:
+                yield argument.value
+
+    def reads_device(self, loader: LoaderCall) -> bool:
+        """Return whether the items of a loader, or the graph that it samples, are on a device already."""
+        sources = (*loader.datasets, loader.collate) if loader.collate is not None else loader.datasets
+        if any(map(self._datasets.yields_device_tensors, sources)):
+            return True
+        if loader.name.startswith("monai.") and places_items(self._evaluator):
+            return True
+        return not loader.kind.indexes and loader.source is not None and self._moved_before(loader.source, loader.call)
+
+    def _moved_before(self, graph: cst.BaseExpression, place: cst.Call) -> bool:
+        """Whether a graph, which ``to`` moves in place, is put on a device further up."""
+        return any(
+            self._tree.order(call) < self._tree.order(place) and self._is_moved(graph, call)
+            for call in self._tree.nodes(cst.Call)
+        )
+
+    def _is_moved(self, graph: cst.BaseExpression, call: cst.Call) -> bool:
+        method = method_call(call, "to", "cuda")
+        parent = self._tree.parent(call)
+        bound = [target.target for target in parent.targets] if isinstance(parent, cst.Assign) else []
+        return method is not None and any(is_same(place, graph) for place in (method.value, *bound))
+
+    def destination(self, loader: LoaderCall) -> Device | None:
+        """Return the place that the batches of a loader are moved to: an accelerator, one of them, or None."""
+        if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only) or self._runs_on_tpu():
+            return None
+        if not loader.kind.moves:
+            return self._moves.destination or self._framework_destination
+        place = hands_out(loader.kind, loader.given, self._evaluator)
+        if place is Device.CPU:
+            return self._moves.destination
+        return Device.EITHER if loader.kind.host_only or place is not Device.ACCELERATOR else place
+
+    @cached_property
+    def are_prepared(self) -> bool:
+        """Whether anything that may be a loader is given to an accelerator, which then moves the batches."""
+        calls = (c for c in self._tree.nodes(cst.Call) if method_call(c, *_PREPARES) is not None)
+        return any(a.star or self._evaluator.value(a.value).kind not in _NO_LOADERS for c in calls for a in c.args)
+
+    def _runs_on_tpu(self) -> bool:
+        """Whether the file moves things to a TPU and never speaks of CUDA: pinned memory is nothing to it."""
+        if not any(identifier(call.func) == "xla_device" for call in self._tree.nodes(cst.Call)):
+            return False
+        return not any(a.attr.value == "cuda" for a in self._tree.nodes(cst.Attribute)) and not any(
+            text.raw_value.startswith("cuda") for text in self._tree.nodes(cst.SimpleString)
+        )
+
+    @cached_property
+    def _framework_destination(self) -> Device | None:
+        """Where a framework moves what the file gives it."""
+        places = {self._run_place(call) for call in self._tree.nodes(cst.Call)}
+        if Device.ACCELERATOR in places:
+            return Device.ACCELERATOR
+        return Device.EITHER if places - {None} else None
+
+    def _run_place(self, call: cst.Call) -> Device | None:
+        """Where the batches of a Lightning trainer, of an engine of Ignite or of accelerate's loaders go."""
+        name = self._evaluator.names.qualified(call.func) or ""
+        if name in _ENGINE_MAKERS:
+            device = bind(call.args, _ENGINE_MAKERS[name]).get("device")
+            place = named_device(self._evaluator.value(device)) if device is not None else None
+            return place if place in (Device.ACCELERATOR, Device.EITHER) else None
+        if name in _RUNNERS or name in _RUNNER_MAKERS:
+            given = bind(call.args)
+            settings = given.get(_RUNNER_MAKERS.get(name, ""))
+            given = bind((cst.Arg(settings, star="**"),)) if settings is not None else given
+            where, gpus = literal(given.get("accelerator")), literal(given.get("gpus"))
+            if where in _ON_GPU or gpus:
+                return Device.ACCELERATOR
+            return Device.EITHER if where == "auto" else None
+        method = method_call(call, *_PREPARES)
+        if method is None or not self._is_accelerator(method.value):
+            return None
+        loads = any(self._evaluator.value(a.value).kind is Kind.DATALOADER for a in call.args)
+        return Device.EITHER if loads else None
+
+    def _is_accelerator(self, expression: cst.BaseExpression) -> bool:
+        named = self._evaluator.value(expression).name or ""
+        return named.startswith(("accelerate.", "lightning.fabric.")) or identifier(expression) == "accelerator"

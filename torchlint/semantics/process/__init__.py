@@ -1,0 +1,1 @@
+"""What holds for a whole program: switches, environment variables, versions of torch."""

@@ -1,0 +1,1 @@
+"""What outlives the step that computed it: graphs, totals, lists, tensors that grow."""

@@ -1,0 +1,347 @@
+"""Values that outlive the step which computed them: sums and lists over steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.names import unpack
+from torchlint.semantics.evaluation.inference import Inference
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat.hotness import Heat, Hotness, Role
+from torchlint.semantics.retention.meters import Meters
+from torchlint.semantics.retention.stores import Store, appended, elements, stored, summed
+from torchlint.semantics.values import Graph, Kind, Origin
+from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import is_same
+
+_JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
+_EXTREMES = frozenset(f"torch.{name}" for name in ("max", "maximum", "min", "minimum"))
+_FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
+"""What is known by its value alone: an item or attribute may have been detached where it is held."""
+
+_BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
+_NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """A value with a graph that each step adds to a variable from outside of it."""
+
+    variable: cst.BaseExpression
+    values: tuple[cst.BaseExpression, ...]
+    """What carries the graph: of a conditional expression the branches that do."""
+
+    evidence: Evidence
+    is_backpropagated: bool
+    """Whether the variable flows into a backward pass."""
+
+    is_remade: bool
+    """Whether each step starts the variable anew."""
+
+    step_is_complete: bool
+    """Whether each pass is a whole step, so that nobody can want the graph of an earlier one."""
+
+    is_part: bool
+    """Whether it is one of several results, which are unpacked where it is kept."""
+
+
+class Retentions:
+    """Finds what loops keep."""
+
+    def __init__(self, evaluator: Evaluator, hotness: Hotness, backward: Backward, inference: Inference) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._hotness = hotness
+        self._backward = backward
+        self._inference = inference
+        self._meters = Meters(evaluator)
+
+    @cached_property
+    def has_steps(self) -> bool:
+        """Whether a loop over steps, or a function that is one, stands in the file: nothing is kept without."""
+        loops: list[cst.For | cst.While] = [*self._tree.nodes(cst.For), *self._tree.nodes(cst.While)]
+        if any(self._hotness.loop(loop) is not None for loop in loops):
+            return True
+        heats = ((self._hotness.function(function), function) for function in self._tree.nodes(cst.FunctionDef))
+        return any(heat is not None and self._is_step(heat, function) for heat, function in heats)
+
+    def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
+        """Return what a statement keeps with its graph.
+
+        ``total += value``, ``total = total + value``, ``total = torch.cat([total, value])``, ``items.append(value)``,
+        ``items[i] = value``, ``other, items[i] = f()``
+        """
+        kept = self._kept(node)
+        if kept is None or all(self._is_number(value) for value in kept.values):
+            return None
+        heat = self._place(node, kept.variable)
+        if heat is None or (self._evaluator.gradients.disabled(node) and not self._keeps_object(kept)):
+            return None
+        if not kept.by_method and self._evaluator.value(kept.variable).kind in _NO_SUMS:
+            return None
+        if kept.index is not None and not self._varies(kept.index, heat.root):
+            return None
+        found = [(value, self._with_graph(value, node, heat, kept.part)) for value in kept.values]
+        carrying = [(value, *known) for value, known in found if known is not None]
+        if not carrying:
+            return None
+        return Retention(
+            kept.variable,
+            tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
+            min(evidence for _, evidence, _ in carrying),
+            self._backward.reaches(kept.variable, self._frame(node, kept.variable, heat)),
+            self._is_remade(kept.variable, node, heat.root),
+            all(complete for _, _, complete in carrying),
+            kept.part is not None,
+        )
+
+    def _branches(self, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The parts of a conditional expression that are tensors; any other expression is its only part."""
+        if not isinstance(value, cst.IfExp):
+            yield value
+            return
+        for branch in (value.body, value.orelse):
+            known = self._evaluator.value(branch)
+            if isinstance(branch, cst.IfExp) or (known.is_tensor and known.graph is not Graph.DETACHED):
+                yield from self._branches(branch)
+
+    # What is kept
+
+    def _kept(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Store | None:
+        if isinstance(node, cst.AugAssign):
+            if not isinstance(node.operator, cst.AddAssign):
+                return None
+            items = elements(node.value)
+            return Store(node.target, items or (node.value,), bool(items))
+        if isinstance(node, cst.Call):
+            return appended(node) or self._handed_over(node)
+        return summed(node) or self._combined(node) or stored(node)
+
+    def _combined(self, statement: cst.Assign) -> Store | None:
+        """``x = torch.cat([x, value])``, ``x = torch.maximum(x, value)``."""
+        call = statement.value
+        if not isinstance(call, cst.Call) or len(statement.targets) != 1 or not call.args or call.args[0].star:
+            return None
+        name = self._evaluator.names.qualified(call.func)
+        if name not in _JOINS and (name not in _EXTREMES or len(call.args) != 2):
+            return None
+        target = statement.targets[0].target
+        parts = elements(call.args[0].value) if name in _JOINS else tuple(argument.value for argument in call.args)
+        rest = tuple(part for part in parts if not is_same(part, target))
+        return Store(target, rest, False) if rest and len(rest) < len(parts) else None
+
+    def _handed_over(self, call: cst.Call) -> Store | None:
+        """``meter.update(value)``, where the file shows that the method adds it up or appends it."""
+        given = self._meters.given(call)
+        return Store(given.keeper, given.values, True, by_method=True) if given is not None else None
+
+    def _varies(self, index: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Whether every step stores at another place: the index is bound by the loop over steps, or counted in it."""
+        names = (node for node in self._tree.descendants(index) if isinstance(node, cst.Name))
+        bound = (binding.node for name in names for binding in self._evaluator.flow.definitions(name))
+        return any(self._tree.enclosing(place, *LOOPS) is root for place in bound)
+
+    def _is_number(self, value: cst.BaseExpression) -> bool:
+        if isinstance(value, (cst.BaseNumber, cst.BaseString, cst.Comparison)):
+            return True
+        return method_call(value, "item", "detach", "tolist", "size", "numpy") is not None
+
+    @staticmethod
+    def _keeps_object(kept: Store) -> bool:
+        """Whether a tensor that exists already is stored: no context takes its graph away."""
+        return kept.is_stored and all(isinstance(v, (cst.Name, cst.Attribute, cst.Subscript)) for v in kept.values)
+
+    # Where
+
+    def _place(self, node: cst.CSTNode, variable: cst.BaseExpression) -> Heat | None:
+        """The loop over steps around a node, or the function that is one step, where the variable outlives it."""
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, LOOPS) and child is ancestor.body:
+                found = self._hotness.loop(ancestor)
+                if found is not None:
+                    return found
+            elif isinstance(ancestor, cst.FunctionDef):
+                found = self._hotness.function(ancestor) if self._is_from_outside(variable, ancestor) else None
+                is_here = found is not None and (found.root is ancestor or self._is_helper(found, ancestor))
+                return found if found is not None and is_here and self._is_step(found, ancestor) else None
+            elif isinstance(ancestor, (cst.ClassDef, cst.Lambda)):
+                return None
+            child = ancestor
+        return None
+
+    def _is_step(self, heat: Heat, function: cst.FunctionDef) -> bool:
+        """Whether a function is one training step, by itself or together with the framework that calls it."""
+        if heat.trains:
+            return True
+        return any(step is function for step, _ in self._backward.framework_losses())
+
+    def _is_helper(self, heat: Heat, function: cst.FunctionDef) -> bool:
+        """Whether a training step of the file runs a function that is no part of a model, whose losses may see it."""
+        owner = self._evaluator.definitions.owner(function)
+        return heat.trains and (owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE)
+
+    def _is_from_outside(self, variable: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+        """Whether a variable is there before a function runs: an attribute of ``self``, a list of the module."""
+        if self._is_attribute_of_self(variable):
+            return True
+        base = variable
+        while isinstance(base, (cst.Attribute, cst.Subscript)):
+            base = base.value
+        bindings = self._evaluator.scopes.bindings(base) if isinstance(base, cst.Name) else []
+        return bool(bindings) and all(
+            binding.kind in _BOUND and not self._tree.within(binding.node, function) for binding in bindings
+        )
+
+    def _is_attribute_of_self(self, variable: cst.BaseExpression) -> bool:
+        base, is_attribute = variable, False
+        while isinstance(base, (cst.Attribute, cst.Subscript)):
+            is_attribute = is_attribute or isinstance(base, cst.Attribute)
+            base = base.value
+        return is_attribute and isinstance(base, cst.Name) and self._evaluator.definitions.receiver(base) is not None
+
+    def _frame(self, node: cst.CSTNode, variable: cst.BaseExpression, heat: Heat) -> cst.CSTNode:
+        """Where to look for uses of a variable: its function; for attributes the class."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is None:
+            return self._tree.module
+        if self._is_attribute_of_self(variable):
+            owner = self._evaluator.definitions.owner(function)
+            return owner if owner is not None and self._tree.within(heat.root, owner) else self._tree.module
+        return self._tree.module if self._is_from_outside(variable, function) else function
+
+    # Whether it carries a graph
+
+    def _with_graph(
+        self, value: cst.BaseExpression, node: cst.CSTNode, heat: Heat, part: int | None
+    ) -> tuple[Evidence, bool] | None:
+        """How certain it is that a value carries a graph, and whether the step around it is complete."""
+        if self._is_mapping(value) or self._evaluator.value(value).origin is Origin.PARAMETER:
+            return None
+        if part is None and self._backward.differentiates(value, heat.root):
+            return Evidence.INFERRED, True
+        found = unpack(self._evaluator.value(value), () if part is None else (part,))
+        if not found.is_tensor or found.graph is not Graph.ATTACHED:
+            return None
+        trainer = heat.root if self._tree.within(node, heat.root) else None  # a helper is judged by the whole file
+        if trainer is None and self._is_parameter(value):
+            return None  # the call that gives it says more
+        if heat.trains and isinstance(value, _FRESH) and self._backward.passes(trainer):
+            return (found.evidence, True) if found.evidence >= Evidence.INFERRED else None
+        if heat.role is not Role.EVALUATION_LOOP:
+            return None
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is not None and self._is_called_elsewhere(function):
+            return None
+        frame: cst.CSTNode = function if function is not None else self._tree.module
+        evaluates = self._inference.routine_evaluates(function)
+        if found.evidence < Evidence.INFERRED and not (evaluates and found.origin in (Origin.LOSS, Origin.OUTPUT)):
+            return None
+        evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
+        return evidence, not self._backward.passes(frame)
+
+    def _is_called_elsewhere(self, function: cst.FunctionDef) -> bool:
+        """Whether only other code calls a method of a model, which may have switched gradients off."""
+        owner = self._evaluator.definitions.owner(function)
+        is_of_module = owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
+        return is_of_module and not self._evaluator.callers(function)
+
+    def _is_parameter(self, value: cst.BaseExpression) -> bool:
+        """Whether a function is given a value, or the tensors from which it computes it: ``value * n``."""
+        if isinstance(value, cst.BinaryOperation):
+            tensors = [part for part in (value.left, value.right) if self._evaluator.value(part).is_tensor]
+            return bool(tensors) and all(map(self._is_parameter, tensors))
+        bindings = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else ()
+        return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
+
+    def _takes_graph(self, value: cst.BaseExpression) -> bool:
+        """Whether a call takes tensors that certainly carry a graph: then what is named a criterion is one."""
+        if not isinstance(value, cst.Call):
+            return False
+        given = [self._evaluator.value(argument.value) for argument in value.args]
+        return any(g.is_tensor and g.graph is Graph.ATTACHED and g.evidence >= Evidence.INFERRED for g in given)
+
+    def _is_mapping(self, value: cst.BaseExpression) -> bool:
+        """Whether a variable holds losses by name."""
+        told = self._evaluator.usage.attributes(value) & {"values", "items", "keys", "update", "append"}
+        if told != {"append"}:
+            return bool(told)
+        found = self._evaluator.value(value)  # a list of losses may become their sum
+        return not (found.is_tensor and found.evidence >= Evidence.INFERRED)
+
+    # Whether it outlives the step
+
+    def _is_remade(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
+        """Whether every step binds or clears the variable, so that nothing of an earlier step is left."""
+        if isinstance(variable, cst.Name) and not self._evaluator.scopes.bindings(variable):
+            return True
+        if not self._tree.within(node, place):  # a helper of the step: whatever else resets the variable may run too
+            return next(self._later(variable), None) is not None
+        inside = {id(block) for block, _ in self._evaluator.flow.blocks(node)}
+        return any(
+            self._tree.within(reset, place) and self._always_runs(reset, inside)
+            for reset in self._resets(variable)
+            if reset is not node
+        )
+
+    def _later(self, variable: cst.BaseExpression) -> Iterator[cst.CSTNode]:
+        """The places that make a variable anew, or take something out of it, after the object was made."""
+        for reset in (*self._resets(variable), *self._emptied(variable)):
+            function = self._evaluator.definitions.enclosing_function(reset)
+            if function is not None and function.name.value != "__init__":
+                yield reset
+
+    def _emptied(self, variable: cst.BaseExpression) -> Iterator[cst.CSTNode]:
+        """``del items[:]``, ``items.pop()``."""
+        for statement in self._tree.nodes(cst.Del):
+            held = statement.target
+            if is_same(held.value if isinstance(held, cst.Subscript) else held, variable):
+                yield statement
+        for call in self._tree.nodes(cst.Call):
+            method = method_call(call, "pop", "popleft", "popitem")
+            if method is not None and is_same(method.value, variable):
+                yield call
+
+    def _resets(self, variable: cst.BaseExpression) -> list[cst.CSTNode]:
+        """The places that make a variable, or what holds it, anew."""
+        found: list[cst.CSTNode] = []
+        held: cst.BaseExpression = variable
+        while isinstance(held, (cst.Attribute, cst.Subscript)):
+            found += [
+                target
+                for target in self._tree.nodes(cst.AssignTarget)
+                if is_same(target.target, held) and not self._adds_to_itself(target)
+            ]
+            held = held.value
+        if isinstance(held, cst.Name):
+            bindings = self._evaluator.scopes.bindings(held)
+            found += [
+                b.node for b in bindings if b.kind is not BindingKind.AUGMENTED and not self._adds_to_itself(b.node)
+            ]
+        clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, "clear") is not None)
+        found += [c for c in clears if isinstance(c.func, cst.Attribute) and is_same(c.func.value, variable)]
+        return found
+
+    def _adds_to_itself(self, target: cst.CSTNode) -> bool:
+        statement = self._evaluator.flow.statement(target)
+        return isinstance(statement, cst.Assign) and (summed(statement) or self._combined(statement)) is not None
+
+    def _always_runs(self, reset: cst.CSTNode, inside: set[int]) -> bool:
+        """Whether a statement stands in a block around the step, or in a ``with`` of one."""
+        statement = self._evaluator.flow.statement(reset)
+        if isinstance(statement, (cst.For, cst.With)):
+            return id(statement.body) in inside
+        for block, _ in self._evaluator.flow.blocks(statement):
+            if id(block) in inside:
+                return True
+            if not isinstance(self._tree.parent(block), cst.With):
+                return False
+        return False

@@ -1,0 +1,400 @@
+"""Tensors that grow by concatenation in a loop, or from one call of a method to the next."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import libcst as cst
+
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import FUNCTIONS
+from torchlint.semantics.dataflow.aliases import Aliases
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.heat.hotness import Hotness
+from torchlint.semantics.roles import Role
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import bind, code, identifier, literal, method_call
+from torchlint.syntax.canonical import canonical, is_same, places, root_of
+
+_STORING: frozenset[type[cst.CSTNode]] = frozenset((cst.Assign, cst.IfExp, cst.Attribute, cst.Call))
+"""What a call stands in directly, if its result is stored."""
+
+_FEW = 8
+_CATENATES = frozenset(("torch.cat", "torch.concat", "torch.concatenate"))
+_JOINS = _CATENATES | {
+    "torch.hstack",
+    "torch.vstack",
+    "torch.dstack",
+    "torch.row_stack",
+    "torch.column_stack",
+    "torch.stack",
+    "numpy.concatenate",
+    "numpy.hstack",
+    "numpy.vstack",
+    "numpy.dstack",
+    "numpy.row_stack",
+    "numpy.column_stack",
+}
+_APPEND = "numpy.append"
+GROWING = _JOINS | {_APPEND}
+"""The functions that give a tensor or array with more elements."""
+
+_COLLECTING = (Role.METRIC, Role.EVALUATION_LOOP, Role.STEP, Role.LOSS)
+_SPIES = frozenset(("locals", "vars", "eval", "exec"))
+
+
+class Growth(NamedTuple):
+    """A tensor or array that is concatenated with itself in every pass of a loop, or in every call of a method."""
+
+    variable: cst.BaseExpression
+    root: cst.For | cst.While | cst.FunctionDef
+    often: str
+    """How often it grows, in words."""
+
+    is_array: bool
+    """Whether NumPy concatenates it."""
+
+    few_passes: bool
+    """Whether the loop runs over layers, or a small constant number of times."""
+
+    rebuilt: bool
+    """Whether each pass starts afresh, or cuts the tensor down again."""
+
+    collected: Collected | None
+    """How a list can take its place, None where the loop needs the tensor itself."""
+
+    is_read: bool
+    """Whether the loop also uses the tensor for something else."""
+
+    @property
+    def is_of_object(self) -> bool:
+        """Whether an object keeps it from one call to the next."""
+        return isinstance(self.root, cst.FunctionDef)
+
+
+class Collected(NamedTuple):
+    """The parts of ``x = torch.cat([x, a, b], dim)`` for a loop that does not read ``x``."""
+
+    statement: cst.Assign
+    parts: tuple[cst.BaseExpression, ...]
+    function: str
+    options: str
+    """The arguments after the tensors, as code."""
+
+
+class Growths:
+    """Finds them."""
+
+    def __init__(self, evaluator: Evaluator, hotness: Hotness) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._hotness = hotness
+        self._aliases = Aliases(evaluator)
+        self._assigned: dict[int, dict[str, list[cst.Assign]]] = {}
+
+    def find(self, call: cst.Call) -> Growth | None:
+        """Return the growth that ``x = torch.cat([x, y])`` in a loop is, None if the result does not go back into x."""
+        statement = self._statement(call)
+        if statement is None or len(statement.targets) != 1:
+            return None
+        target = statement.targets[0].target
+        own = self._own(call, target)
+        if own is None:
+            return None
+        name = self._evaluator.names.qualified(call.func)
+        if name not in GROWING:
+            return None
+        loop, is_array = self._loop(call, target), name.startswith("numpy.")
+        if loop is None:
+            return self._in_method(statement, target, own, is_array=is_array)
+        if isinstance(loop, cst.While) and isinstance(target, cst.Name) and self._mirrors(call, target.value, loop):
+            return None  # it doubles, which copies each element once on average
+        rebuilt = not self._is_carried(own, statement, loop)
+        collected = self._collected(call, own, statement, loop) if name in _CATENATES else None
+        is_read = collected is None and self._is_read(target, loop)
+        return Growth(target, loop, "in this loop", is_array, self._is_short(loop), rebuilt, collected, is_read)
+
+    def _in_method(
+        self, statement: cst.Assign, target: cst.BaseExpression, own: cst.BaseExpression, *, is_array: bool
+    ) -> Growth | None:
+        """The growth of an attribute in a method that is called for each batch: ``update`` of a metric."""
+        heat = self._hotness.heat(statement)
+        if heat is None or heat.role not in _COLLECTING or not isinstance(heat.root, cst.FunctionDef):
+            return None
+        held: cst.BaseExpression = target  # also one of several: `self.scores[label]`
+        while isinstance(held, cst.Subscript):
+            held = held.value
+        owner = held.value if isinstance(held, cst.Attribute) else None
+        if not isinstance(owner, cst.Name) or self._evaluator.definitions.receiver(owner) is None:
+            return None
+        rebuilt = not self._is_carried(own, statement, heat.root)
+        return Growth(target, heat.root, heat.often, is_array, False, rebuilt, None, False)
+
+    def _statement(self, call: cst.Call) -> cst.Assign | None:
+        """The assignment that stores a call, through ``.method()`` chains and the branches of a conditional."""
+        node: cst.CSTNode = call
+        parent = self._tree.parent(node)
+        if parent.__class__ not in _STORING:
+            return None
+        while parent is not None and not isinstance(parent, cst.Assign):
+            through = (
+                (isinstance(parent, cst.IfExp) and node is not parent.test)
+                or (isinstance(parent, cst.Attribute) and isinstance(self._tree.parent(parent), cst.Call))
+                or (isinstance(parent, cst.Call) and node is parent.func)
+            )
+            if not through:
+                return None
+            node, parent = parent, self._tree.parent(parent)
+        return parent if isinstance(parent, cst.Assign) and node is parent.value else None
+
+    @staticmethod
+    def _own(call: cst.Call, target: cst.BaseExpression) -> cst.BaseExpression | None:
+        """The place of the target among the tensors that a call joins."""
+        if not call.args or call.args[0].star:
+            return None
+        parts = call.args[0].value
+        if isinstance(parts, (cst.Tuple, cst.List)):
+            joined = [_unmoved(e.value) for e in parts.elements]
+            if all(is_same(part, target) for part in joined):
+                return None  # doubling copies each element once on average
+            return next((part for part in joined if is_same(part, target)), None)
+        two = len(call.args) >= 2 and is_same(parts, target) and not is_same(call.args[1].value, target)
+        return parts if two and identifier(call.func) == "append" else None
+
+    def _mirrors(self, call: cst.Call, name: str, loop: cst.While) -> bool:
+        """Whether all that is joined comes out of one tensor: ``torch.cat([x, x.flip(0)[:n]])`` pads it."""
+        parts = call.args[0].value
+        if not isinstance(parts, (cst.Tuple, cst.List)):
+            return False
+        return all(self._comes_from(element.value, name, loop) for element in parts.elements)
+
+    def _comes_from(self, part: cst.BaseExpression, name: str, loop: cst.While) -> bool:
+        """Whether a part is of the variable, itself or by a name that the loop gives to a part of it."""
+        if root_of(part) == name:
+            return True
+        bindings = self._evaluator.flow.definitions(part) if isinstance(part, cst.Name) else ()
+        values = [b.value if self._tree.within(b.node, loop) and not b.path else None for b in bindings]
+        return bool(values) and all(isinstance(v, cst.BaseExpression) and root_of(v) == name for v in values)
+
+    def _is_read(self, target: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+        """Whether a loop uses a variable for more than to concatenate it and to ask whether there is one yet."""
+        nodes = list(self._tree.descendants(loop.body))
+        if isinstance(loop, cst.While):
+            nodes += self._tree.descendants(loop.test)
+        owns = [self._own(node, target) for node in nodes if isinstance(node, cst.Call)]
+        known = {id(own) for own in owns if own is not None}
+        places = (node for node in nodes if id(node) not in known and is_same(node, target))
+        return any(self._is_use(place) for place in places)
+
+    def _is_use(self, place: cst.CSTNode) -> bool:
+        parent = self._tree.parent(place)
+        if isinstance(parent, (cst.AssignTarget, cst.Comparison)):
+            return False
+        return getattr(parent, "attr", None) is not place and getattr(parent, "keyword", None) is not place
+
+    def _loop(self, node: cst.CSTNode, target: cst.BaseExpression) -> cst.For | cst.While | None:
+        """The innermost loop whose passes all store into the same place: not ``for i in ...: parts[i] = ...``."""
+        names = {n.value for n in self._tree.descendants(target) if isinstance(n, cst.Name)}
+        names = set() if isinstance(target, cst.Name) else names
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, FUNCTIONS):
+                return None
+            if isinstance(ancestor, LOOPS) and child is ancestor.body and not names & self._bound_in(ancestor):
+                return ancestor
+            child = ancestor
+        return None
+
+    def _bound_in(self, loop: cst.For | cst.While | cst.FunctionDef) -> set[str]:
+        """The names that every pass of a loop binds anew."""
+        targets = [loop.target] if isinstance(loop, cst.For) else []
+        targets += [node.target for node in self._tree.below(loop.body, cst.AssignTarget)]
+        targets += [node.target for node in self._tree.below(loop.body, cst.AugAssign)]
+        elements = (e for t in targets for e in (t.elements if isinstance(t, (cst.Tuple, cst.List)) else (t,)))
+        places = (e.value if isinstance(e, cst.BaseElement) else e for e in elements)
+        return {place.value for place in places if isinstance(place, cst.Name)}
+
+    def _is_carried(
+        self, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While | cst.FunctionDef
+    ) -> bool:
+        """Whether the value of one pass goes into the concatenation of the next."""
+        if isinstance(own, cst.Name) and not isinstance(loop, cst.FunctionDef):
+            return self._comes_back(own, statement, loop)
+        if root_of(own) in self._bound_in(loop):
+            return False
+        others = (other for place in places(own) for other in self._assignments(loop).get(place, ()))
+        return all(other is statement or self._is_start(other, statement) for other in others)
+
+    def _assignments(self, loop: cst.For | cst.While | cst.FunctionDef) -> dict[str, list[cst.Assign]]:
+        """The assignments in a loop or function by what they assign to."""
+        if id(loop) not in self._assigned:
+            found = self._assigned[id(loop)] = {}
+            for assignment in self._tree.below(loop.body, cst.Assign):
+                for target in assignment.targets:
+                    found.setdefault(canonical(target.target), []).append(assignment)
+        return self._assigned[id(loop)]
+
+    def _comes_back(self, own: cst.Name, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
+        """Whether a variable can hold the result of a statement, through other concatenations of the loop."""
+        waiting, seen = [own], {id(own)}
+        while waiting:
+            for binding in self._evaluator.flow.definitions(waiting.pop()):
+                other = self._evaluator.flow.statement(binding.node)
+                if other is statement:
+                    return True
+                if isinstance(other, cst.Assign) and self._tree.within(other, loop):
+                    joined = [self._own(n, own) for n in self._tree.descendants(other.value) if isinstance(n, cst.Call)]
+                    if _reordered(other.value) is not None and self._keeps_rows(own):
+                        joined.append(_reordered(other.value))
+                    fresh = [n for n in joined if isinstance(n, cst.Name) and id(n) not in seen]
+                    waiting += fresh
+                    seen.update(id(n) for n in fresh)
+        return False
+
+    def _keeps_rows(self, own: cst.Name) -> bool:
+        """Whether what joins a variable to another adds no rows: those of a beam search are chosen anew each time."""
+        joining = next((a for a in self._tree.ancestors(own) if isinstance(a, cst.Call)), None)
+        given = bind(joining.args, ("tensors", "dim")) if joining is not None else None
+        dim = (given.get("dim") or given.get("axis")) if given is not None else None
+        place = literal(dim) if dim is not None else None
+        return isinstance(place, int) and place != 0
+
+    def _is_start(self, other: cst.Assign, statement: cst.Assign) -> bool:
+        """Whether an assignment is the other branch of the concatenation: ``if x is None: x = y``."""
+        return self._evaluator.flow.exclusive(other, statement)
+
+    def _is_short(self, loop: cst.For | cst.While) -> bool:
+        if not isinstance(loop, cst.For):
+            return False
+        step = self._evaluator.iterated(loop)
+        if step.kind is Kind.MODULE or any(e.kind is Kind.MODULE for e in step.elements or ()):
+            return True
+        if isinstance(loop.iter, (cst.Tuple, cst.List)):
+            return len(loop.iter.elements) <= _FEW
+        if self._is_over_keywords(loop):
+            return True
+        if isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "range":
+            bounds = [literal(a.value) for a in loop.iter.args]
+            if bounds and all(isinstance(b, int) and b <= _FEW for b in bounds):
+                return True
+        return self._feeds_layers(loop)
+
+    def _is_over_keywords(self, loop: cst.For) -> bool:
+        """Whether the loop runs through the keyword arguments of its function, ``**features``."""
+        method = method_call(loop.iter, "items", "keys", "values")
+        mapping = method.value if method is not None else loop.iter
+        if not isinstance(mapping, cst.Name):
+            return False
+        parameters = [self._tree.parent(binding.node) for binding in self._evaluator.flow.definitions(mapping)]
+        return bool(parameters) and all(isinstance(p, cst.Param) and p.star == "**" for p in parameters)
+
+    def _feeds_layers(self, loop: cst.For) -> bool:
+        """Whether the loop runs through the layers of a module: dense blocks, skip connections."""
+        function = (definitions := self._evaluator.definitions).enclosing_function(loop)
+        owner = definitions.owner(function) if function is not None else None
+        if owner is None or definitions.class_kind(owner) is not Kind.MODULE:
+            return False
+        held = loop.iter
+        if isinstance(held, cst.Call) and identifier(held.func) in ("enumerate", "reversed") and held.args:
+            held = held.args[0].value
+        step = self._evaluator.value(held).iterated() if held is not loop.iter else self._evaluator.iterated(loop)
+        if isinstance(held, cst.Attribute) and step.kind not in (Kind.BATCH, Kind.TENSOR):
+            return True  # its layers, or a setting
+        steps = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
+        for called in (call.func for call in self._tree.below(loop.body, cst.Call)):
+            layer = isinstance(called, cst.Subscript) or (isinstance(called, cst.Name) and called.value in steps)
+            if layer or (isinstance(called, cst.Call) and identifier(called.func) == "getattr"):
+                return True
+        return False
+
+    def _collected(
+        self, call: cst.Call, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While
+    ) -> Collected | None:
+        parts = call.args[0].value if statement.value is call else None
+        if not isinstance(parts, (cst.Tuple, cst.List)) or not isinstance(own, cst.Name) or loop.orelse is not None:
+            return None
+        rest = tuple(e.value for e in parts.elements[1:])
+        options = call.args[1:]
+        plain = all(not a.star and (literal(a.value) is not None) for a in options)
+        named = all(a.keyword is None or a.keyword.value in ("dim", "axis") for a in options)
+        first = parts.elements[0].value is own and all(isinstance(e, cst.Element) for e in parts.elements)
+        if not (first and plain and named) or not self._is_private(own, statement, loop):
+            return None
+        if any(self._changes(part, loop) or self._aliases.is_kept(part, loop) for part in rest):
+            return None
+        if not all(self._is_made_in(part, block) for block in self._blocks(statement, loop) for part in rest):
+            return None  # what `no_grad` cuts off there, the concatenation after the loop would not
+        text = "".join(f", {code(a.with_changes(comma=cst.MaybeSentinel.DEFAULT))}" for a in options)
+        return Collected(statement, rest, code(call.func), text)
+
+    def _blocks(self, statement: cst.Assign, loop: cst.For | cst.While) -> list[cst.With]:
+        """The contexts around a statement in a loop."""
+        around = (ancestor for ancestor in self._tree.ancestors(statement) if isinstance(ancestor, cst.With))
+        return [block for block in around if self._tree.within(block, loop)]
+
+    def _is_made_in(self, part: cst.BaseExpression, block: cst.With) -> bool:
+        base = self._aliases.base(part)
+        bindings = self._evaluator.flow.definitions(base) if isinstance(base, cst.Name) else []
+        return all(self._tree.within(binding.node, block) for binding in bindings)
+
+    def _is_private(self, own: cst.Name, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
+        """Whether nobody but the concatenation uses the variable until the loop is over, and it has a value before."""
+        scopes, flow = self._evaluator.scopes, self._evaluator.flow
+        here = scopes.scope(own)
+        if own.value in here.delegated or scopes.deciding(own.value, here) is not here:
+            return False
+        target = statement.targets[0].target
+        uses = [n for n in self._tree.nodes(cst.Name) if n.value == own.value and n is not own and n is not target]
+        uses = [n for n in uses if scopes.deciding(own.value, scopes.scope(n)) is here]
+        if any(self._tree.within(n, loop) or scopes.scope(n) is not here for n in uses):
+            return False
+        if any(self._may_catch(ancestor) for ancestor in self._tree.ancestors(statement)):
+            return False  # an error would leave what was collected so far, or pass over a part that does not fit
+        if any(n.value in _SPIES for n in self._tree.nodes(cst.Name)):
+            return False
+        starts = [b for b in flow.definitions(own) if flow.statement(b.node) is not statement]
+        inside = {id(block) for block, _ in flow.blocks(loop)}
+        return bool(starts) and any(
+            id(block) in inside for b in starts for block, _ in flow.blocks(flow.statement(b.node))[:1]
+        )
+
+    def _may_catch(self, ancestor: cst.CSTNode) -> bool:
+        """Whether a statement can go on after an error in it; the blocks of torch let errors through."""
+        if isinstance(ancestor, cst.With):
+            items = (item.item for item in ancestor.items)
+            names = (self._evaluator.names.qualified(i.func if isinstance(i, cst.Call) else i) for i in items)
+            return not all(name is not None and name.startswith("torch.") for name in names)
+        return isinstance(ancestor, (cst.Try, cst.TryStar))
+
+    def _changes(self, part: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+        """Whether the loop may write into a part after it was collected: only fresh values of each pass are certain."""
+        names = {n.value for n in self._tree.descendants(part) if isinstance(n, cst.Name)}
+        for node in self._tree.descendants(loop.body):
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+                method = node.func.attr.value
+                if method.endswith("_") and not method.endswith("__") and root_of(node.func.value) in names:
+                    return True
+            if isinstance(node, cst.AugAssign) and root_of(node.target) in names:
+                return True
+            is_place = isinstance(node, cst.AssignTarget) and not isinstance(node.target, cst.Name)
+            if isinstance(node, cst.AssignTarget) and is_place and root_of(node.target) in names:
+                return True
+            if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "out":
+                return True
+        return False
+
+
+def _unmoved(expression: cst.BaseExpression) -> cst.BaseExpression:
+    """Return ``x`` of ``x.to(device)`` or ``x.detach()``."""
+    while (method := method_call(expression, "to", "cuda", "cpu", "detach")) is not None:
+        expression = method.value
+    return expression
+
+
+def _reordered(value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return ``x`` of ``x[order]`` or ``x.index_select(0, order)``, None for anything else, such as a slice."""
+    if isinstance(value, cst.Subscript) and len(value.slice) == 1:
+        index = value.slice[0].slice
+        return value.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else None
+    method = method_call(value, "index_select")
+    return method.value if method is not None else None

@@ -1,0 +1,112 @@
+"""Statements that keep a value: sums, lists, places in a container."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import is_same
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """What a statement keeps, and where."""
+
+    variable: cst.BaseExpression
+    values: tuple[cst.BaseExpression, ...]
+    is_stored: bool
+    """Whether the object itself is kept, rather than a sum that is computed from it."""
+
+    index: cst.BaseExpression | None = None
+    """The place in the variable, where one is assigned to."""
+
+    by_method: bool = False
+    """Whether a method of the variable keeps it."""
+
+    part: int | None = None
+    """Which of several results of the value is kept."""
+
+
+def elements(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    """Return the elements of a list, tuple or dictionary that is written out, what a comprehension makes of each."""
+    if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
+        return (value.elt,)
+    if isinstance(value, cst.Dict):
+        return tuple(e.value for e in value.elements if isinstance(e, cst.DictElement))
+    if isinstance(value, (cst.List, cst.Tuple)):
+        return tuple(e.value for e in value.elements if isinstance(e, cst.Element))
+    return ()
+
+
+def appended(call: cst.Call) -> Store | None:
+    """Return what ``items.append(value)`` or ``items.extend([value])`` keeps."""
+    method = method_call(call, "append", "appendleft", "extend")
+    if method is None or len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
+        return None
+    given = call.args[0].value
+    found = elements(given)
+    if method.attr.value == "extend" and not found:
+        return None
+    return Store(method.value, found or (given,), True)
+
+
+def summed(statement: cst.Assign) -> Store | None:
+    """Return what ``x = x + value`` and ``x = 0.9 * x + 0.1 * value`` keep, also ``x = y if x is None else x + y``."""
+    value = statement.value
+    branches = (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
+    made = next((branch for branch in branches if isinstance(branch, cst.BinaryOperation)), None)
+    if len(statement.targets) != 1 or made is None:
+        return None
+    target = statement.targets[0].target
+    terms = _terms(made)
+    rest = tuple(term for term in terms if not _scales(term, target))
+    return Store(target, rest, False) if rest and len(rest) < len(terms) else None
+
+
+def stored(statement: cst.Assign) -> Store | None:
+    """Return what ``items[i] = value`` keeps, or ``other, items[i] = values``."""
+    if len(statement.targets) != 1:
+        return None
+    target = statement.targets[0].target
+    if not isinstance(target, cst.Tuple):
+        return _placed(target, elements(statement.value) or (statement.value,), None)
+    given = elements(statement.value)
+    for part, element in enumerate(target.elements):
+        is_written_out = len(given) == len(target.elements)
+        values = (given[part],) if is_written_out else (statement.value,)
+        found = _placed(element.value, values, None if is_written_out else part)
+        if found is not None:
+            return found
+    return None
+
+
+def _placed(target: cst.BaseExpression, values: tuple[cst.BaseExpression, ...], part: int | None) -> Store | None:
+    if not isinstance(target, cst.Subscript) or len(target.slice) != 1:
+        return None
+    place = target.slice[0].slice
+    return Store(target.value, values, True, place.value, part=part) if isinstance(place, cst.Index) else None
+
+
+def _terms(expression: cst.BaseExpression) -> list[cst.BaseExpression]:
+    if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, (cst.Add, cst.Subtract)):
+        return [*_terms(expression.left), *_terms(expression.right)]
+    return [expression]
+
+
+def _scales(term: cst.BaseExpression, target: cst.BaseExpression) -> bool:
+    """Whether a term is a multiple of the target."""
+    if isinstance(term, cst.BinaryOperation) and isinstance(term.operator, (cst.Multiply, cst.Divide)):
+        return _scales(term.left, target) or (isinstance(term.operator, cst.Multiply) and _scales(term.right, target))
+    return is_same(term, target) or _looks_up(term, target)
+
+
+def _looks_up(term: cst.BaseExpression, target: cst.BaseExpression) -> bool:
+    """Whether a term is ``sums.get(key, 0)`` for the target ``sums[key]``."""
+    method = method_call(term, "get")
+    if method is None or not isinstance(term, cst.Call) or not term.args or not isinstance(target, cst.Subscript):
+        return False
+    place = target.slice[0].slice if len(target.slice) == 1 else None
+    same_key = isinstance(place, cst.Index) and is_same(place.value, term.args[0].value)
+    return same_key and is_same(method.value, target.value)

@@ -1,0 +1,1 @@
+"""How tensors come to be and on which device: factories, arrays, casts, moves."""

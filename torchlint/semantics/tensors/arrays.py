@@ -1,0 +1,323 @@
+"""NumPy arrays: which expressions certainly hold one, and whether its memory is their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import bind, literal, method_call
+
+Item = TypeVar("Item")
+
+_MAKES = frozenset("zeros ones empty full arange linspace logspace eye identity loadtxt genfromtxt fromfile".split())
+_RANDOM = frozenset("rand randn normal uniform random standard_normal randint choice permutation integers beta".split())
+_SIZED = frozenset("normal uniform random standard_normal randint choice integers beta".split())
+_GENERATORS = frozenset(("numpy.random.RandomState", "numpy.random.default_rng"))
+_JOINS = frozenset(
+    "concatenate stack vstack hstack column_stack tile repeat pad copy diff cumsum outer sort argsort".split()
+)
+_VIEWS = frozenset(
+    (
+        "asarray ascontiguousarray asanyarray expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr "
+        "flipud broadcast_to frombuffer load atleast_1d atleast_2d ravel"
+    ).split()
+)
+_OWNING_METHODS = frozenset("astype copy flatten repeat cumsum clip round to_numpy".split())
+_VIEW_METHODS = frozenset("reshape transpose swapaxes squeeze ravel view".split())
+_ONLY_ARRAYS = frozenset(("astype", "to_numpy"))
+_SHAPED = frozenset("zeros ones empty full".split())
+_KEEP_DIMENSIONS = frozenset("astype copy clip round".split())
+# How many arguments stand before `order`.
+_BEFORE_ORDER = {"zeros": 2, "ones": 2, "empty": 2, "full": 3, "eye": 4, "array": 3}
+_FLOAT64 = frozenset(
+    "zeros ones empty linspace logspace eye identity rand randn normal uniform standard_normal".split()
+)
+_DTYPES = {
+    "float": "float64",
+    "double": "float64",
+    "single": "float32",
+    "half": "float16",
+    "int": "int64",
+    "int_": "int64",
+}
+_MAX_DEPTH = 12
+
+
+class Array(NamedTuple):
+    """What is known of an array."""
+
+    evidence: Evidence = Evidence.PROVEN
+    owned: bool = False
+    """Whether nobody else has its memory: it is a temporary."""
+
+    ordered: bool = False
+    """Whether it certainly lies in memory row by row."""
+
+    dtypes: frozenset[str | None] = frozenset((None,))
+    """The dtypes that it can have, None for one that is not known."""
+
+    dimensions: int = 1
+    """How many dimensions it has at least."""
+
+
+class Arrays:
+    """Recognises arrays; scalars that may be arrays do not count."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._depth = 0
+
+    def array(self, expression: cst.CSTNode) -> Array | None:
+        """Return what is known of an array, None unless the expression certainly holds one."""
+        if self._depth >= _MAX_DEPTH:
+            return None
+        self._depth += 1
+        try:
+            return self._array(expression)
+        finally:
+            self._depth -= 1
+
+    def is_own(self, expression: cst.BaseExpression) -> bool:
+        """Return whether the array that an expression holds was certainly made where it stands, or for its variable."""
+        if isinstance(expression, cst.Name):
+            bindings = self._evaluator.flow.definitions(expression)
+            values = [b.part if b.kind is BindingKind.ASSIGNMENT else None for b in bindings]
+            return bool(values) and all(value is not None and self.is_own(value) for value in values)
+        found = self.array(expression)
+        return found is not None and found.owned
+
+    def _array(self, expression: cst.CSTNode) -> Array | None:
+        if isinstance(expression, cst.Call):
+            return self._call(expression)
+        if isinstance(expression, cst.Name):
+            return self._name(expression)
+        if isinstance(expression, cst.Attribute):
+            return self._attribute(expression)
+        if isinstance(expression, cst.Subscript):
+            return self._subscript(expression)
+        if isinstance(expression, (cst.BinaryOperation, cst.UnaryOperation, cst.IfExp)):
+            return self._operation(expression)
+        return None
+
+    def _call(self, call: cst.Call) -> Array | None:
+        name = self._evaluator.names.qualified(call.func) or ""
+        module, _, last = name.rpartition(".")
+        if module in ("numpy", "numpy.random"):
+            return self._numpy(call, last)
+        if isinstance(call.func, cst.Attribute):
+            found = self._method(call, call.func)
+            if found is not None:
+                return found
+        function = self._evaluator.definitions.definition(call.func)
+        return self._returned(function) if isinstance(function, cst.FunctionDef) else None
+
+    def _numpy(self, call: cst.Call, name: str) -> Array | None:
+        given = bind(call.args)
+        dtype = self._dtype(given.get("dtype"))
+        default = "float64" if name in _FLOAT64 and given.absent("dtype") else dtype
+        if name in _RANDOM:
+            sized = name not in _SIZED or given.get("size") is not None
+            fresh = given.absent("out")
+            return Array(owned=fresh, ordered=fresh, dtypes=frozenset((default,))) if sized and call.args else None
+        by_row = self._by_row(call, name)
+        if name in _MAKES:
+            dimensions = self._dimensions(call) if name in _SHAPED else 1
+            return Array(owned=True, ordered=by_row, dtypes=frozenset((default,)), dimensions=dimensions)
+        if name == "array" and call.args:
+            data = call.args[0].value
+            display = isinstance(data, (cst.List, cst.Tuple, cst.ListComp)) and by_row
+            return Array(owned=True, ordered=display, dtypes=frozenset((dtype,))) if literal(data) is None else None
+        if name in _JOINS:
+            return Array(owned=True, dtypes=frozenset((dtype,)))
+        return Array(dtypes=frozenset((dtype,))) if name in _VIEWS else None
+
+    @staticmethod
+    def _dimensions(call: cst.Call) -> int:
+        """Return how many dimensions a literal shape has, 1 for any other."""
+        shape = bind(call.args, ("shape",)).get("shape")
+        if not isinstance(shape, (cst.Tuple, cst.List)):
+            return 1
+        return max(1, sum(isinstance(element, cst.Element) for element in shape.elements))
+
+    @staticmethod
+    def _by_row(call: cst.Call, name: str) -> bool:
+        """Whether no argument can ask for another order than row by row."""
+        positions = sum(argument.keyword is None for argument in call.args)
+        return bind(call.args).absent("order") and positions <= _BEFORE_ORDER.get(name, positions)
+
+    def _dtype(self, expression: cst.BaseExpression | None) -> str | None:
+        if expression is None:
+            return None
+        text = literal(expression)
+        name = self._evaluator.names.qualified(expression) or ""
+        last = text if isinstance(text, str) else name.rpartition(".")[2]
+        return (
+            _DTYPES.get(last, last) or None
+            if isinstance(text, str) or name.startswith(("numpy.", "builtins."))
+            else None
+        )
+
+    def _method(self, call: cst.Call, method: cst.Attribute) -> Array | None:
+        name = method.attr.value
+        if name == "numpy" and not call.args:
+            owner = self._evaluator.value(method.value)
+            detached = method_call(method.value, "cpu", "detach") is not None
+            return Array(Evidence.INFERRED) if owner.is_tensor or detached else None
+        if name in _RANDOM and self._is_generator(method.value):
+            return self._numpy(call, name)
+        owned = self.array(method.value)
+        if owned is None and name in _ONLY_ARRAYS:
+            owned = Array(Evidence.INFERRED)
+        if owned is None:
+            return None
+        if name == "astype":
+            dtype = self._dtype(call.args[0].value) if call.args else None
+            is_copy = bind(call.args).get("copy") is None
+            return owned._replace(owned=is_copy, ordered=False, dtypes=frozenset((dtype,)))
+        dimensions = owned.dimensions if name in _KEEP_DIMENSIONS else 1
+        if name in _OWNING_METHODS:
+            return owned._replace(owned=True, ordered=name == "flatten", dimensions=dimensions)
+        if name in _VIEW_METHODS:
+            return owned._replace(owned=False, ordered=False, dimensions=dimensions)
+        return None
+
+    def _is_generator(self, owner: cst.BaseExpression) -> bool:
+        """Whether a name (or a call) is one of NumPy's random generators."""
+        made = [owner]
+        if isinstance(owner, cst.Name):
+            made = [b.value for b in self._evaluator.flow.definitions(owner) if b.value is not None]
+        calls = [value for value in made if isinstance(value, cst.Call)]
+        names = {self._evaluator.names.qualified(value.func) for value in calls}
+        return bool(calls) and len(calls) == len(made) and names <= _GENERATORS
+
+    def _returned(self, function: cst.FunctionDef) -> Array | None:
+        enclosing = self._evaluator.definitions.enclosing_function
+        returns = [r for r in self._evaluator.tree.nodes(cst.Return) if enclosing(r) is function]
+        found = self._all([r.value for r in returns], self.array)
+        return (
+            found._replace(evidence=min(found.evidence, Evidence.INFERRED), owned=False) if found is not None else None
+        )
+
+    def _name(self, name: cst.Name) -> Array | None:
+        bindings = self._evaluator.flow.definitions(name)
+        found = self._all(bindings, self._binding)
+        if found is None and self._is_checked(name, bindings):
+            return Array()
+        return found._replace(owned=False) if found is not None else None
+
+    def _is_checked(self, name: cst.Name, bindings: list[Binding]) -> bool:
+        """Whether the branch that a name stands in is taken only for an array, and nothing rebinds the name in it."""
+        tree = self._evaluator.tree
+        child: cst.CSTNode = name
+        for ancestor in tree.ancestors(name):
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and ancestor.body is child:
+                branch = child
+                if self._is_array_test(ancestor.test, name.value):
+                    return not any(a is branch for binding in bindings for a in tree.ancestors(binding.node))
+            child = ancestor
+        return False
+
+    def _is_array_test(self, test: cst.BaseExpression, name: str) -> bool:
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            return self._is_array_test(test.left, name) or self._is_array_test(test.right, name)
+        if not isinstance(test, cst.Call) or len(test.args) != 2:
+            return False
+        names = self._evaluator.names
+        return (
+            names.qualified(test.func) == "builtins.isinstance"
+            and isinstance(test.args[0].value, cst.Name)
+            and test.args[0].value.value == name
+            and names.qualified(test.args[1].value) == "numpy.ndarray"
+        )
+
+    def _binding(self, binding: Binding) -> Array | None:
+        if binding.kind is BindingKind.PARAMETER:
+            return Array(Evidence.INFERRED) if self._is_annotated(binding) else None
+        value = binding.value
+        if binding.kind is BindingKind.ITERATION:
+            if binding.path or not isinstance(value, (cst.Tuple, cst.List)):
+                return None
+            return self._all([element.value for element in value.elements], self.array)
+        part = binding.part if binding.kind is BindingKind.ASSIGNMENT else None
+        return self.array(part) if part is not None else None
+
+    def _is_annotated(self, binding: Binding) -> bool:
+        parameter = self._evaluator.tree.parent(binding.node)
+        annotation = parameter.annotation if isinstance(parameter, cst.Param) else None
+        return annotation is not None and self._evaluator.names.qualified(annotation.annotation) == "numpy.ndarray"
+
+    def _all(self, items: Iterable[Item | None], read: Callable[[Item], Array | None]) -> Array | None:
+        """Return what holds of every item, None if one of them is no array."""
+        found = [read(item) if item is not None else None for item in items]
+        arrays = [array for array in found if array is not None]
+        if not arrays or len(arrays) < len(found):
+            return None
+        return Array(
+            min(array.evidence for array in arrays),
+            all(array.owned for array in arrays),
+            all(array.ordered for array in arrays),
+            frozenset[str | None]().union(*(array.dtypes for array in arrays)),
+            min(array.dimensions for array in arrays),
+        )
+
+    def _attribute(self, attribute: cst.Attribute) -> Array | None:
+        if attribute.attr.value == "T":
+            owner = self.array(attribute.value)
+            return owner._replace(owned=False, ordered=False) if owner is not None else None
+        class_def = None
+        if isinstance(attribute.value, cst.Name):
+            class_def = self._evaluator.definitions.receiver(attribute.value)
+        if class_def is None:
+            return None
+        bindings = self._evaluator.definitions.attribute(class_def, attribute.attr.value)
+        found = self._all([None if b.path else b.value for b in bindings], self.array)
+        return (
+            found._replace(evidence=min(found.evidence, Evidence.INFERRED), owned=False) if found is not None else None
+        )
+
+    def _subscript(self, subscript: cst.Subscript) -> Array | None:
+        owner = self.array(subscript.value)
+        if owner is None:
+            return None
+        left = owner.dimensions - len(subscript.slice)
+        if left >= 1 and all(self._is_number(element.slice) for element in subscript.slice):
+            return owner._replace(owned=False, dimensions=left)
+        if not any(self._keeps_dimension(element.slice) for element in subscript.slice):
+            return None
+        return owner._replace(owned=False, ordered=False, dimensions=1)
+
+    def _is_number(self, index: cst.BaseSlice) -> bool:
+        value = index.value if isinstance(index, cst.Index) else None
+        return value is not None and self._evaluator.value(value).kind is Kind.NUMBER
+
+    def _keeps_dimension(self, index: cst.BaseSlice) -> bool:
+        if isinstance(index, cst.Slice):
+            return True
+        value = index.value if isinstance(index, cst.Index) else None
+        if isinstance(value, cst.Name) and value.value == "None":
+            return True
+        return isinstance(value, (cst.List, cst.Comparison)) or (value is not None and self.array(value) is not None)
+
+    def _operation(self, expression: cst.BinaryOperation | cst.UnaryOperation | cst.IfExp) -> Array | None:
+        if isinstance(expression, cst.IfExp):
+            return self._all([expression.body, expression.orelse], self.array)
+        if isinstance(expression, cst.UnaryOperation):
+            found = self.array(expression.expression) if not isinstance(expression.operator, cst.Not) else None
+            return found._replace(owned=True, ordered=False) if found is not None else None
+        sides = [self.array(expression.left), self.array(expression.right)]
+        arrays = [side for side in sides if side is not None]
+        if (
+            not arrays
+            or self._evaluator.value(expression.left).is_tensor
+            or self._evaluator.value(expression.right).is_tensor
+        ):
+            return None
+        return Array(
+            min(array.evidence for array in arrays), owned=True, dimensions=max(array.dimensions for array in arrays)
+        )

@@ -1,0 +1,79 @@
+"""Functions that bring to a device the batch that they are given: ``to_device(batch)``, ``move_to_cuda(sample)``."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate import hints
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tensors.moves import Move
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import identifier
+
+_MOVES = re.compile(
+    r"^_*((move|send|put|transfer|convert|recursive(ly)?|nested|all|batch(es)?|data|samples?|tensors?|inputs?|dict|list|items?|"
+    r"examples?|features|targets|images?|obj(ect)?)_)*(to|on|onto)_(device|cuda|gpu)s?$"
+)
+# What is moved once: everything that is no data.
+_KEPT = re.compile(
+    r"model|module|net(work)?s?(_|$)|layer|param|weight|state|optim|buffer|ckpt|checkpoint|cache|loss|encoder|decoder|pipe",
+    re.IGNORECASE,
+)
+_BATCH = re.compile(r"^(mini_?|data_?)?batch(es)?(_data)?$|^samples?$|^data$|^examples?$")
+_DATA = frozenset((Kind.UNKNOWN, Kind.TENSOR, Kind.BATCH, Kind.SEQUENCE, Kind.MAPPING))
+_MAX_DEPTH = 4
+
+
+def moves_batches(move: Move, evaluator: Evaluator) -> bool:
+    """Return whether a move is the work of such a function, which programs call for each batch."""
+    function = _mover(move.call, evaluator)
+    if function is None or not _is_given(move.receiver, function, evaluator, 0) or _knows_better(function, evaluator):
+        return False
+    if evaluator.value(move.receiver).kind not in _DATA:
+        return False
+    passed = [argument.value for call in evaluator.callers(function) for argument in call.args[:2]]
+    return not any(evaluator.value(each).kind in (Kind.MODULE, Kind.OPTIMIZER) for each in passed)
+
+
+def _mover(call: cst.Call, evaluator: Evaluator) -> cst.FunctionDef | None:
+    """The outermost function around a call that is named for moving the batch it is given, and hands it back."""
+    found = None
+    function = evaluator.definitions.enclosing_function(call)
+    while function is not None:
+        named = _MOVES.search(function.name.value.lower()) is not None
+        given = any(_BATCH.match(parameter.name.value) for parameter in function.params.params)
+        if named and given and evaluator.definitions.results(function):
+            found = function
+        function = evaluator.definitions.enclosing_function(function)
+    return found
+
+
+def _knows_better(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Whether a function also moves without waiting: the other move is for what cannot be moved so."""
+    arguments = evaluator.tree.below(function, cst.Arg)
+    return any(each.keyword is not None and each.keyword.value == "non_blocking" for each in arguments)
+
+
+def _is_given(expression: cst.BaseExpression, function: cst.FunctionDef, evaluator: Evaluator, depth: int) -> bool:
+    """Whether an expression is a parameter of a function, or of one inside it, or a part of one."""
+    while isinstance(expression, cst.Subscript):
+        expression = expression.value
+    if isinstance(expression, cst.Call) and identifier(expression.func) in ("items", "values", "enumerate", "zip"):
+        called = expression.func
+        parts = (
+            [called.value] if isinstance(called, cst.Attribute) else [argument.value for argument in expression.args]
+        )
+        return bool(parts) and all(_is_given(part, function, evaluator, depth) for part in parts)
+    if not isinstance(expression, cst.Name) or depth == _MAX_DEPTH:
+        return False
+    if _KEPT.search(expression.value) or hints.named(expression.value).kind in (Kind.MODULE, Kind.DEVICE):
+        return False
+    bindings = evaluator.flow.definitions(expression)
+    inside = bool(bindings) and all(evaluator.tree.within(binding.node, function) for binding in bindings)
+    if not inside or evaluator.definitions.receiver(expression) is not None:
+        return False
+    sources = [binding.value for binding in bindings if binding.kind is not BindingKind.PARAMETER]
+    return all(source is not None and _is_given(source, function, evaluator, depth + 1) for source in sources)

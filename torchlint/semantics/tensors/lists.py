@@ -1,0 +1,134 @@
+"""Lists that become tensors: what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tensors.constructors import Constructors
+from torchlint.semantics.values import Kind, Value
+from torchlint.syntax.calls import literal, method_call
+from torchlint.syntax.canonical import is_same
+
+# The names in the annotation of what is a tensor or a number, and no list of them.
+_NUMBERS_OR_TENSORS = frozenset(
+    "int float bool None torch Tensor FloatTensor LongTensor IntTensor typing Union Optional".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """One number, alone or several times."""
+
+    value: cst.BaseExpression
+    count: cst.BaseExpression | None
+    """How often it stands in the list, None where the shape is written out."""
+
+    shape: str
+
+
+class Lists:
+    """Tells lists of tensors and of one number from other data."""
+
+    def __init__(self, evaluator: Evaluator, constructors: Constructors) -> None:
+        self._evaluator = evaluator
+        self._constructors = constructors
+
+    def tensors(self, data: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+        """Return expressions for the tensors that a list certainly holds, all of them; () if it holds anything else."""
+        if isinstance(data, (cst.List, cst.Tuple)):
+            parts = [e.value for e in data.elements if isinstance(e, cst.Element)]
+            is_whole = len(parts) == len(data.elements) and bool(parts)
+            return tuple(parts) if is_whole and all(self._is_tensor(part) for part in parts) else ()
+        if isinstance(data, (cst.ListComp, cst.GeneratorExp)):
+            return (data.elt,) if self._is_tensor(data.elt) else ()
+        value = self._evaluator.value(data)
+        return (data,) if value.kind is Kind.SEQUENCE and _holds_tensors(value) else ()
+
+    def _is_tensor(self, expression: cst.BaseExpression) -> bool:
+        value = self._evaluator.value(expression)
+        return value.is_tensor and value.evidence >= Evidence.INFERRED and not self._is_excluded(expression)
+
+    def _is_excluded(self, expression: cst.BaseExpression) -> bool:
+        """Whether the branch that an expression stands in is only taken if it is no tensor."""
+        child: cst.CSTNode = expression
+        for ancestor in self._evaluator.tree.ancestors(expression):
+            if isinstance(ancestor, cst.If) and child is ancestor.body and self._denies(ancestor.test, expression):
+                return True
+            if isinstance(ancestor, cst.FunctionDef):
+                return False
+            child = ancestor
+        return False
+
+    def _denies(self, test: cst.BaseExpression, expression: cst.BaseExpression) -> bool:
+        """Whether a test says that an expression is no tensor."""
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            return self._denies(test.left, expression) or self._denies(test.right, expression)
+        if not isinstance(test, cst.UnaryOperation) or not isinstance(test.operator, cst.Not):
+            return False
+        asked = test.expression
+        if not isinstance(asked, cst.Call) or not asked.args or not is_same(asked.args[0].value, expression):
+            return False
+        name = self._evaluator.names.qualified(asked.func)
+        kinds = [self._evaluator.names.qualified(argument.value) for argument in asked.args[1:]]
+        return name == "torch.is_tensor" or (name == "builtins.isinstance" and kinds == ["torch.Tensor"])
+
+    def _is_declared_number(self, expression: cst.BaseExpression) -> bool:
+        """Whether a variable is a parameter that is annotated as a tensor or a number."""
+        bindings = self._evaluator.flow.definitions(expression) if isinstance(expression, cst.Name) else []
+        if len(bindings) != 1:
+            return False
+        if bindings[0].kind is BindingKind.ASSIGNMENT and isinstance(bindings[0].value, cst.Name):
+            return self._is_declared_number(bindings[0].value)
+        parameter = self._evaluator.tree.parent(bindings[0].node)
+        if not isinstance(parameter, cst.Param) or parameter.annotation is None:
+            return False
+        nodes = self._evaluator.tree.descendants(parameter.annotation)
+        named = {node.value for node in nodes if isinstance(node, cst.Name)}
+        return bool(named & {"int", "float"}) and named <= _NUMBERS_OR_TENSORS
+
+    def number(self, data: cst.BaseExpression) -> Repeated | None:
+        """Return the only number that data consists of: ``x``, ``[x]``, ``[x] * n``."""
+        if isinstance(data, cst.BinaryOperation) and isinstance(data.operator, cst.Multiply):
+            sides = (data.left, data.right) if isinstance(data.left, cst.List) else (data.right, data.left)
+            only = _only(sides[0])
+            return Repeated(only, sides[1], "") if only is not None and self._is_number(only) else None
+        only = _only(data)
+        if only is not None:
+            return Repeated(only, None, "(1,)") if self._is_number(only) else None
+        return Repeated(data, None, "()") if self._is_number(data) else None
+
+    def _is_number(self, expression: cst.BaseExpression) -> bool:
+        if any(
+            isinstance(node, cst.Call) and self._reads(node) for node in self._evaluator.tree.descendants(expression)
+        ):
+            return False
+        value = self._evaluator.value(expression)
+        if value.kind is Kind.NUMBER and value.evidence >= Evidence.INFERRED:
+            return True
+        if self._is_excluded(expression) and self._is_declared_number(expression):
+            return True
+        return literal(expression) is not None or self._constructors.is_integer(expression)
+
+    def _reads(self, call: cst.Call) -> bool:
+        """Whether a call may turn a tensor into the number."""
+        if method_call(call, "item", "tolist") is not None:
+            return True
+        return self._evaluator.names.qualified(call.func) in ("builtins.float", "builtins.int")
+
+
+def _only(data: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return the only element of a list that is written out."""
+    if not isinstance(data, (cst.List, cst.Tuple)) or len(data.elements) != 1:
+        return None
+    element = data.elements[0]
+    return element.value if isinstance(element, cst.Element) else None
+
+
+def _holds_tensors(value: Value) -> bool:
+    element = value.iterated()
+    return element.is_tensor and element.evidence >= Evidence.INFERRED

@@ -1,0 +1,1 @@
+"""What a program does to train: the order of its steps, gradients, optimizers, precision."""

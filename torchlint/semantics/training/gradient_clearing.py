@@ -1,0 +1,227 @@
+"""Loops that write zeros into the gradients of parameters, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import is_none, literal, method_call
+
+_IN_PLACE_WRITES = frozenset(
+    "add_ sub_ copy_ mul_ div_ clamp_ addcmul_ addcdiv_ index_add_ scatter_ masked_fill_ normal_".split()
+)
+_ZEROS = frozenset(("torch.zeros_like", "torch.zeros"))
+
+
+class ClearedGradients(NamedTuple):
+    """A place that zeroes the gradient of each parameter that a loop visits."""
+
+    parameter: cst.Name
+    loop: cst.For | cst.CompFor
+    """The outermost loop that belongs to the visit: with ``param_groups`` that over the groups."""
+
+    owner: cst.BaseExpression | None
+    """The module or optimizer all of whose parameters are visited, None if that is something else."""
+
+    conditions: tuple[cst.BaseExpression, ...]
+    """Tests, other than for a gradient that is there, under which a gradient is zeroed."""
+
+    alone: bool
+    """Whether the loop does nothing else."""
+
+
+class GradientClearing:
+    """Finds gradients that are zeroed in a loop."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._names_gradient = any(map(self._is_gradient, self._tree.nodes(cst.Attribute)))
+
+    def cleared(self, node: cst.CSTNode) -> ClearedGradients | None:
+        """Return what ``p.grad.zero_()`` or ``p.grad = torch.zeros_like(p)`` zeroes where a loop binds ``p``."""
+        parameter = self._parameter(node) if self._names_gradient else None
+        if parameter is None:
+            return None
+        loop = self._loop(parameter)
+        if loop is None:
+            return None
+        conditions = tuple(self._conditions(node, loop, parameter))
+        outer, owner = self._owner(loop)
+        alone = isinstance(loop, cst.For) and self._is_alone(loop, node, parameter)
+        if alone and isinstance(outer, cst.For) and outer is not loop:
+            alone = len(outer.body.body) == 1
+        return ClearedGradients(parameter, outer, owner, conditions, alone)
+
+    def buffered(self, node: cst.CSTNode) -> bool:
+        """Return whether the outermost definition around a node computes into the tensors that ``.grad`` holds."""
+        outermost = self._outermost(node)
+        gradients = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == "grad" and self._is_target(a))
+        return any(self._outermost(gradient) is outermost for gradient in gradients)
+
+    def shares_memory(self, node: cst.CSTNode) -> bool:
+        """Return whether the outermost definition around a node makes gradients parts of a larger tensor."""
+        outermost = self._outermost(node)
+        gradients = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == "grad" and self._is_part(a))
+        return any(self._outermost(gradient) is outermost for gradient in gradients)
+
+    def _is_part(self, gradient: cst.Attribute) -> bool:
+        """Whether a gradient is set to a part of a larger tensor, which every backward pass fills then."""
+        target = self._tree.parent(gradient)
+        assign = self._tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+        return isinstance(assign, cst.Assign) and _is_part(assign.value)
+
+    def _outermost(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        found = None
+        for ancestor in self._tree.ancestors(node):
+            if isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)):
+                found = ancestor
+        return found
+
+    def _is_target(self, gradient: cst.Attribute) -> bool:
+        node: cst.CSTNode = gradient
+        parent = self._tree.parent(gradient)
+        if isinstance(parent, cst.Attribute) and parent.attr.value == "data":
+            node, parent = parent, self._tree.parent(parent)
+        if isinstance(parent, cst.AugAssign):
+            return parent.target is node and literal(parent.value) != 0
+        if isinstance(parent, cst.Subscript):
+            return isinstance(self._tree.parent(parent), cst.AssignTarget)
+        if self._is_part(gradient):
+            return True
+        if isinstance(parent, cst.Attribute) and parent.attr.value in _IN_PLACE_WRITES:
+            call = self._tree.parent(parent)
+            return isinstance(call, cst.Call) and call.func is parent and not _multiplies_by_zero(call)
+        return False
+
+    def _parameter(self, node: cst.CSTNode) -> cst.Name | None:
+        """Return the variable whose gradient a call or an assignment zeroes."""
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            name = node.func.attr.value
+            zero = name == "zero_" or (name == "fill_" and _first(node) == 0) or _multiplies_by_zero(node)
+            return self._holder(node.func.value) if zero else None
+        if isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.MultiplyAssign):
+            return self._holder(node.target) if literal(node.value) == 0 else None
+        if isinstance(node, cst.Assign) and len(node.targets) == 1 and self._is_zeros(node.value):
+            return self._holder(node.targets[0].target)
+        return None
+
+    def _is_zeros(self, value: cst.BaseExpression) -> bool:
+        if not isinstance(value, cst.Call):
+            return False
+        if isinstance(value.func, cst.Attribute) and value.func.attr.value == "new_zeros":
+            return True
+        return self._evaluator.names.qualified(value.func) in _ZEROS
+
+    def _holder(self, gradient: cst.BaseExpression) -> cst.Name | None:
+        """Return ``p`` of ``p.grad``, ``p.grad.data`` and ``p.grad.detach()``."""
+        if isinstance(gradient, cst.Call) and isinstance(gradient.func, cst.Attribute):
+            gradient = gradient.func.value if gradient.func.attr.value == "detach" else gradient
+        if isinstance(gradient, cst.Attribute) and gradient.attr.value == "data":
+            gradient = gradient.value
+        if self._is_gradient(gradient) and isinstance(gradient, cst.Attribute):
+            return gradient.value if isinstance(gradient.value, cst.Name) else None
+        return None
+
+    @staticmethod
+    def _is_gradient(node: cst.CSTNode) -> bool:
+        return isinstance(node, cst.Attribute) and node.attr.value == "grad"
+
+    def _loop(self, parameter: cst.Name) -> cst.For | cst.CompFor | None:
+        """Return the loop whose variable a name is, if it stands in it."""
+        found = self._evaluator.flow.definitions(parameter)
+        if len(found) != 1 or found[0].kind is not BindingKind.ITERATION:
+            return None
+        node = self._tree.enclosing(found[0].node, cst.For, cst.CompFor)
+        return node if isinstance(node, (cst.For, cst.CompFor)) else None
+
+    def _conditions(
+        self, node: cst.CSTNode, loop: cst.For | cst.CompFor, parameter: cst.Name
+    ) -> Iterable[cst.BaseExpression]:
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if ancestor is loop:
+                return
+            if isinstance(ancestor, cst.If) and child is not ancestor.test:
+                if child is ancestor.orelse or not self._has_gradient(ancestor.test, parameter):
+                    yield ancestor.test
+            elif isinstance(ancestor, COMPREHENSIONS) and isinstance(loop, cst.CompFor):
+                yield from (c.test for c in loop.ifs if not self._has_gradient(c.test, parameter))
+                return
+            child = ancestor
+
+    def _has_gradient(self, test: cst.BaseExpression, parameter: cst.Name) -> bool:
+        """Whether a test only asks that a parameter has or wants a gradient."""
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            return self._has_gradient(test.left, parameter) and self._has_gradient(test.right, parameter)
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            right = test.comparisons[0]
+            if not isinstance(right.operator, (cst.IsNot, cst.NotEqual)) or not is_none(right.comparator):
+                return False
+            test = test.left
+        if isinstance(test, cst.Attribute) and test.attr.value in ("grad", "requires_grad"):
+            return isinstance(test.value, cst.Name) and test.value.value == parameter.value
+        return False
+
+    def _owner(self, loop: cst.For | cst.CompFor) -> tuple[cst.For | cst.CompFor, cst.BaseExpression | None]:
+        iterated = loop.iter
+        listed = method_call(iterated, "parameters", "named_parameters")
+        if listed is not None and isinstance(iterated, cst.Call) and not iterated.args:
+            return loop, listed.value
+        if isinstance(iterated, cst.Subscript) and isinstance(iterated.value, cst.Name):
+            outer = self._loop(iterated.value)
+            groups = outer.iter if isinstance(outer, cst.For) else None
+            if outer is not None and isinstance(groups, cst.Attribute) and groups.attr.value == "param_groups":
+                return outer, groups.value
+        return loop, None
+
+    def _is_alone(self, loop: cst.For, node: cst.CSTNode, parameter: cst.Name) -> bool:
+        """Whether the body of a loop holds the zeroing, tests for a gradient, ``detach_()`` and nothing else."""
+        if loop.orelse is not None:
+            return False
+        return self._only_clears(loop.body, node, parameter)
+
+    def _only_clears(self, block: cst.BaseSuite, node: cst.CSTNode, parameter: cst.Name) -> bool:
+        for statement in block.body:
+            if isinstance(statement, cst.SimpleStatementLine):
+                if not all(self._clears(small, node, parameter) for small in statement.body):
+                    return False
+            elif isinstance(statement, cst.If):
+                if statement.orelse is not None or not self._only_clears(statement.body, node, parameter):
+                    return False
+            elif not self._clears(statement, node, parameter):
+                return False
+        return True
+
+    def _clears(self, small: cst.CSTNode, node: cst.CSTNode, parameter: cst.Name) -> bool:
+        if small is node:
+            return True
+        if not isinstance(small, cst.Expr) or not isinstance(small.value, cst.Call):
+            return False
+        call = small.value
+        if call is node:
+            return True
+        detaches = isinstance(call.func, cst.Attribute) and call.func.attr.value in ("detach_", "requires_grad_")
+        holder = self._holder(call.func.value) if isinstance(call.func, cst.Attribute) else None
+        return detaches and holder is not None and holder.value == parameter.value
+
+
+def _first(call: cst.Call) -> bool | int | float | str | None:
+    return literal(call.args[0].value) if call.args else None
+
+
+def _multiplies_by_zero(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "mul_" and _first(call) == 0
+
+
+def _is_part(value: cst.BaseExpression) -> bool:
+    """Return whether a value is a view of something: ``flat[:2].view(2)``."""
+    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        if value.func.attr.value not in ("view", "view_as", "reshape"):
+            return False
+        value = value.func.value
+    return isinstance(value, cst.Subscript)

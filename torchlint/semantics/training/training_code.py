@@ -1,0 +1,52 @@
+"""Where a file trains: backward passes and optimizer steps, also through the functions that it defines."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import method_call
+
+
+class TrainingCode:
+    """Answers whether running a node takes training steps."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._functions: dict[int, bool] = {}
+        self._anywhere: bool | None = None
+
+    def trains(self, node: cst.CSTNode) -> bool:
+        """Return whether a training step stands below a node, or in a function of the file that is called there."""
+        return any(isinstance(below, cst.Call) and self._call(below) for below in self._tree.descendants(node))
+
+    def anywhere(self) -> bool:
+        """Return whether the file trains at all."""
+        if self._anywhere is None:
+            self._anywhere = any(map(self._is_step, self._tree.nodes(cst.Call)))
+        return self._anywhere
+
+    def updates(self) -> bool:
+        """Return whether the file moves parameters by an optimizer."""
+        return any(self._is_update(call) for call in self._tree.nodes(cst.Call))
+
+    def _call(self, call: cst.Call) -> bool:
+        if self._is_step(call):
+            return True
+        definition = self._evaluator.definitions.definition(call.func)
+        if not isinstance(definition, cst.FunctionDef):
+            return False
+        key = id(definition)
+        if key not in self._functions:
+            self._functions[key] = False  # recursion adds nothing
+            self._functions[key] = self.trains(definition.body)
+        return self._functions[key]
+
+    def _is_step(self, call: cst.Call) -> bool:
+        return method_call(call, "backward", "manual_backward") is not None or self._is_update(call)
+
+    def _is_update(self, call: cst.Call) -> bool:
+        step = method_call(call, "step")
+        return step is not None and self._evaluator.value(step.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
