@@ -86,3 +86,13 @@ def test_other_words_do_not(checkout: Path) -> None:
     path.write_text(f'"""Something else."""\n# a comment\nfrom __future__{code}', encoding="utf-8")
     assert words
     assert "changed since" not in section(checkout, rule, replace(old))
+
+
+def test_a_helper_that_moves_to_another_module_leaves_it_current(checkout: Path) -> None:
+    rule = SAFE[0]
+    old = certificate(checkout, rule)
+    module = checkout / "torchlint/rules" / rule.family.value / f"{rule.name.replace('-', '_')}.py"
+    text = module.read_text(encoding="utf-8")
+    assert "from torchlint.semantics." in text
+    module.write_text(text.replace("from torchlint.semantics.", "from torchlint.elsewhere."), encoding="utf-8")
+    assert digest(checkout, rule) == old.digest

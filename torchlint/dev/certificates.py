@@ -63,7 +63,7 @@ def search_path(rule: Rule) -> str:
 
 
 def digest(root: Path, rule: Rule) -> str:
-    """Return a digest of the code of a rule and of its search; other words and comments change nothing."""
+    """Return a digest of the code of a rule and of its search; words, comments and where names come from do not count."""
     module = rule.name.replace("-", "_")
     places = (root / "torchlint" / "rules" / rule.family.value / f"{module}.py", root / search_path(rule))
     code = (_structure(_without_words(ast.parse(path.read_bytes()))) for path in places if path.exists())
@@ -71,8 +71,10 @@ def digest(root: Path, rule: Rule) -> str:
 
 
 def _without_words(tree: ast.Module) -> ast.Module:
-    """Return the code without docstrings and without what a rule only says."""
+    """Return the code without docstrings, without what a rule only says, and without the modules of imported names."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            node.module = None
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [line for line in body if not _is_said(line)]  # type: ignore[attr-defined]
