@@ -60,7 +60,7 @@ def command(
             raise click.UsageError("--watch checks again and again, and goes with none of the other actions")
         return run_watch(choices, **options)
     if write_baseline is not None:
-        from torchlint.cli.baselines import run_write_baseline
+        from torchlint.cli.write_baseline import run_write_baseline
 
         if fixing or diff or add_ignore or choices.since is not None:
             raise click.UsageError(

@@ -40,7 +40,7 @@ def run_interactive(
     choices: Choices, *, unsafe: bool, exit_zero: bool, exit_non_zero_on_fix: bool, **options: Any
 ) -> int:
     """Ask about each fix, write what is accepted, and return the exit code."""
-    from torchlint.cli.fix import account
+    from torchlint.cli.fix_account import account
     from torchlint.cli.session import STDIN, Session
 
     if STDIN in choices.paths or not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -63,7 +63,7 @@ def search_path(rule: Rule) -> str:
 
 
 def digest(root: Path, rule: Rule) -> str:
-    """Return a digest of the code of a rule and of its search; words, comments and where names come from do not count."""
+    """Return a digest of the code of a rule and its search; words and the modules of imported names do not count."""
     module = rule.name.replace("-", "_")
     places = (root / "torchlint" / "rules" / rule.family.value / f"{module}.py", root / search_path(rule))
     code = (_structure(_without_words(ast.parse(path.read_bytes()))) for path in places if path.exists())
