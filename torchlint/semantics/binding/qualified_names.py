@@ -45,6 +45,13 @@ class Names:
             self._qualified[key] = None if name in self.rebound else name
         return self._qualified[key]
 
+    def qualified_at(self, dotted_name: str, node: cst.CSTNode) -> str | None:
+        """Return what a dotted name, as in a quoted annotation, refers to in the scope of a node."""
+        first, _, rest = dotted_name.partition(".")
+        owner = self._resolve(first, self._scopes.scope(node))
+        name = canonical(f"{owner}.{rest}" if rest else owner) if owner is not None else None
+        return None if name in self.rebound else name
+
     def _raw(self, expression: cst.CSTNode) -> str | None:
         if expression.__class__ is cst.Call:  # most often, and isinstance() is slow where the answer is no
             return None

@@ -8,8 +8,8 @@ import libcst as cst
 
 from torchlint.semantics.evaluate import distributions
 from torchlint.semantics.evaluate.functions import made_graph, named_device, result_dtype
-from torchlint.semantics.evaluate.names import is_tensor_or_data
 from torchlint.semantics.evaluate.operators import combined
+from torchlint.semantics.evaluate.type_hints import is_tensor_or_data
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
 from torchlint.semantics.values import (

@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import dotted
-from torchlint.semantics.evaluate import names
+from torchlint.semantics.evaluate import type_hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import cold
@@ -82,10 +82,10 @@ class TensorFunctions:
             return False
         if not self._is_library or function.name.value in self._handed_on or self._works_on_host(function):
             return False
-        if not _is_tensor(names.type_hint(function.returns.annotation, self._evaluator)):
+        if not _is_tensor(type_hints.type_hint(function.returns.annotation, self._evaluator)):
             return False
         parameters = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
-        return any(names.may_be_tensor(parameter, self._evaluator) for parameter in parameters)
+        return any(type_hints.may_be_tensor(parameter, self._evaluator) for parameter in parameters)
 
     @cached_property
     def _is_library(self) -> bool:
