@@ -3,13 +3,14 @@
 ## Why it costs
 
 `if tensor:`, `while tensor > 0:`, `assert (x == y).all()` call `bool(tensor)`, which needs the value on the host: the
-host waits until everything queued before has run. Under `torch.compile` each such branch is a graph break. That holds
-for each call of a function of a library, too, that takes tensors and returns them, as its annotations say.
+host waits until everything queued before has run. `max(best, loss)` and `sorted(losses)` of Python do so for each
+comparison. Under `torch.compile` each such branch is a graph break. That holds for each call of a function of a
+library, too, that takes tensors and returns them, as its annotations say.
 
 ## What to write instead
 
-Keep the decision on the device: `torch.where(condition, a, b)`, `tensor.clamp(min=0)`, a mask that multiplies, or
-`torch._assert_async` for checks. Check for NaN every few steps, with the periodic test first:
+Keep the decision on the device: `torch.where(condition, a, b)`, `tensor.clamp(min=0)`, `torch.maximum(a, b)`, a mask
+that multiplies, or `torch._assert_async` for checks. Check for NaN every few steps, with the periodic test first:
 `if step % 100 == 0 and torch.isnan(loss):`. What is known before a loop, such as the times of a diffusion process, is
 compared before it. There is no automatic fix.
 
@@ -27,12 +28,18 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat.hotness import Role
+from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
+from torchlint.semantics.values import Kind, Value
 
 _KEEP = "Keep the decision on the device (`torch.where`, a mask), or test every few steps only."
 _KNOWN = "It is known before: decide for all passes at once (`.tolist()`), before the loop."
+_COMPARING = {
+    "max": ("maximum", "min=...", "max()"),
+    "min": ("minimum", "max=...", "min()"),
+    "sorted": ("", "", "sort()"),
+}
 
 rule = Rule(
     code="TL204",
@@ -40,7 +47,7 @@ rule = Rule(
     family=Family.DEVICE,
     since="0.1.0",
     default=Default.ON,
-    summary="`if`, `while`, `assert`, `and`, `or` or `not` on a tensor's value on every step",
+    summary="`if`, `while`, `assert`, `and`, `or`, `not` or `max` on a tensor's value on every step",
     triggers=Triggers.all_of(BUILT_ON_TORCH),
     examples=(
         Example(
@@ -69,6 +76,7 @@ def train(model, loader, optimizer):
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "uncertain": "That it is a tensor is only guessed from its name.",
         "decision": "A loop that runs a model, without taking batches, ends by it: all sequences are complete.",
+        "size": "The larger or smaller of two values is a size, which the host needs.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
     },
 )
@@ -76,26 +84,57 @@ def train(model, loader, optimizer):
 
 @rule.check(cst.If, cst.IfExp, cst.While, cst.Assert, cst.CompIf)
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
-    """Report the operands of a test that are tensors."""
+    """Report the first operand of a test that is a tensor."""
     operands = list(model.conditions.operands(node.test))
     if not operands or (model.heat(node.test) or model.tensor_functions.heat(node.test)) is None:
         return
     for operand in operands:
-        value = model.value(operand)
-        heat = model.heat(operand) or model.tensor_functions.heat(operand) if value.is_tensor else None
-        if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
-            continue
-        if rule.silent("uncertain", value.evidence < Evidence.INFERRED):
-            continue
-        if rule.silent("on-cpu", not model.may_be_on_accelerator(value, heat)):
-            continue
-        known = not heat.trains and model.hoistable.is_known(operand, heat.root)
-        ends = heat.role is Role.SAMPLING_LOOP and not known and model.decisions.is_asked_by_loop(operand)
-        if rule.silent("decision", ends):
-            continue
-        yield Finding(
-            operand,
-            f"Python branches on the value of the tensor `{model.code(operand)}` {heat.often}: `bool()` "
-            f"makes the host wait for the GPU. {_KNOWN if known else _KEEP}",
-        )
+        heat = _waits(operand, model.value(operand), model)
+        if heat is not None:
+            known = not heat.trains and model.hoistable.is_known(operand, heat.root)
+            yield Finding(
+                operand,
+                f"Python branches on the value of the tensor `{model.code(operand)}` {heat.often}: `bool()` "
+                f"makes the host wait for the GPU. {_KNOWN if known else _KEEP}",
+            )
+            return
+
+
+@rule.check(cst.Call, called=tuple(_COMPARING))
+def compared(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report `max`, `min` and `sorted` of Python, which compare tensors one by one."""
+    name = (model.callee(call) or "").removeprefix("builtins.")
+    given = [model.value(a.value) for a in call.args if a.keyword is None and not a.star]
+    if name not in _COMPARING or not given or len(given) < len(call.args):
         return
+    compared = given if len(given) > 1 else [given[0].iterated()] if given[0].kind is Kind.SEQUENCE else []
+    tensor = next((value for value in compared if value.is_tensor), None)
+    heat = _waits(call, tensor, model) if tensor is not None else None
+    if heat is None or rule.silent("size", model.decisions.sizes(call)):
+        return
+    yield Finding(
+        call,
+        f"Python compares tensors in `{model.code(call)}` {heat.often}: each `bool()` makes the host wait for the "
+        f"GPU. Write `{_instead(name, given)}`, which stays on the device, or compare every few steps only.",
+    )
+
+
+def _instead(name: str, given: list[Value]) -> str:
+    of_two, of_number, of_many = _COMPARING[name]
+    if len(given) == 1:
+        return f"torch.stack(...).{of_many}"
+    return f".clamp({of_number})" if any(v.kind is Kind.NUMBER for v in given) else f"torch.{of_two}(...)"
+
+
+def _waits(operand: cst.BaseExpression, value: Value, model: Model) -> Heat | None:
+    """Return where the truth of a value is asked on every step, None unless that is a tensor on the device."""
+    heat = model.heat(operand) or model.tensor_functions.heat(operand) if value.is_tensor else None
+    if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
+        return None
+    if rule.silent("uncertain", value.evidence < Evidence.INFERRED):
+        return None
+    if rule.silent("on-cpu", not model.may_be_on_accelerator(value, heat)):
+        return None
+    known = not heat.trains and model.hoistable.is_known(operand, heat.root)
+    ends = heat.role is Role.SAMPLING_LOOP and not known and model.decisions.is_asked_by_loop(operand)
+    return None if rule.silent("decision", ends) else heat

@@ -18,6 +18,7 @@ from torchlint.syntax.walk import children
 _GRADIENT_FUNCTIONS = frozenset(("torch.autograd.backward", "torch.autograd.grad"))
 
 
+# A variable: its scope and name, 0 and the name for an attribute; of a name that a statement binds only that binding.
 _Key = tuple[int, str]
 _Assignment = tuple[set[_Key], cst.CSTNode]
 
@@ -140,7 +141,7 @@ class Backward:
     def _find_assignments(self, root: cst.CSTNode) -> Iterator[_Assignment]:
         for node in self._tree.descendants(root):
             if isinstance(node, cst.Assign):
-                yield {key for t in node.targets for key in self._keys(t.target)}, node.value
+                yield {key for t in node.targets for key in self._bound(t.target)}, node.value
             elif isinstance(node, cst.AugAssign):
                 yield self._keys(node.target), node.value
             elif isinstance(node, cst.For):
@@ -176,6 +177,18 @@ class Backward:
             return {key for element in target.elements for key in self._keys(element.value)}
         return {self._key(target)}
 
+    def _bound(self, target: cst.BaseExpression) -> set[_Key]:
+        """The keys of what an assignment binds: a name counts only where this binding of it can be read."""
+        if isinstance(target, (cst.Tuple, cst.List)):
+            return {key for element in target.elements for key in self._bound(element.value)}
+        return {(id(target), target.value)} if isinstance(target, cst.Name) else {self._key(target)}
+
+    def _is_one_of(self, name: cst.Name, keys: set[_Key]) -> bool:
+        """Whether a name stands for one of some variables, or reads one of their bindings."""
+        if self._key(name) in keys:
+            return True
+        return any((id(binding.node), name.value) in keys for binding in self._evaluator.flow.definitions(name))
+
     def _key(self, variable: cst.CSTNode) -> _Key:
         """A variable by the scope that binds it, an attribute by its name, ``x[i]`` as ``x``."""
         while isinstance(variable, cst.Subscript):
@@ -194,7 +207,7 @@ class Backward:
             if method_call(current, "item", "detach", "tolist") is not None:
                 continue
             if isinstance(current, cst.Name):
-                if current.value in names and self._key(current) in keys:
+                if current.value in names and self._is_one_of(current, keys):
                     return True
             elif isinstance(current, cst.Attribute):
                 if (0, current.attr.value) in keys:

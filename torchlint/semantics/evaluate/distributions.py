@@ -12,10 +12,11 @@ _DETACHED = ("sample", "sample_n", "enumerate_support")
 
 
 def made(name: str, arguments: list[Value]) -> Value:
-    """Return a distribution with these parameters, each of them a tensor, a number or another distribution."""
+    """Return a distribution with these parameters, each of them a tensor, a number (of the CPU) or a distribution."""
     parts = [v.element if is_distribution(v) and v.element is not None else v for v in arguments]
     found = combined(parts)
-    device = found.device if found.is_tensor else Device.UNKNOWN
+    of_numbers = bool(parts) and all(part.kind is Kind.NUMBER for part in parts)
+    device = found.device if found.is_tensor else Device.CPU if of_numbers else Device.UNKNOWN
     graph = Graph.ATTACHED if found.graph is Graph.ATTACHED else Graph.UNKNOWN  # what is asked about may carry one
     return Value(Kind.INSTANCE, name=name, element=tensor(Evidence.INFERRED, device, graph))
 

@@ -259,7 +259,7 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
         if isinstance(statement, cst.SimpleStatementLine):
             names |= _taken_apart(statement, names, evaluator)
         for node in evaluator.tree.descendants(statement):
-            if isinstance(node, cst.CompFor) and _bottom(node.iter) in names:
+            if isinstance(node, cst.CompFor) and _goes_over(node.iter, names):
                 names |= _names(node.target, evaluator)
             move = method_call(node, "to", "cuda")
             if move is None or not isinstance(node, cst.Call):
@@ -296,6 +296,12 @@ def _taken_apart(line: cst.SimpleStatementLine, names: set[str], evaluator: Eval
             if all(isinstance(part, kinds) and _bottom_name(part) in names for part in parts):
                 found |= _names(statement.targets[0].target, evaluator)
     return found
+
+
+def _goes_over(iterated: cst.BaseExpression, names: set[str]) -> bool:
+    """Return whether a comprehension goes over a variable, or over several that are written out: ``in (x, y)``."""
+    parts = [e.value for e in iterated.elements] if isinstance(iterated, (cst.Tuple, cst.List)) else [iterated]
+    return bool(parts) and all(_bottom(part) in names for part in parts)
 
 
 def _bottom(expression: cst.BaseExpression) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.torch_api import OF_ARRAYS
 from torchlint.semantics.values import NUMBER, STRING, UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, tensor
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
@@ -105,11 +106,18 @@ def _comparison(expression: cst.Comparison, evaluator: Evaluator) -> Value:
     values = [evaluator.value(expression.left), *(evaluator.value(t.comparator) for t in targets)]
     found = combined(values)
     if found.known:
-        return found._replace(graph=Graph.DETACHED, origin=Origin.UNKNOWN, dtype="torch.bool")
+        mask = found._replace(graph=Graph.DETACHED, origin=Origin.UNKNOWN, dtype="torch.bool")
+        return mask.borne_out() if _is_used_as_array(expression, evaluator) else mask
     if any(v.kind is Kind.NDARRAY for v in values):
         return Value(Kind.NDARRAY)
     with_text = len(values) == 2 and Kind.STRING in (values[0].kind, values[1].kind) and _is_device(expression.left)
     return NUMBER if with_text or all(v.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE) for v in values) else UNKNOWN
+
+
+def _is_used_as_array(comparison: cst.Comparison, evaluator: Evaluator) -> bool:
+    """Whether a method of arrays is called on the result, which no comparison of numbers has: ``(a >= 0).sum()``."""
+    parent = evaluator.tree.parent(comparison)
+    return isinstance(parent, cst.Attribute) and parent.attr.value in OF_ARRAYS
 
 
 def _is_device(expression: cst.BaseExpression) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import libcst as cst
@@ -17,7 +17,7 @@ from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.meters import Meters
-from torchlint.semantics.retention.stores import Store, appended, elements, stored, summed
+from torchlint.semantics.retention.stores import Store, appended, container, elements, stored, summed
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
@@ -25,9 +25,10 @@ from torchlint.syntax.canonical import is_same
 _JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
 _EXTREMES = frozenset(f"torch.{name}" for name in ("max", "maximum", "min", "minimum"))
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
-"""What is known by its value alone: an item or attribute may have been detached where it is held."""
+"""What is known by its value alone."""
 
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
+_RECORDS = frozenset(("builtins.dict", "types.SimpleNamespace"))
 _NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
 
 
@@ -122,8 +123,28 @@ class Retentions:
             items = elements(node.value)
             return Store(node.target, items or (node.value,), bool(items))
         if isinstance(node, cst.Call):
-            return appended(node) or self._handed_over(node)
+            found = appended(node)
+            return self._of_record(found) if found is not None else self._handed_over(node)
         return summed(node) or self._combined(node) or stored(node)
+
+    def _of_record(self, kept: Store) -> Store:
+        """``records.append(Record(step, loss))``, where that makes a data class, a named tuple or a dictionary."""
+        record = kept.values[0]
+        if len(kept.values) > 1 or not isinstance(record, cst.Call) or not self._makes_record(record.func):
+            return kept
+        given = tuple(a.value for a in record.args if not a.star)
+        return replace(kept, values=given) if given else kept
+
+    def _makes_record(self, function: cst.BaseExpression) -> bool:
+        named = self._evaluator.names.qualified(function)
+        definition = self._evaluator.definitions.definition(function)
+        if not isinstance(definition, cst.ClassDef):
+            return named in _RECORDS
+        makers = (d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in definition.decorators)
+        is_plain = any(self._evaluator.names.qualified(maker) == "dataclasses.dataclass" for maker in makers)
+        own = self._evaluator.definitions
+        is_checked = any(own.method(definition, name) is not None for name in ("__post_init__", "__init__", "__new__"))
+        return not is_checked and (is_plain or "typing.NamedTuple" in own.ancestry(definition))
 
     def _combined(self, statement: cst.Assign) -> Store | None:
         """``x = torch.cat([x, value])``, ``x = torch.maximum(x, value)``."""
@@ -193,9 +214,7 @@ class Retentions:
         """Whether a variable is there before a function runs: an attribute of ``self``, a list of the module."""
         if self._is_attribute_of_self(variable):
             return True
-        base = variable
-        while isinstance(base, (cst.Attribute, cst.Subscript)):
-            base = base.value
+        base = _base(variable)
         bindings = self._evaluator.scopes.bindings(base) if isinstance(base, cst.Name) else []
         return bool(bindings) and all(
             binding.kind in _BOUND and not self._tree.within(binding.node, function) for binding in bindings
@@ -203,9 +222,9 @@ class Retentions:
 
     def _is_attribute_of_self(self, variable: cst.BaseExpression) -> bool:
         base, is_attribute = variable, False
-        while isinstance(base, (cst.Attribute, cst.Subscript)):
+        while (holder := base.value if isinstance(base, cst.Attribute) else container(base)) is not None:
             is_attribute = is_attribute or isinstance(base, cst.Attribute)
-            base = base.value
+            base = holder
         return is_attribute and isinstance(base, cst.Name) and self._evaluator.definitions.receiver(base) is not None
 
     def _frame(self, node: cst.CSTNode, variable: cst.BaseExpression, heat: Heat) -> cst.CSTNode:
@@ -234,7 +253,7 @@ class Retentions:
         trainer = heat.root if self._tree.within(node, heat.root) else None  # a helper is judged by the whole file
         if trainer is None and self._is_parameter(value):
             return None  # the call that gives it says more
-        if heat.trains and isinstance(value, _FRESH) and self._backward.passes(trainer):
+        if heat.trains and self._is_fresh(value) and self._backward.passes(trainer):
             return (found.evidence, True) if found.evidence >= Evidence.INFERRED else None
         if heat.role is not Role.EVALUATION_LOOP:
             return None
@@ -247,6 +266,14 @@ class Retentions:
             return None
         evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
         return evidence, not self._backward.passes(frame)
+
+    def _is_fresh(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is known by itself: an item or attribute may have been detached where it is held."""
+        if not isinstance(value, cst.Attribute) or not isinstance(value.value, cst.Name):
+            return isinstance(value, _FRESH)
+        owner = self._evaluator.definitions.receiver(value.value)
+        made = self._evaluator.definitions.attribute(owner, value.attr.value) if owner is not None else []
+        return bool(made) and all(isinstance(each.value, _FRESH) and not each.path for each in made)
 
     def _is_called_elsewhere(self, function: cst.FunctionDef) -> bool:
         """Whether only other code calls a method of a model, which may have switched gradients off."""
@@ -345,3 +372,10 @@ class Retentions:
             if not isinstance(self._tree.parent(block), cst.With):
                 return False
         return False
+
+
+def _base(variable: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the first name in ``name.attribute[key]``."""
+    while (holder := variable.value if isinstance(variable, cst.Attribute) else container(variable)) is not None:
+        variable = holder
+    return variable

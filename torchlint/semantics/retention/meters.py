@@ -9,7 +9,12 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.retention.stores import Store, container, summed
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, method_call
+
+_REST = "**"
+"""What stands for the keyword arguments of a method that have no parameter of their own."""
 
 
 class Given(NamedTuple):
@@ -31,32 +36,48 @@ class Meters:
         self._keeping: frozenset[str] | None = None
 
     def given(self, call: cst.Call) -> Given | None:
-        """Return what a method call gives to an object of a class of the file that keeps it."""
-        method = method_call(call)
-        if method is None or method.attr.value not in self._keeping_methods():
+        """Return what a call of an object of a class of the file, or of one of its methods, gives it to keep."""
+        found = self._method(call)
+        if found is None:
             return None
-        owner = self._evaluator.value(method.value).definition
-        if not isinstance(owner, cst.ClassDef):
-            return None
-        function = self._evaluator.definitions.method(owner, method.attr.value)
-        if function is None:
-            return None
-        arguments = bind(call.args, [p.name.value for p in parameters(function)][1:])
+        keeper, function = found
+        own = [p.name.value for p in parameters(function)][1:]
         kept = self._parameters(function)
-        values = tuple(value for name, value in arguments.named.items() if name in kept)
+        values = [value for name, value in bind(call.args, own).named.items() if name in kept]
+        if _REST in kept:
+            values += [a.value for a in call.args if a.keyword is not None and a.keyword.value not in own]
         if not values:
             return None
-        of_itself = isinstance(method.value, cst.Name) and self._evaluator.definitions.receiver(method.value) is owner
-        return Given(next(iter(kept.values())) if of_itself else method.value, values)
+        of_itself = isinstance(keeper, cst.Name) and self._evaluator.definitions.receiver(keeper) is not None
+        return Given(next(iter(kept.values())) if of_itself else keeper, tuple(values))
+
+    def _method(self, call: cst.Call) -> tuple[cst.BaseExpression, cst.FunctionDef] | None:
+        """The object that a call may hand something over to, and the function of the file that then runs."""
+        method = method_call(call)
+        keeper, name = (method.value, method.attr.value) if method is not None else (call.func, "__call__")
+        found = self._of_class(keeper, name)
+        if found is None and method is not None and name != "__call__":
+            return self._of_class(call.func, "__call__")
+        return found
+
+    def _of_class(self, keeper: cst.BaseExpression, name: str) -> tuple[cst.BaseExpression, cst.FunctionDef] | None:
+        if name not in self._keeping_methods():
+            return None
+        value = self._evaluator.value(keeper)
+        if not isinstance(value.definition, cst.ClassDef) or (name == "__call__" and value.kind is not Kind.INSTANCE):
+            return None
+        function = self._evaluator.definitions.method(value.definition, name)
+        return (keeper, function) if function is not None else None
 
     def _keeping_methods(self) -> frozenset[str]:
         """The names of the functions that keep something: asked before what object a method is called on."""
         if self._keeping is None:
             adders = (n for n in self._tree.nodes(cst.AugAssign) if self._is_sum(n))
+            averages = (n for n in self._tree.nodes(cst.Assign) if self._average(n))
             appenders = (n for n in self._tree.nodes(cst.Call) if self._is_append(n))
             self._keeping = frozenset(
                 around.name.value
-                for node in (*adders, *appenders)
+                for node in (*adders, *averages, *appenders)
                 for around in self._tree.ancestors(node)
                 if isinstance(around, cst.FunctionDef)
             )
@@ -66,22 +87,51 @@ class Meters:
         """The parameters of a method that it keeps as they are, and the attribute that then holds them."""
         key = id(function)
         if key not in self._kept:
-            names = {parameter.name.value for parameter in parameters(function)[1:]}
-            self._kept[key] = {name: place for name, place in self._stored(function) if name in names}
-            if self._kept[key]:
+            names = {parameter.name.value: parameter.name.value for parameter in parameters(function)[1:]}
+            names |= dict.fromkeys(self._rest(function), _REST)
+            stored = {name: place for name, place in self._stored(function) if name in names}
+            if stored:
                 for node in self._tree.descendants(function.body):
                     for name in _looked_at(node):
-                        self._kept[key].pop(name, None)
+                        stored.pop(name, None)
+            self._kept[key] = {names[name]: place for name, place in stored.items()}
         return self._kept[key]
+
+    def _rest(self, function: cst.FunctionDef) -> Iterator[str]:
+        """The names that a method gives to each of its other keyword arguments: ``for k, v in kwargs.items()``."""
+        rest = function.params.star_kwarg
+        if rest is None:
+            return
+        for loop in self._tree.below(function.body, cst.For):
+            method = method_call(loop.iter, "items", "values")
+            if method is None or identifier(method.value) != rest.name.value:
+                continue
+            target = loop.target.elements[-1].value if isinstance(loop.target, cst.Tuple) else loop.target
+            if isinstance(target, cst.Name):
+                yield target.value
 
     def _stored(self, function: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
         for node in self._tree.descendants(function.body):
-            if isinstance(node, cst.AugAssign):
-                if self._is_sum(node) and not self._evaluator.gradients.disabled(node):
-                    yield from ((name, node.target) for name in _terms(node.value))
+            if isinstance(node, (cst.AugAssign, cst.Assign)):
+                if not self._evaluator.gradients.disabled(node):
+                    yield from self._summed(node)
             elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and self._is_append(node):
                 place = node.func.value
                 yield from ((name, place) for name in _terms(node.args[0].value))
+
+    def _summed(self, node: cst.AugAssign | cst.Assign) -> Iterator[tuple[str, cst.BaseExpression]]:
+        """What a statement adds to an attribute, or to a running average in one."""
+        if isinstance(node, cst.Assign):
+            average = self._average(node)
+            if average is not None:
+                yield from ((name, average.variable) for term in average.values for name in _terms(term))
+        elif self._is_sum(node):
+            yield from ((name, node.target) for name in _terms(node.value))
+
+    def _average(self, node: cst.Assign) -> Store | None:
+        """``self.mean = 0.9 * self.mean + 0.1 * value``"""
+        found = summed(node)
+        return found if found is not None and self._is_own(found.variable) else None
 
     def _is_sum(self, node: cst.AugAssign) -> bool:
         return isinstance(node.operator, cst.AddAssign) and self._is_own(node.target)
@@ -92,9 +142,10 @@ class Meters:
 
     def _is_own(self, place: cst.BaseExpression) -> bool:
         """Whether a place is an attribute of ``self``, or in one."""
-        while isinstance(place, cst.Subscript):
-            place = place.value
-        owner = place.value if isinstance(place, cst.Attribute) else None
+        is_part = False
+        while (holder := container(place)) is not None:
+            place, is_part = holder, True
+        owner = place.value if isinstance(place, cst.Attribute) else place if is_part else None
         return isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None
 
 

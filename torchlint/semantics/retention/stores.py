@@ -40,6 +40,14 @@ def elements(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     return ()
 
 
+def container(place: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return what holds ``container[key]`` or ``container.setdefault(key, [])``; None if it is something else."""
+    if isinstance(place, cst.Subscript):
+        return place.value
+    method = method_call(place, "setdefault")
+    return method.value if method is not None else None
+
+
 def appended(call: cst.Call) -> Store | None:
     """Return what ``items.append(value)`` or ``items.extend([value])`` keeps."""
     method = method_call(call, "append", "appendleft", "extend")
