@@ -3,8 +3,8 @@
 ## Why it costs
 
 `if tensor:`, `while tensor > 0:`, `assert (x == y).all()` call `bool(tensor)`, which needs the value on the host: the
-host waits until everything queued before has run. `max(best, loss)` and `sorted(losses)` of Python do so for each
-comparison. Under `torch.compile` each such branch is a graph break. That holds for each call of a function of a
+host waits until everything queued before has run. `max(best, loss)`, `sorted(losses)` and `any(checks)` of Python do so
+for each value. Under `torch.compile` each such branch is a graph break. That holds for each call of a function of a
 library, too, that takes tensors and returns them, as its annotations say.
 
 ## What to write instead
@@ -21,7 +21,7 @@ The branch chooses between programs that have no common tensor form, and runs ra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -39,7 +39,14 @@ _COMPARING = {
     "max": ("maximum", "min=...", "max()"),
     "min": ("minimum", "max=...", "min()"),
     "sorted": ("", "", "sort()"),
+    "any": ("", "", "any()"),
+    "all": ("", "", "all()"),
 }
+"""What to write instead: for two tensors, for a tensor and a number, for many of them."""
+
+_HOLDING = (Kind.SEQUENCE, Kind.ITERATOR)
+_HELD = (cst.Name, cst.Attribute)
+"""What may be None as well: ``mask or other`` asks for that."""
 
 rule = Rule(
     code="TL204",
@@ -84,10 +91,21 @@ def train(model, loader, optimizer):
 
 @rule.check(cst.If, cst.IfExp, cst.While, cst.Assert, cst.CompIf)
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
-    """Report the first operand of a test that is a tensor."""
+    """Report the tensor of which a statement tests the truth."""
     operands = list(model.conditions.operands(node.test))
     if not operands or (model.heat(node.test) or model.tensor_functions.heat(node.test)) is None:
         return
+    yield from _first(operands, model)
+
+
+@rule.check(cst.BooleanOperation, cst.UnaryOperation)
+def combined(node: cst.BooleanOperation | cst.UnaryOperation, model: Model) -> Iterator[Finding]:
+    """Report the first tensor whose truth `and`, `or` or `not` ask for where no statement tests it."""
+    yield from _first([part for part in model.conditions.asked(node) if not isinstance(part, _HELD)], model)
+
+
+def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Finding]:
+    """Yield the finding of the first operand that is a tensor on the device."""
     for operand in operands:
         heat = _waits(operand, model.value(operand), model)
         if heat is not None:
@@ -102,20 +120,20 @@ def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model:
 
 @rule.check(cst.Call, called=tuple(_COMPARING))
 def compared(call: cst.Call, model: Model) -> Iterator[Finding]:
-    """Report `max`, `min` and `sorted` of Python, which compare tensors one by one."""
+    """Report `max`, `min`, `sorted`, `any` and `all` of Python, which look at tensors one by one."""
     name = (model.callee(call) or "").removeprefix("builtins.")
     given = [model.value(a.value) for a in call.args if a.keyword is None and not a.star]
     if name not in _COMPARING or not given or len(given) < len(call.args):
         return
-    compared = given if len(given) > 1 else [given[0].iterated()] if given[0].kind is Kind.SEQUENCE else []
+    compared = given if len(given) > 1 else [given[0].iterated()] if given[0].kind in _HOLDING else []
     tensor = next((value for value in compared if value.is_tensor), None)
     heat = _waits(call, tensor, model) if tensor is not None else None
     if heat is None or rule.silent("size", model.decisions.sizes(call)):
         return
     yield Finding(
         call,
-        f"Python compares tensors in `{model.code(call)}` {heat.often}: each `bool()` makes the host wait for the "
-        f"GPU. Write `{_instead(name, given)}`, which stays on the device, or compare every few steps only.",
+        f"Python looks at tensors one by one in `{model.code(call)}` {heat.often}: each `bool()` makes the host wait "
+        f"for the GPU. Write `{_instead(name, given)}`, which stays on the device, or do it every few steps only.",
     )
 
 

@@ -38,6 +38,20 @@ class Conditions:
         else:
             yield test
 
+    def asked(self, node: cst.BooleanOperation | cst.UnaryOperation) -> list[cst.BaseExpression]:
+        """Return the expressions whose truth ``and``, ``or`` and ``not`` ask for where no statement tests the result.
+
+        What ``a and b`` gives is ``b`` itself, whose truth nobody asks for.
+        """
+        if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
+            return []
+        parent = self._tree.parent(node)
+        if isinstance(parent, cst.BooleanOperation) or getattr(parent, "test", None) is node:
+            return []
+        if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
+            return []
+        return list(self.operands(node))[: -1 if isinstance(node, cst.BooleanOperation) else None]
+
     def is_asked_for(self, node: cst.CSTNode, root: cst.CSTNode, words: re.Pattern[str]) -> bool:
         """Return whether an ``if`` around a node, up to ``root``, tests a variable with such a word in its name."""
         for ancestor in self._tree.ancestors(node):

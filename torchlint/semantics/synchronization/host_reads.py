@@ -15,7 +15,7 @@ from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, ten
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
 
-_CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "fairseq.utils.item"))
+_CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "builtins.range", "fairseq.utils.item"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
 _COPIES = ("cpu", "numpy", "tolist")
 _ADDING = ("sum", "mean")
