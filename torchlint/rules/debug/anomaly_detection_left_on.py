@@ -17,8 +17,8 @@ Nothing: remove the call, or move the body of the `with` one level out. To keep 
 `torch.autograd.set_detect_anomaly(args.detect_anomaly)`.
 
 The fix is safe: a run without NaN in its gradients computes the same values. A run *with* one no longer raises
-`RuntimeError`; a check of `torch.isfinite(loss)` every few hundred steps is a cheap replacement. Where the file asks
-whether the mode is on, there is no fix.
+`RuntimeError`; a check of `torch.isfinite(loss)` every few hundred steps is a cheap replacement. Where something in the
+file may catch that error and go on, it is unsafe; where the file asks whether the mode is on, there is none.
 
 ## When to ignore it
 
@@ -41,6 +41,7 @@ from torchlint.syntax.calls import literal
 SET = "torch.autograd.set_detect_anomaly"
 CONTEXT = "torch.autograd.detect_anomaly"
 TRAINER = "lightning.pytorch.Trainer"
+CAUGHT = "What catches errors in this file no longer catches that of the mode, and goes on with the NaN."
 TRACES = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "catch_warnings")
 """Where a program can see the mode: its state, and the warning that it gives."""
 
@@ -71,7 +72,7 @@ rule = Rule(
         "window": "The mode is switched off after one backward pass outside all loops over steps, or by its class.",
         "test": "The code belongs to a test.",
     },
-    fixes=(Safety.SAFE,),
+    fixes=(Safety.SAFE, Safety.UNSAFE),
 )
 
 
@@ -169,8 +170,9 @@ def _sets(node: cst.CSTNode, model: Model) -> bool | None:
 def _fix(call: cst.Call, name: str, model: Model) -> Fix | None:
     if _is_looked_at(model):
         return None
-    edits = _edits(call, name, model)
-    return Fix("Switch anomaly detection off", (edits,), Safety.SAFE) if edits is not None else None
+    edit, is_caught = _edit(call, name, model), model.choices.may_survive_errors()
+    safety, why = (Safety.UNSAFE, CAUGHT) if is_caught else (Safety.SAFE, "")
+    return Fix("Switch anomaly detection off", (edit,), safety, why) if edit is not None else None
 
 
 def _is_looked_at(model: Model) -> bool:
@@ -180,7 +182,7 @@ def _is_looked_at(model: Model) -> bool:
     return model.speaks_of(*TRACES) or model.names_any_of(*TRACES)
 
 
-def _edits(call: cst.Call, name: str, model: Model) -> Edit | None:
+def _edit(call: cst.Call, name: str, model: Model) -> Edit | None:
     parent = model.parent(call)
     if isinstance(parent, cst.Expr):
         return RemoveStatement(parent) if name != TRAINER else _set_false(call, "detect_anomaly", model)

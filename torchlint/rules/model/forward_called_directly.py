@@ -122,5 +122,7 @@ def _is_interface(receiver: cst.BaseExpression, definition: cst.ClassDef | None,
 def _has_own_call(definition: cst.ClassDef | None, call: cst.Call, model: Model) -> bool:
     if definition is not None and model.definitions.method(definition, CALL) is not None:
         return True
+    if any(identifier(target.target) == CALL for target in model.nodes(cst.AssignTarget)):
+        return True
     around = model.enclosing_function(call)
     return around is not None and around.name.value == CALL

@@ -122,7 +122,7 @@ def _fix(call: cst.Call, inner: Activation, model: Model) -> Fix | None:
         new = from_root(function, name, model)
     else:
         new = spelled(name, call, model)
-    if new is None or scores is None:
+    if new is None or scores is None or scores.arguments.extra:
         return None
     others = [argument for name, argument in scores.arguments.nodes.items() if name != "input"]
     shown = ", ".join(model.code(part).strip().rstrip(",").rstrip() for part in (scores.operand, *others))

@@ -179,6 +179,8 @@ def _loop_fix(node: cst.CSTNode, call: str, model: Model) -> Fix | None:
         return None
     if _in_zero_grad(node, model) or model.target.version < FIRST_CHOICE:
         return None  # this is what the call would call, or cannot be called
+    if model.gradient_clearing.is_read_after(cleared.loop):
+        return None
     owner = model.value(cleared.owner)
     evidence = owner.evidence if owner.kind in (Kind.OPTIMIZER, Kind.MODULE) else Evidence.NAMED
     return Fix(f"Write `{call}`", (ReplaceStatement(cleared.loop, (call,)),), Safety.UNSAFE, WHY, evidence)

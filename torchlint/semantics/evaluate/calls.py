@@ -35,12 +35,24 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
     if isinstance(definition, cst.ClassDef):
         return Value(evaluator.definitions.class_kind(definition), definition=definition)
     if isinstance(definition, cst.FunctionDef):
-        return evaluator.returned(definition)
+        found = evaluator.returned(definition)
+        is_open = found.is_tensor and found.device in (Device.UNKNOWN, Device.EITHER)
+        return found._replace(device=Device.CPU) if is_open and _stays_on_host(call, definition, evaluator) else found
     if isinstance(call.func, cst.Attribute):
         found = methods.evaluate(call, call.func, evaluator)
         if found.known:
             return found
     return functions.unseen(call, identifier(call.func), evaluator)
+
+
+def _stays_on_host(call: cst.Call, function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function that others give tensors of the device gets nothing but tensors of the host here."""
+    if evaluator.definitions.owner(function) is not None or any(a.star for a in call.args):
+        return False
+    given = [evaluator.value(a.value) for a in call.args]
+    tensors = [value for value in given if value.is_tensor or value.kind is Kind.BATCH]
+    others = all(value.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE) for value in given if value not in tensors)
+    return bool(tensors) and others and all(value.device is Device.CPU for value in tensors)
 
 
 def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:

@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from torchlint.semantics.binding.flow import ends_in_jump
+from torchlint.semantics.binding.flow import ends_in_jump, last_statement
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import is_same
@@ -20,6 +20,14 @@ _SETTING = re.compile(
 _SETTING_VALUES = frozenset(("__main__", "train", "training", "fit", "cuda", "gpu"))
 _DEBUGGING = re.compile(
     r"(^|_)(debug\w*|anomal\w*|nans?|diagnos\w*|profil\w*|trace|sanity\w*|grad_?check\w*)(_|$)", re.IGNORECASE
+)
+# What runs code so that its errors end elsewhere, or nowhere.
+_HOLDING_ERRORS = frozenset(
+    (
+        "contextmanager asynccontextmanager __exit__ __aexit__ assertRaises assertRaisesRegex raises gather "
+        "create_task submit Thread Process Pool ThreadPool ThreadPoolExecutor ProcessPoolExecutor retry retrying "
+        "tenacity backoff excepthook"
+    ).split()
 )
 _CATCHING = frozenset(("Exception", "BaseException", "ArithmeticError"))
 
@@ -146,6 +154,26 @@ class Choices:
                 return False
             child = ancestor
         return False
+
+    def may_survive_errors(self, error: str = "RuntimeError") -> bool:
+        """Return whether anything in the file may catch an error and go on, wherever the error comes from."""
+        handlers: list[cst.ExceptHandler | cst.ExceptStarHandler] = [*self._tree.nodes(cst.ExceptHandler)]
+        handlers += self._tree.nodes(cst.ExceptStarHandler)
+        if any(self._catches(h.type, error) and not self._raises_at_its_end(h.body) for h in handlers):
+            return True
+        if any(self._jumps(last.body) for last in self._tree.nodes(cst.Finally)):
+            return True
+        if any(self._suppresses(call, error) for call in self._tree.nodes(cst.Call)):
+            return True
+        names = (*self._tree.nodes(cst.Name), *self._tree.nodes(cst.Attribute))
+        return any(identifier(name) in _HOLDING_ERRORS for name in names)
+
+    def _raises_at_its_end(self, body: cst.BaseSuite) -> bool:
+        return isinstance(last_statement(body), cst.Raise) and not self._jumps(body)
+
+    def _jumps(self, body: cst.BaseSuite) -> bool:
+        """Whether something in a block leaves it, or a loop in it, without an error."""
+        return any(isinstance(n, (cst.Return, cst.Break, cst.Continue)) for n in self._tree.descendants(body))
 
     def _swallows(self, handler: cst.ExceptHandler, error: str) -> bool:
         if not self._catches(handler.type, error):

@@ -91,8 +91,8 @@ class Interpreter:
         self._pending.add(root)
         saved = self._returns, self._ends, self._exits, self.choices
         self._returns, self._ends, self._exits, self.choices = [], [], [], {}
-        body = root.body.body if isinstance(root, cst.FunctionDef) else root.body
-        self._ends += self._block(body, [State()])
+        start = [State()]
+        self._ends += self._block(root.body, start) if isinstance(root, cst.Module) else self._suite(root.body, start)
         self._export(root)
         self._returned[root] = join(self._returns) if self._returns else None
         self._returns, self._ends, self._exits, self.choices = saved
@@ -198,6 +198,8 @@ class Interpreter:
             state.set(target.value, value)
         elif isinstance(target, cst.Attribute) and self.receiver(target.value) is not None:
             state.set("." + target.attr.value, value)
+            if isinstance(value, Output):  # whoever has the module can read it there
+                state.release(value, target)
         elif isinstance(target, cst.Subscript):
             self._store_item(target, value, state)
         elif isinstance(target, (cst.Tuple, cst.List)):

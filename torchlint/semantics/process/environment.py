@@ -16,7 +16,19 @@ _OTHER_PROGRAMS = (
     "os.spawn",
     "os.posix_spawn",
     "os.path.expandvars",
+    "os.environb",
+    "os.getenvb",
+    "asyncio.create_subprocess_",
+    "asyncio.subprocess",
+    "posix.",
+    "nt.",
+    "pty.",
+    "pexpect.",
+    "ctypes.",
 )
+_STARTING = ("subprocess_shell", "subprocess_exec")
+"""Methods of event loops that start other programs."""
+
 _BY_KEY = ("get", "setdefault", "pop", "__setitem__")
 
 
@@ -37,6 +49,8 @@ class Environment:
             return True
         nodes: list[cst.Name | cst.Attribute] = [*self._tree.nodes(cst.Name), *self._tree.nodes(cst.Attribute)]
         named = ((node, self._evaluator.names.qualified(node)) for node in nodes)
+        if any(isinstance(node, cst.Attribute) and node.attr.value in _STARTING for node in nodes):
+            return True
         return any(name is not None and self._reads_any(node, name) for node, name in named)
 
     def _sets(self, line: cst.CSTNode, variable: str) -> bool:

@@ -57,6 +57,14 @@ class GradientClearing:
             alone = len(outer.body.body) == 1
         return ClearedGradients(parameter, outer, owner, conditions, alone)
 
+    def is_read_after(self, loop: cst.For) -> bool:
+        """Return whether the file reads a variable that a loop binds where the loop is over."""
+        bound = {id(node): node for node in self._tree.descendants(loop) if isinstance(node, cst.Name)}
+        names = {node.value for node in self._tree.descendants(loop.target) if isinstance(node, cst.Name)}
+        others = (n for n in self._tree.nodes(cst.Name) if n.value in names and id(n) not in bound)
+        reads = (n for n in others if all(b.node is not n for b in self._evaluator.scopes.bindings(n)))
+        return any(id(b.node) in bound for n in reads for b in self._evaluator.flow.definitions(n))
+
     def buffered(self, node: cst.CSTNode) -> bool:
         """Return whether the outermost definition around a node computes into the tensors that ``.grad`` holds."""
         outermost = self._outermost(node)
