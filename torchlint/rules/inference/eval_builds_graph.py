@@ -130,6 +130,8 @@ def _fix(call: cst.Call, found: InferenceCall, model: Model) -> Fix | None:
     torch = model.spelling("torch.no_grad", call)
     if found.function is None or found.is_part or found.is_generator or torch is None:
         return None
+    if model.training_code.trains(found.function.body):  # a function that it calls needs the graph
+        return None
     return Fix(
         f"Decorate `{found.function.name.value}` with `@{torch}()`",
         (AddDecorator(found.function, f"{torch}()"),),

@@ -9,7 +9,8 @@ import libcst as cst
 
 from torchlint.semantics.evaluate import distributions, functions, methods
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, tensor
+from torchlint.semantics.tables.layers import PAIRS, STATES
+from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, sequence, tensor
 from torchlint.syntax.calls import identifier
 
 if TYPE_CHECKING:
@@ -46,13 +47,34 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
 
 
 def _stays_on_host(call: cst.Call, function: cst.FunctionDef, evaluator: Evaluator) -> bool:
-    """Return whether a function that others give tensors of the device gets nothing but tensors of the host here."""
+    """Return whether a function that others give tensors of the device gets nothing but tensors of the host here.
+
+    It runs nothing but functions of torch and methods of what it is given, and moves nothing.
+    """
     if evaluator.definitions.owner(function) is not None or any(a.star for a in call.args):
         return False
     given = [evaluator.value(a.value) for a in call.args]
-    tensors = [value for value in given if value.is_tensor or value.kind is Kind.BATCH]
+    tensors = [value for value in given if value.is_tensor]
     others = all(value.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE) for value in given if value not in tensors)
-    return bool(tensors) and others and all(value.device is Device.CPU for value in tensors)
+    if not tensors or not others or any(value.device is not Device.CPU for value in tensors):
+        return False
+    return all(_only_computes(inner, evaluator) for inner in evaluator.tree.below(function.body, cst.Call))
+
+
+def _only_computes(call: cst.Call, evaluator: Evaluator) -> bool:
+    name = evaluator.names.qualified(call.func)
+    if name is None:
+        return isinstance(call.func, cst.Attribute) and call.func.attr.value not in (
+            "to",
+            "cuda",
+            "type_as",
+            "new_tensor",
+        )
+    return name.startswith(("torch.", "builtins.", "math."))
+
+
+_NO_OUTPUTS = frozenset((Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.MAPPING, Kind.INSTANCE, Kind.NDARRAY))
+"""What a forward pass gives that is no tensor, nor tensors in their order."""
 
 
 def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
@@ -71,7 +93,10 @@ def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
         forward = evaluator.definitions.method(module.definition, "forward")
         if forward is not None:
             return _shaped(evaluator.returned(forward), output)
-    return output
+    if module.name in PAIRS:
+        return sequence(output, output)
+    states = STATES.get(module.name or "", 0)
+    return sequence(output, sequence(output, output) if states > 1 else output) if states else output
 
 
 def _graph_of_loss(arguments: Sequence[Value]) -> Graph:
@@ -91,9 +116,9 @@ def _shaped(returned: Value, output: Value) -> Value:
         return output._replace(graph=graph, origin=Origin.LOSS if returned.origin is Origin.LOSS else output.origin)
     if distributions.is_distribution(returned) and returned.element is not None:
         return returned._replace(element=_shaped(returned.element, output))
-    if returned.kind in (Kind.NUMBER, Kind.STRING, Kind.NONE):
-        return returned
-    return output
+    if returned.kind in (Kind.MAPPING, Kind.SEQUENCE) and returned.element is not None:
+        return of(returned.kind, _shaped(returned.element, output))
+    return returned if returned.kind in _NO_OUTPUTS else output
 
 
 def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:

@@ -28,6 +28,12 @@ NORMS_OF_MATRICES = frozenset(
 )
 """Those that subtract the mean of each column of a matrix."""
 
+STATES = {"torch.nn.LSTM": 2, "torch.nn.GRU": 1, "torch.nn.RNN": 1, "torch.nn.MultiheadAttention": 1}
+"""How many tensors the second of two results is: the hidden states of a recurrent layer, the weights of attention."""
+
+PAIRS = frozenset(("torch.nn.LSTMCell",))
+"""Layers that give two tensors."""
+
 
 def dimensions(name: str) -> int | None:
     """Return the number of spatial dimensions that the name of a class tells."""
