@@ -13,9 +13,10 @@ Append to a list and call `torch.cat` once after the loop. Where the loop needs 
 token by token) allocate the final size once and write into slices of it, as a static cache does.
 
 The fix collects in a list that starts with the first value. It is offered where nothing else in the loop uses the
-tensor, nothing changes the parts after they were collected (they are no parameters, no buffers that are filled again,
-no views of those), and no error of the concatenation is caught. It is unsafe in that the parts stay alive until the
-loop is over, and that a loop without any pass gives a copy of the first value.
+tensor, nothing that the file shows changes the parts after they were collected (they are no parameters, no buffers that
+are filled again, no views of those), and no error of the concatenation is caught. It is unsafe in that the parts stay
+alive until the loop is over, show what other code writes into their memory until then (a layer that works in place, an
+array behind them), and that a loop without any pass gives a copy of the first value.
 
 ## When to ignore it
 
@@ -128,6 +129,7 @@ def _fix(growth: Growth, name: str, model: Model) -> Fix | None:
             InsertAfter(growth.root, (f"{name} = {found.function}({parts}{found.options})",)),
         ),
         Safety.UNSAFE,
-        "The parts stay alive until the loop is over, and without any pass the result is a copy.",
+        "The parts stay alive until the loop is over and show what is written into them until then; without any pass "
+        "the result is a copy.",
         Evidence.INFERRED,
     )

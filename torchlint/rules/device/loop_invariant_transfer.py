@@ -13,7 +13,7 @@ In a loop, move the tensor once before it: `mask = mask.to(device)`. In a module
 needs no copy at all: `torch.full((), 0.5, device=device)`, `torch.zeros((), device=device)`.
 
 The fix moves the copy in front of the loop. It is offered where the copy runs in every pass, and unsafe: every pass
-then shares one tensor, and it is made also where the loop runs zero times.
+shares one tensor and sees no change that a function makes to the original; it is made also for a loop without passes.
 
 ## When to ignore it
 
@@ -158,7 +158,7 @@ def _fix(move: Move, heat: Heat, model: Model) -> Fix | None:
         "Copy it once, before the loop",
         (InsertBefore(loop, (f"{name} = {model.code(move.call)}",)), Replace(move.call, name)),
         Safety.UNSAFE,
-        "All passes share one tensor, which is made also where the loop runs zero times.",
+        "All passes share one tensor, whatever a function does to the original; it is made also for zero passes.",
         min(move.evidence, Evidence.INFERRED),
     )
 

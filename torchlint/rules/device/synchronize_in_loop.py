@@ -30,11 +30,13 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
-from torchlint.syntax.calls import method_call
+from torchlint.semantics.values import Device
+from torchlint.syntax.calls import literal, method_call
 
 _SYNCHRONISES = frozenset(
     ("torch.cuda.synchronize", "torch.mps.synchronize", "torch.xpu.synchronize", "torch.accelerator.synchronize")
 )
+_OTHER_STREAMS = frozenset(("torch.cuda.Stream", "torch.cuda.stream"))
 _STREAMS = frozenset(("torch.cuda.current_stream", "torch.cuda.default_stream"))
 
 rule = Rule(
@@ -75,6 +77,7 @@ def train(model, loader, optimizer):
         "not-hot": "The call does not run on every step.",
         "guarded": "A periodic test or a flag that is off by default stands around it.",
         "update": "An optimizer may wait for copies to the host, on which it computes.",
+        "copied": "A copy to the host that does not wait, or another stream, is at work in the function around it.",
         "timed": "A clock is read around it: the measurement is what it is for.",
     },
     fixes=(Safety.UNSAFE,),
@@ -89,7 +92,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     heat = model.heat(call)
     if heat is None or rule.silent("timed", model.conditions.is_timed(call)):
         return
-    if rule.silent("update", heat.role is Role.UPDATE):
+    if rule.silent("update", heat.role is Role.UPDATE) or rule.silent("copied", _is_needed(call, model)):
         return
     yield Finding(
         call,
@@ -97,6 +100,25 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         "and the GPU no longer overlap. Remove it: PyTorch waits by itself where a value is needed on the host.",
         _fix(call, model),
     )
+
+
+def _is_needed(call: cst.Call, model: Model) -> bool:
+    """Whether the function around a call, or the program, copies without waiting or computes on another stream."""
+    frame = model.enclosing_function(call)
+    nodes = model.descendants(frame.body) if frame is not None else iter(model.nodes(cst.Call))
+    calls = [node for node in nodes if isinstance(node, cst.Call)]
+    if any(model.qualified_name(other.func) in _OTHER_STREAMS for other in calls):
+        return True
+    return any(_does_not_wait(other, model) for other in calls)
+
+
+def _does_not_wait(call: cst.Call, model: Model) -> bool:
+    """Whether a call copies into memory of the host, or into some that is there, with `non_blocking=True`."""
+    named = {argument.keyword.value: argument.value for argument in call.args if argument.keyword is not None}
+    if literal(named.get("non_blocking")) is not True:
+        return False
+    move = model.moves.move(call)
+    return method_call(call, "copy_") is not None or (move is not None and move.place is Device.CPU)
 
 
 def _synchronises(call: cst.Call, model: Model) -> bool:
