@@ -35,6 +35,10 @@ _BODY = (
     "torch.sqrt(weight - weight).sum().backward()",
     "try:\n    (zero / zero * weight).sum().backward()\nexcept RuntimeError:\n    seen.append('nan')",
     "(zero / zero * weight).sum().backward()",
+    "try:\n    risky()\nexcept RuntimeError:\n    seen.append('caught')",
+    "with suppress(Exception):\n    risky()",
+    "try:\n    risky()\nfinally:\n    seen.append('done')",
+    "try:\n    risky()\nexcept ValueError:\n    seen.append('other')",
     "torch.autograd.set_detect_anomaly(False)",
     "warnings.warn('mine')",
     "loss = Twice.apply(weight).sum(); loss.backward()",
@@ -53,6 +57,7 @@ _SETUP = (
         *indented(["@staticmethod", "def forward(ctx, x):", "    return x * 2", "@staticmethod"]),
         *indented(["def backward(ctx, g):", "    return g * 2"]),
     ],
+    ["def risky():", *indented(["(zero / zero * weight).sum().backward()"])],
     [
         "def record():",
         *indented(["return warnings.catch_warnings(record=True)"]),
