@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-torch test-browser test-neovim test-pythons test-lowest lock corpus scripts labelled reported speed fuzz faults refute rules pictures docs clean
+.PHONY: help demo test lint test-torch test-browser test-neovim test-pythons test-lowest lock corpus scripts labelled reported suites speed fuzz faults refute rules pictures docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -82,6 +82,9 @@ labelled: $(STAMP) ## Precision and recall on labelled public code: make labelle
 
 reported: $(STAMP) ## How many bugs that were reported in public projects are found: make reported CHECKOUTS=folder of clones
 	$(BIN)/python -m tests.corpus.reported $(if $(CHECKOUTS),--checkouts $(CHECKOUTS)) $(ARGS)
+
+suites: $(STAMP) ## Test suites of public projects before and after the fixes: make suites CHECKOUTS=folder of clones
+	$(BIN)/python -m tests.corpus.suites $(if $(CHECKOUTS),--checkouts $(CHECKOUTS)) $(ARGS)
 
 speed: $(STAMP) ## Compare speed with TorchFix and Ruff
 	$(BIN)/python -m tests.speed.compare $(ARGS)
