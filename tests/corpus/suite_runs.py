@@ -179,7 +179,7 @@ def taken(suite: Suite, checkouts: Path, folder: Path) -> None:
 
 def fixed(original: Path, folder: Path, select: str, runs: Sequence[Sequence[str]]) -> Fixed:
     """Fix a copy of a tree, by one run of the command line for each sequence of words."""
-    shutil.copytree(original, folder)
+    shutil.copytree(original, folder, symlinks=True)
     applied: Counter[str] = Counter()
     for words in runs:
         command = [sys.executable, "-m", "torchlint", *_FIX, "--select", select, *words]
@@ -191,7 +191,7 @@ def fixed(original: Path, folder: Path, select: str, runs: Sequence[Sequence[str
 
 
 def _differences(original: Path, folder: Path) -> Iterator[Place]:
-    for path in sorted(original.rglob("*.py")):
+    for path in sorted(path for path in original.rglob("*.py") if path.is_file()):
         name = path.relative_to(original).as_posix()
         old, new = path.read_bytes(), (folder / name).read_bytes()
         if old != new:
