@@ -125,8 +125,8 @@ def compared(call: cst.Call, model: Model) -> Iterator[Finding]:
     given = [model.value(a.value) for a in call.args if a.keyword is None and not a.star]
     if name not in _COMPARING or not given or len(given) < len(call.args):
         return
-    compared = given if len(given) > 1 else [given[0].iterated()] if given[0].kind in _HOLDING else []
-    tensor = next((value for value in compared if value.is_tensor), None)
+    values = given if len(given) > 1 else [given[0].iterated()] if given[0].kind in _HOLDING else []
+    tensor = next((value for value in values if value.is_tensor), None)
     heat = _waits(call, tensor, model) if tensor is not None else None
     if heat is None or rule.silent("size", model.decisions.sizes(call)):
         return
