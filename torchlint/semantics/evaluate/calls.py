@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate import distributions, functions, methods
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.layers import PAIRS, STATES
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, sequence, tensor
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -184,7 +185,7 @@ def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
     found: dict[int, list[cst.Call]] = {}
     names = _callable_names(evaluator)
     calls = evaluator.tree.nodes(cst.Call)
-    for call in calls if "__call__" in by_name else [call for call in calls if identifier(call.func) in names]:
+    for call in calls if "__call__" in by_name else [c for c in calls if _may_call(c, names)]:
         target = called_function(call, by_name, evaluator)
         for function in [target] if target is not None else _held(call, evaluator):
             found.setdefault(id(function), []).append(call)
@@ -194,15 +195,48 @@ def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
     return found
 
 
+def _may_call(call: cst.Call, names: frozenset[str]) -> bool:
+    return isinstance(call.func, (cst.Name, cst.Subscript)) or identifier(call.func) in names
+
+
 def _held(call: cst.Call, evaluator: Evaluator) -> list[cst.FunctionDef]:
-    """Return the functions of the file that ``self.criterion`` may be: ``__init__`` chose one of them."""
-    method, definitions = call.func, evaluator.definitions
-    if not isinstance(method, cst.Attribute) or not isinstance(method.value, cst.Name):
+    """Return the functions of the file that a variable may hold which is called.
+
+    ``self.criterion`` of which ``__init__`` chose one, ``losses[name]`` and ``for loss in (self.a, self.b)`` out of a
+    dictionary, list or tuple that is written out.
+    """
+    function, definitions = call.func, evaluator.definitions
+    if isinstance(function, cst.Subscript):  # a table of functions chooses by a name from outside, as options do
+        return [f for f in _written_out(function.value, evaluator) if definitions.owner(f) is not None]
+    if isinstance(function, cst.Name):
+        bound = evaluator.flow.definitions(function)
+        items = method_call(bound[0].value, "items", "values") if len(bound) == 1 else None
+        is_item = len(bound) == 1 and bound[0].kind is BindingKind.ITERATION
+        return _written_out(items.value if items is not None else bound[0].value, evaluator) if is_item else []
+    if not isinstance(function, cst.Attribute) or not isinstance(function.value, cst.Name):
         return []
-    owner = definitions.receiver(method.value)
-    bound = definitions.attribute(owner, method.attr.value) if owner is not None else []
-    named = [definitions.definition(each.value) for each in bound if isinstance(each.value, cst.Name) and not each.path]
+    owner = definitions.receiver(function.value)
+    made = definitions.attribute(owner, function.attr.value) if owner is not None else []
+    named = [definitions.definition(each.value) for each in made if isinstance(each.value, cst.Name) and not each.path]
     return [f for f in named if isinstance(f, cst.FunctionDef) and definitions.owner(f) is None]
+
+
+def _written_out(container: cst.CSTNode | None, evaluator: Evaluator) -> list[cst.FunctionDef]:
+    """Return the functions of the file in a container that is written out, perhaps in a variable."""
+    bound: list[cst.CSTNode | None] = []
+    if isinstance(container, cst.Name):
+        bound = [b.value for b in evaluator.flow.definitions(container) if b.kind is BindingKind.ASSIGNMENT]
+    elif isinstance(container, cst.Attribute) and isinstance(container.value, cst.Name):
+        owner = evaluator.definitions.receiver(container.value)
+        made = evaluator.definitions.attribute(owner, container.attr.value) if owner is not None else []
+        bound = [each.value for each in made if not each.path]
+    holder = bound[0] if len(bound) == 1 else container
+    if isinstance(holder, cst.Dict):
+        values = [pair.value for pair in holder.elements]
+    else:
+        values = [e.value for e in holder.elements] if isinstance(holder, (cst.List, cst.Tuple)) else []
+    named = map(evaluator.definitions.definition, values)
+    return [function for function in named if isinstance(function, cst.FunctionDef)]
 
 
 def _share_with_overriding(
