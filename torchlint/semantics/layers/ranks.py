@@ -13,7 +13,7 @@ from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.semantics.layers.values import Tail
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, literal
+from torchlint.syntax.calls import Arguments, bind, literal
 
 _SAME_RANK = frozenset(
     "torch.nn." + name
@@ -27,6 +27,7 @@ _SAME_RANK_FUNCTIONS = frozenset(
     "relu relu6 leaky_relu elu selu gelu silu sigmoid tanh softplus dropout softmax log_softmax normalize hardswish "
     "mish relu_ dropout_ abs clamp exp linear Variable FloatTensor Tensor as_tensor tensor from_numpy".split()
 )
+_POOLING = frozenset(("mean", "amax", "sum"))
 _SAME_RANK_METHODS = frozenset(
     "to cuda cpu float half double detach clone contiguous relu relu_ sigmoid tanh type requires_grad_ type_as".split()
 )
@@ -77,7 +78,10 @@ class Ranks:
         if isinstance(node, cst.Attribute):
             return self._is_kept(node, seen)
         if isinstance(node, cst.BinaryOperation):
-            return self._is_matrix(node.left, seen) and self._is_matrix(node.right, seen)
+            sides = [side for side in (node.left, node.right) if not isinstance(literal(side), (int, float))]
+            return self._all(sides, seen)
+        if isinstance(node, cst.IfExp):
+            return self._all((node.body, node.orelse), seen)
         if not isinstance(node, cst.Call):
             return False
         if node in self._creates:
@@ -148,7 +152,16 @@ class Ranks:
             return _two(given)
         if name == "flatten":
             return _is_one(call, 0)
+        if name in _POOLING:
+            return _pools_images(bind(call.args, ("dim", "keepdim")))
         return name in _SAME_RANK_METHODS and self._is_matrix(method.value, seen)
+
+
+def _pools_images(given: Arguments) -> bool:
+    """Whether a reduction takes the height and width of images away: ``x.mean((2, 3))``."""
+    sizes = given.get("dim")
+    elements = sizes.elements if isinstance(sizes, (cst.Tuple, cst.List)) else ()
+    return {literal(e.value) for e in elements} == {2, 3} and given.absent("keepdim")
 
 
 def _two(sizes: Sequence[cst.BaseExpression]) -> bool:
