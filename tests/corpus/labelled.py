@@ -111,15 +111,27 @@ def score(found: Iterable[tuple[int, str]], wanted: Sequence[Label]) -> Counter[
 
 def text_of(file: LabelledFile, checkouts: Path) -> bytes | None:
     """Return a file as its commit has it, None where no clone has it."""
-    owner, _, name = file.repository.partition("/")
+    return from_clone(file.repository, checkouts, "show", f"{file.commit}:{file.path}")
+
+
+def from_clone(repository: str, checkouts: Path, *command: str) -> bytes | None:
+    """Return what a command of git says in the first clone of a repository in which it succeeds, None if in none."""
+    owner, _, name = repository.partition("/")
     for folder in (f"{owner}/{name}", f"{owner}+{name}", name):
         place = checkouts / folder
         git = place / ".git" if (place / ".git").is_dir() else place
-        command = ["git", f"--git-dir={git}", "show", f"{file.commit}:{file.path}"]
-        done = subprocess.run(command, capture_output=True, check=False) if git.is_dir() else None
+        words = ["git", f"--git-dir={git}", *command]
+        done = subprocess.run(words, capture_output=True, check=False) if git.is_dir() else None
         if done is not None and done.returncode == 0:
             return done.stdout
     return None
+
+
+def name_clones(repositories: Iterable[str]) -> None:
+    """Say that no folder of clones was given, and what it has to hold."""
+    print("NOT RUN: --checkouts FOLDER (or TORCHLINT_CHECKOUTS) says where the clones lie:", file=sys.stderr)
+    for repository in sorted(set(repositories)):
+        print(f"  git clone https://github.com/{repository}", file=sys.stderr)
 
 
 def clones(words: Sequence[str] | None, wanted: Iterable[LabelledFile], description: str | None) -> Path | None:
@@ -128,9 +140,7 @@ def clones(words: Sequence[str] | None, wanted: Iterable[LabelledFile], descript
     parser.add_argument("--checkouts", type=Path, default=os.environ.get("TORCHLINT_CHECKOUTS"))
     named: Path | None = parser.parse_args(words).checkouts
     if named is None:
-        print("NOT RUN: --checkouts FOLDER (or TORCHLINT_CHECKOUTS) says where the clones lie:", file=sys.stderr)
-        for repository in sorted({file.repository for file in wanted}):
-            print(f"  git clone https://github.com/{repository}", file=sys.stderr)
+        name_clones(file.repository for file in wanted)
     return named
 
 

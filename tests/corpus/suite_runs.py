@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests.corpus.labelled import from_clone
+
 COMMON = ("coverage", "pytest", "pytest-timeout", "torch", "numpy")
 """What every suite needs, in whatever version is there."""
 
@@ -165,16 +167,11 @@ def taken(suite: Suite, checkouts: Path, folder: Path) -> None:
     Raises:
         NotRun: no clone has the commit.
     """
-    owner, _, name = suite.repository.partition("/")
-    for place in (checkouts / owner / name, checkouts / f"{owner}+{name}", checkouts / name):
-        git = place / ".git" if (place / ".git").is_dir() else place
-        command = ["git", f"--git-dir={git}", "archive", suite.commit, *suite.files]
-        done = subprocess.run(command, capture_output=True, check=False) if git.is_dir() else None
-        if done is not None and done.returncode == 0:
-            folder.mkdir(parents=True)
-            subprocess.run(["tar", "-x", "-C", str(folder)], input=done.stdout, check=True)
-            return
-    raise NotRun("no clone has it")
+    archive = from_clone(suite.repository, checkouts, "archive", suite.commit, *suite.files)
+    if archive is None:
+        raise NotRun("no clone has it")
+    folder.mkdir(parents=True)
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive, check=True)
 
 
 def fixed(original: Path, folder: Path, select: str, runs: Sequence[Sequence[str]]) -> Fixed:

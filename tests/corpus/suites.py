@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.corpus.labelled import rows
+from tests.corpus.labelled import name_clones, rows
 from tests.corpus.suite_runs import NotRun, Suite, changed, executed, fixed, missing, passed_twice, run, taken
 
 OK, BROKEN, NOT_RUN = 0, 1, 2
@@ -148,9 +148,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     wanted = [suite for suite in suites() if not options.names or suite.name in options.names]
     if options.checkouts is None:
-        print("NOT RUN: --checkouts FOLDER (or TORCHLINT_CHECKOUTS) says where the clones lie:", file=sys.stderr)
-        for repository in sorted({suite.repository for suite in wanted}):
-            print(f"  git clone https://github.com/{repository}", file=sys.stderr)
+        name_clones(suite.repository for suite in wanted)
         return NOT_RUN
     return _verdict([_trial(suite, options) for suite in wanted])
 
