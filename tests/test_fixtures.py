@@ -129,6 +129,12 @@ def test_screen_hides_nothing(fixture: FixtureFile) -> None:
 
 
 @EVERY_FILE
+def test_the_order_of_the_rules_changes_nothing(fixture: FixtureFile) -> None:
+    backwards = check_file(fixture.source(), fixture.settings, tuple(reversed(rules())), fixture.target)
+    assert set(backwards.diagnostics) == set(fixture.by_all_rules.diagnostics)
+
+
+@EVERY_FILE
 def test_a_draft_hides_nothing(fixture: FixtureFile) -> None:
     source = fixture.source()
     try:

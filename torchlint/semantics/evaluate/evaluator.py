@@ -57,6 +57,8 @@ class Evaluator:
             self._lowest = min(self._lowest, self._pending[key])
             return PENDING
         depth = len(self._pending)
+        if self._callers is None:
+            self._link()
         if self._steps <= 0 or depth >= _MAX_DEPTH:
             return UNKNOWN
         self._steps -= 1
@@ -128,10 +130,15 @@ class Evaluator:
     def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         """Return the calls in this file that call a function, by its name, as a method, or as a class."""
         if self._callers is None:
-            self._callers = calls.named_callers(self)
-            self._callers = calls.callers(self)
-            self._forget()
-        return self._callers.get(id(function), [])
+            self._link()
+        return (self._callers or {}).get(id(function), [])
+
+    def _link(self) -> None:
+        """Work out who calls whom, before the first value: answers would otherwise depend on what is asked first."""
+        self._callers = {}
+        self._callers = calls.named_callers(self)
+        self._callers = calls.callers(self)
+        self._forget()
 
     def is_engine_step(self, function: cst.FunctionDef) -> bool:
         """Return whether a function is what an engine of Ignite runs for each batch."""

@@ -15,7 +15,7 @@ from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, ten
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
 
-_CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "fairseq.utils.item"))
+_CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "builtins.range", "fairseq.utils.item"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
 _COPIES = ("cpu", "numpy", "tolist")
 _ADDING = ("sum", "mean")
@@ -88,8 +88,9 @@ class HostReads:
         value = self._evaluator.value(source)
         is_method = method_call(call, "item") is not None and not call.args
         function = "" if is_method else self._qualified(call).rpartition(".")[2]
-        is_entry = isinstance(source, cst.Subscript) and value.evidence < Evidence.INFERRED  # perhaps a number
-        if (function == "item" and is_entry) or (not value.is_tensor and value.kind is not Kind.BATCH):
+        may_be_number = function == "range" or (function == "item" and isinstance(source, cst.Subscript))
+        is_weak = may_be_number and value.evidence < Evidence.INFERRED
+        if is_weak or (not value.is_tensor and value.kind is not Kind.BATCH):
             if value.known or function or not self._comes_from_tensor(source):
                 return None
             value = tensor(Evidence.NAMED)

@@ -1,0 +1,38 @@
+"""What is asked first does not decide what is answered."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from tests.semantics.support import marked, model_of
+
+HANDED_ON = """
+import torch
+from torch import nn
+
+class Small(nn.Module):
+    def grow(self, sizes):
+        return mark(sizes)
+
+class Large(nn.Module):
+    def grow(self, sizes):
+        return 1
+
+def ready(network):
+    return network
+
+def main():
+    network = ready(Small())
+    network.grow(torch.rand(3))
+"""
+
+
+@pytest.mark.parametrize("is_network_first", [True, False])
+def test_who_calls_a_method_does_not_depend_on_what_was_asked_before(is_network_first: bool) -> None:
+    model = model_of(HANDED_ON)
+    sizes = marked(model)[0]
+    network = next(r.value for r in model.nodes(cst.Return) if isinstance(r.value, cst.Name))
+    if is_network_first:
+        model.value(network)
+    assert model.value(sizes).is_tensor
