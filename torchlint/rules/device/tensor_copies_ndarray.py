@@ -39,6 +39,9 @@ from torchlint.semantics.values import Device
 if TYPE_CHECKING:
     from torchlint.semantics.tensors.arrays import Array
 
+_MADE_BY_NUMPY = ("int64", "float64")
+"""What arrays of numbers hold unless something else is asked for."""
+
 rule = Rule(
     code="TL208",
     name="tensor-copies-ndarray",
@@ -102,10 +105,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 
 def _is_converted(dtype: cst.BaseExpression | None, array: Array, model: Model) -> bool:
-    """Whether a dtype is given and the array is not known to have it."""
+    """Whether a dtype is given that the array does not have: one that is not known has those that NumPy makes."""
     if dtype is None:
         return False
-    return NDARRAY_DTYPES.get(model.qualified_name(dtype) or "") not in array.dtypes - {None}
+    wanted = NDARRAY_DTYPES.get(model.qualified_name(dtype) or "")
+    return wanted not in array.dtypes - {None} and not (None in array.dtypes and wanted in _MADE_BY_NUMPY)
 
 
 def _is_moved(call: cst.Call, model: Model) -> bool:

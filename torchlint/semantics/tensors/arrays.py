@@ -20,7 +20,10 @@ _RANDOM = frozenset("rand randn normal uniform random standard_normal randint ch
 _SIZED = frozenset("normal uniform random standard_normal randint choice integers beta".split())
 _GENERATORS = frozenset(("numpy.random.RandomState", "numpy.random.default_rng"))
 _JOINS = frozenset(
-    "concatenate stack vstack hstack column_stack tile repeat pad copy diff cumsum outer sort argsort".split()
+    (
+        "concatenate stack vstack hstack column_stack tile repeat pad copy diff cumsum outer sort argsort setdiff1d "
+        "intersect1d union1d delete insert append roll"
+    ).split()
 )
 _VIEWS = frozenset(
     (
@@ -206,10 +209,23 @@ class Arrays:
 
     def _name(self, name: cst.Name) -> Array | None:
         bindings = self._evaluator.flow.definitions(name)
-        found = self._all(bindings, self._binding)
+        found = self._all(self._made(bindings), self._binding)
         if found is None and self._is_checked(name, bindings):
             return Array()
         return found._replace(owned=False) if found is not None else None
+
+    def _made(self, bindings: list[Binding]) -> list[Binding]:
+        """Return what makes the values of bindings; ``a -= 1`` works in place on what is there."""
+        found: list[Binding] = []
+        pending, seen = list(bindings), set[int]()
+        while pending:
+            binding = pending.pop()
+            if binding.kind is not BindingKind.AUGMENTED or not isinstance(binding.node, cst.Name):
+                found.append(binding)
+            elif id(binding.node) not in seen:
+                seen.add(id(binding.node))
+                pending += self._evaluator.flow.definitions(binding.node)
+        return found
 
     def _is_checked(self, name: cst.Name, bindings: list[Binding]) -> bool:
         """Whether the branch that a name stands in is taken only for an array, and nothing rebinds the name in it."""
@@ -284,13 +300,21 @@ class Arrays:
     def _subscript(self, subscript: cst.Subscript) -> Array | None:
         owner = self.array(subscript.value)
         if owner is None:
-            return None
+            return Array(dtypes=frozenset(("int64",))) if self._is_found(subscript) else None
         left = owner.dimensions - len(subscript.slice)
         if left >= 1 and all(self._is_number(element.slice) for element in subscript.slice):
             return owner._replace(owned=False, dimensions=left)
         if not any(self._keeps_dimension(element.slice) for element in subscript.slice):
             return None
         return owner._replace(owned=False, ordered=False, dimensions=1)
+
+    def _is_found(self, subscript: cst.Subscript) -> bool:
+        """Whether an expression is where something holds in an array: ``np.where(labels == 3)[0]``."""
+        made = subscript.value if isinstance(subscript.value, cst.Call) else None
+        index = subscript.slice[0].slice
+        name = self._evaluator.names.qualified(made.func) if made is not None else None
+        is_search = name == "numpy.nonzero" or (name == "numpy.where" and made is not None and len(made.args) == 1)
+        return is_search and isinstance(index, cst.Index) and isinstance(literal(index.value), int)
 
     def _is_number(self, index: cst.BaseSlice) -> bool:
         value = index.value if isinstance(index, cst.Index) else None
