@@ -114,7 +114,7 @@ class Ranks:
     def _callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         if function.name.value != "forward":
             return self._evaluator.callers(function)
-        found = []
+        found = list(self._evaluator.callers(function))  # self.forward(x)
         for call in self._evaluator.tree.nodes(cst.Call):
             module = self._evaluator.value(call.func)
             owner = module.definition if module.kind is Kind.MODULE else None

@@ -27,6 +27,7 @@ _ENGINE_MAKERS = {
     "ignite.engine.create_supervised_evaluator": ("model", "metrics", "device"),
 }
 
+_NO_MOVERS = frozenset(("builtins", "torch", "functools", "itertools", "copy"))
 _PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
 _NO_LOADERS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCHEDULER))
 
@@ -165,10 +166,24 @@ class Loaders:
                 return Device.ACCELERATOR
             return Device.EITHER if where == "auto" else None
         method = method_call(call, *_PREPARES)
-        if method is None or not self._is_accelerator(method.value):
+        if method is None:
+            return self._place_of_other_file(call, name)
+        if not self._is_accelerator(method.value):
             return None
         loads = any(self._evaluator.value(a.value).kind is Kind.DATALOADER for a in call.args)
         return Device.EITHER if loads else None
+
+    def _place_of_other_file(self, call: cst.Call, name: str) -> Device | None:
+        """Where a function of another file is told to move batches: ``extract(batches(loader), model, device)``."""
+        if not name or name.partition(".")[0] in _NO_MOVERS or self._evaluator.definitions.definition(call.func):
+            return None
+        given = [self._evaluator.value(argument.value) for argument in call.args]
+        places = {value.device for value in given if value.kind is Kind.DEVICE}
+        place = places.pop() if len(places) == 1 else None
+        if place not in (Device.ACCELERATOR, Device.EITHER):
+            return None
+        named = (node for a in call.args for node in self._tree.descendants(a.value) if isinstance(node, cst.Name))
+        return place if any(self._evaluator.value(each).kind is Kind.DATALOADER for each in named) else None
 
     def _is_accelerator(self, expression: cst.BaseExpression) -> bool:
         named = self._evaluator.value(expression).name or ""
