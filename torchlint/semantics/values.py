@@ -84,7 +84,10 @@ class Value(NamedTuple):
     dtype: str | None = None
     literal: bool | int | float | str | None = None
     element: Value | None = None
-    """What iterating gives: the items of a sequence, the batches of a loader, the values of a mapping."""
+    """What iterating gives: the items of a sequence, the batches of a loader, the values of a mapping.
+
+    Of a type of tensors what calling it gives.
+    """
 
     elements: tuple[Value, ...] | None = None
     """The items of a tuple or list whose length is visible."""

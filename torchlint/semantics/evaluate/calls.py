@@ -30,6 +30,8 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
             return module_output(call, called, evaluator)
         if called.kind in (Kind.FUNCTION, Kind.CLASS) and called.name is not None:
             return functions.evaluate(call, called.name, evaluator)
+        if called.kind is Kind.CLASS and called.element is not None:
+            return called.element  # one of several types of tensors
         if called.kind is Kind.INSTANCE and isinstance(called.definition, cst.ClassDef):
             definition = evaluator.definitions.method(called.definition, "__call__")
         elif called.kind in (Kind.FUNCTION, Kind.CLASS):

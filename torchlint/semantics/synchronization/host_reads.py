@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate import hints, unknown_calls
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -83,6 +84,8 @@ class HostReads:
                 source = inner.value
             elif isinstance(source, cst.Attribute) and source.attr.value == "data":
                 source = source.value
+            elif (given := self._handed_back(source)) is not None:
+                source = given
             else:
                 break
         value = self._evaluator.value(source)
@@ -97,6 +100,18 @@ class HostReads:
         if value.origin is Origin.LOSS and not function and unknown_calls.is_computed(source, self._evaluator):
             value = value._replace(evidence=max(value.evidence, Evidence.INFERRED))
         return ScalarRead(call, source, value, function)
+
+    def _handed_back(self, call: cst.BaseExpression) -> cst.BaseExpression | None:
+        """The argument of a function of the file that only brings it to the host: ``to_cpu(loss)``."""
+        function = self._evaluator.definitions.definition(call.func) if isinstance(call, cst.Call) else None
+        if not isinstance(call, cst.Call) or not isinstance(function, cst.FunctionDef) or len(call.args) != 1:
+            return None
+        results, given = self._evaluator.definitions.results(function), parameters(function)
+        source = results[0] if len(results) == len(given) == 1 else None
+        while (inner := method_call(source, *_PASSED_THROUGH)) is not None:
+            source = inner.value
+        is_parameter = isinstance(source, cst.Name) and source.value == given[0].name.value
+        return call.args[0].value if is_parameter and source is not results[0] else None
 
     def what_is_read(self, call: cst.Call) -> tuple[str, frozenset[int]]:
         """Return what tells a read from others: its text, and where the variables in it got their values."""
