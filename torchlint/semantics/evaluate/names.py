@@ -11,7 +11,7 @@ from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate import hints, type_hints
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPES, LEGACY_CONSTRUCTORS
-from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
+from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, join, tensor
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def of_qualified(name: str) -> Value:
         return Value(Kind.DTYPE, name=name, dtype=name)
     if name in CUDA_CONSTRUCTORS or name in LEGACY_CONSTRUCTORS:
         device = Device.ACCELERATOR if name in CUDA_CONSTRUCTORS else Device.CPU
-        made = tensor(device=device, graph=Graph.DETACHED, origin=Origin.FACTORY)
+        made = tensor(device=device, origin=Origin.FACTORY)  # of another tensor it keeps the graph
         return Value(Kind.CLASS, name=name, element=made)
     last = name.rpartition(".")[2]
     return Value(Kind.CLASS if last[:1].isupper() else Kind.FUNCTION, name=name)
