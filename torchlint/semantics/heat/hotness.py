@@ -249,10 +249,11 @@ class Hotness:
 
     def _clips(self, function: cst.FunctionDef) -> bool:
         """Whether a function limits the gradients, between the backward pass and the step of other files."""
-        if self._evaluator.callers(function):
+        if any(not self._tree.within(call, function) for call in self._evaluator.callers(function)):
             return False
         calls = (call for call in self.own_calls(function) if identifier(call.func).startswith("clip_grad_"))
-        return any(self._evaluator.names.qualified(call.func) in CLIPS for call in calls)
+        is_named = function.name.value.lstrip("_").startswith("clip_grad")
+        return is_named or any(self._evaluator.names.qualified(call.func) in CLIPS for call in calls)
 
     def _is_step(self, call: cst.Call) -> bool:
         if not isinstance(call.func, cst.Attribute):
