@@ -77,7 +77,7 @@ rule = Rule(
         "generator": "The numbers come from a generator, which belongs to the CPU.",
         "tensor-data": "`tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array, `normal` of tensors.",
         "used-between": "The tensor on the CPU is used before it is moved, or after.",
-        "conditional": "The tensor is moved under a condition.",
+        "conditional": "The tensor is moved under a condition that asks for something else than where to compute.",
         "default-device": "The file sets a default device, on which factories work.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.binding.flow import Flow, last_statement
+from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.torch_api import (
     DTYPE_CASTS,
@@ -18,8 +18,9 @@ from torchlint.semantics.tables.torch_api import (
     TENSOR_ATTRIBUTES,
 )
 from torchlint.semantics.tensors.moves import Move, Moves
+from torchlint.semantics.tensors.optional_moves import optional_move
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import code, identifier
+from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
 
 _VARIABLE = "torch.autograd.Variable"
@@ -53,7 +54,7 @@ class Creation(NamedTuple):
     """The call of the function of the file that moves it."""
 
     is_roundabout: bool = False
-    """Whether it is moved where another tensor is, under a test of that, or after a statement that gives it a name."""
+    """Whether it is moved under a test of where to compute, or by another name."""
 
     @property
     def methods(self) -> frozenset[str]:
@@ -244,27 +245,24 @@ class Creations:
         between: list[cst.CSTNode] = []
         for statement in self._later(assign):
             if isinstance(statement, cst.Assign) and _rebinds(statement, target):
-                return self._moved_there(factory, statement, target, steps, tuple(between))
+                moved = self._moved_there(factory, statement, statement.value, target, steps, tuple(between))
+                return moved or self._moved_on_demand(factory, statement, target, steps)
             if self._may_use(statement, target):
-                asked = self._moved_where_other_is(factory, statement, target, steps)
+                asked = self._moved_on_demand(factory, statement, target, steps)
                 return asked or self._used_once(factory, statement, target, steps)
             between.append(statement)
         return None
 
-    def _moved_where_other_is(
+    def _moved_on_demand(
         self, factory: cst.Call, statement: cst.CSTNode, target: cst.BaseExpression, steps: tuple[cst.CSTNode, ...]
     ) -> Creation | None:
-        """Look for ``if y.is_cuda: x = x.cuda()``."""
-        if not isinstance(statement, cst.If) or statement.orelse is not None:
+        """Look for ``if use_cuda: x = x.cuda()``."""
+        asked = optional_move(statement, target, self._tree)
+        found = self._moved_there(factory, asked.statement, asked.value, target, steps, ()) if asked else None
+        if asked is None or found is None or found.move is None:
             return None
-        test, moving = statement.test, last_statement(statement.body)
-        asks = isinstance(test, cst.Attribute) and test.attr.value == "is_cuda" and not is_same(test.value, target)
-        if not asks or len(statement.body.body) != 1 or not isinstance(moving, cst.Assign):
-            return None
-        found = self._moved_there(factory, moving, target, steps, ()) if _rebinds(moving, target) else None
-        if found is None or found.move is None or not isinstance(test, cst.Attribute):
-            return None
-        return found._replace(move=found.move._replace(device_source=f"{code(test.value)}.device"), is_roundabout=True)
+        move = found.move._replace(device_source=asked.device(found.move.device))
+        return found._replace(move=move, is_roundabout=True)
 
     def _used_once(
         self, factory: cst.Call, statement: cst.CSTNode, target: cst.BaseExpression, steps: tuple[cst.CSTNode, ...]
@@ -288,11 +286,12 @@ class Creations:
         self,
         factory: cst.Call,
         statement: cst.Assign,
+        value: cst.BaseExpression,
         target: cst.BaseExpression,
         steps: tuple[cst.CSTNode, ...],
         between: tuple[cst.CSTNode, ...],
     ) -> Creation | None:
-        uses = [n for n in self._tree.descendants(statement.value) if _is_same(n, target)]
+        uses = [n for n in self._tree.descendants(value) if _is_same(n, target)]
         if len(uses) != 1 or not isinstance(uses[0], (cst.Name, cst.Attribute)):
             return None
         found = self._follow(factory, uses[0], (*steps, uses[0]))
