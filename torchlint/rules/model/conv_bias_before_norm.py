@@ -20,6 +20,9 @@ one lacks, and its running means contain the old bias, so that it would evaluate
 `conv.bias` without asking whether it is None fail; and the initialisation draws fewer random numbers. There is no fix
 where the file loads weights into a model.
 
+A linear layer before `BatchNorm1d` is reported where its input is a matrix, or where both are written with the same
+number of features: anything but a matrix would need an axis of just that length. In the second case there is no fix.
+
 ## When to ignore it
 
 Where released weights must go on loading, and where the normalisation is frozen or replaced later (a bias is needed
@@ -82,7 +85,8 @@ rule = Rule(
         "run-time": "It depends on the call of `forward` whether the normalisation follows.",
         "helper": "A helper creates the convolution, and one of its uses goes elsewhere.",
         "frozen": "The normalisation is put in evaluation mode, in which it subtracts a constant.",
-        "rank": "A linear layer whose input is not certainly a matrix: there are other axes otherwise.",
+        "rank": "A linear layer whose input may have more axes than a matrix: neither can that be seen, nor is the "
+        "normalisation written to be as wide as the layer.",
         "channels": "The two have different numbers of channels or dimensions.",
         "own-bias": "The file reads or fills the bias of this very convolution.",
     },
@@ -105,7 +109,8 @@ def conv_bias(node: cst.Call, model: Model) -> Iterator[Finding]:
     found = model.norms.find(node)
     if found is None or rule.silent("channels", not all(model.norms.fits(node, norm) for norm in found.norm_calls)):
         return
-    if rule.silent("rank", bool(names & LINEAR) and not model.layers.takes_matrix(node)):
+    is_open = bool(names & LINEAR) and not model.layers.takes_matrix(node)
+    if rule.silent("rank", is_open and not all(model.norms.is_as_wide(node, norm) for norm in found.norm_calls)):
         return
     if rule.silent("frozen", any(model.layers.switched_to_eval(norm) for norm in found.norm_calls)):
         return
@@ -114,7 +119,7 @@ def conv_bias(node: cst.Call, model: Model) -> Iterator[Finding]:
         return
     value = _condition(node, found, model) if found.optional else "False"
     choice = any(model.layers.open_to_callers(norm.func) for norm in found.norm_calls)
-    fix = _fix(node, given, touch, value, model) if not choice else None
+    fix = _fix(node, given, touch, value, model) if not choice and not is_open else None
     yield Finding(node, _message(node, found, value, model), fix)
 
 

@@ -9,7 +9,10 @@ import libcst as cst
 from torchlint.semantics.layers.successors import Consumer, Layers, Use
 from torchlint.semantics.tables.layers import LINEAR, NORMS, NORMS_OF_MATRICES, dimensions
 from torchlint.syntax.calls import literal
-from torchlint.syntax.canonical import canonical
+from torchlint.syntax.canonical import canonical, is_same
+
+_OF_AXIS_1 = frozenset(("torch.nn.BatchNorm1d", "torch.nn.SyncBatchNorm"))
+"""Normalisations whose features are the second axis, whatever else there is."""
 
 
 class Normalised(NamedTuple):
@@ -78,3 +81,14 @@ class Norms:
             return bool(norms & NORMS_OF_MATRICES)
         sizes = {dimensions(name) for name in norms}
         return None in sizes or bool(sizes & {dimensions(name) for name in names})
+
+    def is_as_wide(self, call: cst.Call, norm: cst.Call) -> bool:
+        """Return whether a normalisation is written to have as many features as a linear layer gives.
+
+        Of anything but a matrix it would take another axis, which hardly ever happens to be as long.
+        """
+        given, features = self._layers.arguments(call), self._layers.arguments(norm)
+        outside = given.get("out_features") if given is not None else None
+        inside = features.get("num_features") if features is not None else None
+        is_plain = self._layers.class_names(norm) <= _OF_AXIS_1
+        return is_plain and outside is not None and inside is not None and is_same(outside, inside)
