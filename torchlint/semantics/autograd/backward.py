@@ -121,7 +121,7 @@ class Backward:
             call, path = definitions[0].value, definitions[0].path
         if not isinstance(call, cst.Call):
             return False
-        function = self._evaluator.definitions.definition(call.func)
+        function = self._evaluator.definitions.definition(call.func) or self._method(call.func)
         if not isinstance(function, cst.FunctionDef):
             return False
         losses = self._losses(function)
@@ -129,6 +129,14 @@ class Backward:
         return bool(losses and returned) and all(
             part is not None and self._upstream.includes(part, function, losses) for part in returned
         )
+
+    def _method(self, called: cst.BaseExpression) -> cst.FunctionDef | None:
+        """The method of a class of the file that ``agent.learn`` is."""
+        if not isinstance(called, cst.Attribute):
+            return None
+        holder = self._evaluator.value(called.value)
+        owner = holder.definition if holder.kind is not Kind.CLASS else None
+        return self._evaluator.definitions.method(owner, called.attr.value) if isinstance(owner, cst.ClassDef) else None
 
     def _belongs(self, node: cst.CSTNode, function: cst.FunctionDef) -> bool:
         return self._evaluator.definitions.enclosing_function(node) is function

@@ -40,6 +40,8 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
         return Value(evaluator.definitions.class_kind(definition), definition=definition)
     if isinstance(definition, cst.FunctionDef):
         found = evaluator.returned(definition)
+        if evaluator.gradients.disabled(call):
+            found = _without_graph(found)
         is_open = found.is_tensor and found.device in (Device.UNKNOWN, Device.EITHER)
         return found._replace(device=Device.CPU) if is_open and _stays_on_host(call, definition, evaluator) else found
     if isinstance(call.func, cst.Attribute):
@@ -47,6 +49,14 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
         if found.known:
             return found
     return functions.unseen(call, identifier(call.func), evaluator)
+
+
+def _without_graph(value: Value) -> Value:
+    """Return what a function gives where gradients are off."""
+    elements = None if value.elements is None else tuple(map(_without_graph, value.elements))
+    element = None if value.element is None else _without_graph(value.element)
+    graph = Graph.DETACHED if value.is_tensor and value.origin is not Origin.PARAMETER else value.graph
+    return value._replace(graph=graph, elements=elements, element=element)
 
 
 def _stays_on_host(call: cst.Call, function: cst.FunctionDef, evaluator: Evaluator) -> bool:
@@ -269,6 +279,16 @@ def _is_of_receiver(call: cst.Call, evaluator: Evaluator) -> bool:
     return isinstance(owner, cst.Name) and evaluator.definitions.receiver(owner) is not None
 
 
+def _may_have(receiver: cst.BaseExpression, method: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Whether an object may have a method of the file: nothing is known of it, or some of what it can be has it."""
+    known = evaluator.value(receiver)
+    if not known.known or not isinstance(receiver, cst.Name):
+        return not known.known
+    made = [b.part for b in evaluator.flow.definitions(receiver) if b.kind is BindingKind.ASSIGNMENT]
+    owners = [evaluator.value(part).definition for part in made if part is not None]
+    return evaluator.definitions.owner(method) in [owner for owner in owners if isinstance(owner, cst.ClassDef)]
+
+
 def called_function(
     call: cst.Call, by_name: dict[str, list[cst.FunctionDef]], evaluator: Evaluator
 ) -> cst.FunctionDef | None:
@@ -288,7 +308,8 @@ def called_function(
             return evaluator.definitions.method(receiver.definition, name)
         candidates = [f for f in by_name[name] if evaluator.definitions.owner(f) is not None]
         distinctive = name not in ("forward", "step", "update", "train", "eval", "get", "add", "run", "__init__")
-        return candidates[0] if len(candidates) == 1 and distinctive and not receiver.known else None
+        is_one = len(candidates) == 1 and distinctive and _may_have(call.func.value, candidates[0], evaluator)
+        return candidates[0] if is_one else None
     if "__call__" in by_name:
         called = evaluator.value(call.func)
         if isinstance(called.definition, cst.ClassDef) and called.kind is not Kind.CLASS:

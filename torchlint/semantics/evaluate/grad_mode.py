@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.tables.torch_api import NO_GRAD_CONTEXTS
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, literal
 from torchlint.syntax.walk import Tree
 
@@ -188,6 +189,8 @@ class Gradients:
                 return False  # whatever else calls it
         elif any("Lightning" in base or base.startswith("lightning.") for base in ancestry):
             return True
+        if name == "forward" and owner is not None and self._definitions.class_kind(owner) is Kind.MODULE:
+            return False  # calls of the module run it too
         callers = [
             c for c in self._evaluator.callers(function) if self._definitions.enclosing_function(c) is not function
         ]
