@@ -18,6 +18,9 @@ integer `arange`, and for `tensor` of Python data. It is unsafe for random facto
 draws other numbers than the CPU's), for `arange`, `linspace` and `logspace` of floats (the two round differently),
 and with `requires_grad=True` (the result becomes a leaf).
 
+Where the tensor moves only if there is a device (`if use_cuda: noise = noise.cuda()`) nothing is rewritten: work the
+device out once, `device = torch.device("cuda" if use_cuda else "cpu")`, and pass it.
+
 ## When to ignore it
 
 Random numbers that must be the same on every device are best drawn on the CPU. At set-up, once, the copy costs

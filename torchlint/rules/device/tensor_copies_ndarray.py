@@ -18,7 +18,8 @@ resizes no tensors: the memory of an array cannot grow.
 
 The array is written to later and the tensor must keep the old values: then the copy is the point, and
 `torch.from_numpy(array).clone()` says so. With `device=` or a dtype that converts, a copy is made anyway: the rule is
-silent.
+silent. An array whose dtype cannot be seen may hold what NumPy makes of numbers, so that `dtype=torch.long` and
+`torch.double` convert nothing.
 """
 
 from __future__ import annotations
