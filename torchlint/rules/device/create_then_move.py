@@ -23,8 +23,7 @@ device out once, `device = torch.device("cuda" if use_cuda else "cpu")`, and pas
 
 ## When to ignore it
 
-Random numbers that must be the same on every device are best drawn on the CPU. At set-up, once, the copy costs
-little.
+Random numbers that must be the same on every device are best drawn on the CPU. A copy at set-up costs little.
 """
 
 from __future__ import annotations
@@ -195,8 +194,7 @@ def _counts(call: cst.Call, model: Model) -> bool:
 
 
 def _asks_for_gradient(found: Creation, model: Model) -> bool:
-    if "requires_grad_" in found.methods:
-        return True
     calls = [found.factory, *(step for step in found.steps if isinstance(step, cst.Call))]
     wanted = (model.arguments(call).get("requires_grad") for call in calls)
-    return any(value is not None and model.code(value) != "False" for value in wanted)
+    asked = any(value is not None and model.code(value) != "False" for value in wanted)
+    return asked or "requires_grad_" in found.methods
