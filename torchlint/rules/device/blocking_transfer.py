@@ -34,6 +34,7 @@ import libcst as cst
 from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evaluate.methods import leaves_batches
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
@@ -146,6 +147,8 @@ def _is_prepared(call: cst.Call, moved: Value, model: Model) -> bool:
     """Whether a batch moves to the device of an accelerator that prepares loaders in this file."""
     place = next((a.value for a in call.args if a.star == ""), None)
     if not isinstance(place, cst.Attribute) or place.attr.value != "device":
+        return False
+    if leaves_batches(place.value, model.evaluator):
         return False
     value = model.value(place.value)
     if moved.evidence > Evidence.NAMED and not model.loaders.are_prepared:

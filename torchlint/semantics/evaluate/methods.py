@@ -71,7 +71,7 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
     if owner.kind is Kind.ITERATOR and name in _NEXT:
         return owner.iterated()
     if name in _PREPARING:
-        return _prepared(call, evaluator)
+        return _prepared(call, method.value, evaluator)
     if name == "unwrap_model" and call.args:  # of Accelerate
         wrapped = evaluator.value(call.args[0].value)
         return (wrapped if wrapped.kind is Kind.MODULE else Value(Kind.MODULE)).borne_out()
@@ -192,14 +192,24 @@ def _converted(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) ->
     return owner._replace(device=device if value.known else Device.UNKNOWN)
 
 
-def _prepared(call: cst.Call, evaluator: Evaluator) -> Value:
+def leaves_batches(accelerator: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether an accelerator is told to leave batches where they are: ``device_placement=False``."""
+    bound = evaluator.flow.definitions(accelerator) if isinstance(accelerator, cst.Name) else ()
+    made = [binding.value for binding in bound]
+    return bool(made) and all(
+        isinstance(call, cst.Call) and literal(bind(call.args).get("device_placement")) is False for call in made
+    )
+
+
+def _prepared(call: cst.Call, accelerator: cst.BaseExpression, evaluator: Evaluator) -> Value:
     """What accelerate and Fabric hand back: the same objects, the loaders yielding batches on the device."""
     prepared = []
+    moves = not literal(bind(call.args).get("device_placement")) and not leaves_batches(accelerator, evaluator)
     for argument in call.args:
         if argument.star:
             return UNKNOWN
         value = evaluator.value(argument.value)
-        if value.kind is Kind.DATALOADER and not literal(bind(call.args).get("device_placement")):
+        if value.kind is Kind.DATALOADER and moves:
             batch = Value(
                 Kind.BATCH, Evidence.INFERRED, device=Device.ACCELERATOR, graph=Graph.DETACHED, origin=Origin.BATCH
             )

@@ -119,7 +119,9 @@ class Loaders:
 
     def destination(self, loader: LoaderCall) -> Device | None:
         """Return the place that the batches of a loader are moved to: an accelerator, one of them, or None."""
-        if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only) or self._runs_on_tpu():
+        if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only):
+            return None
+        if self._runs_on_tpu() or self._runs_on_cpu():
             return None
         if not loader.kind.moves:
             return self._moves.destination or self._framework_destination
@@ -141,6 +143,11 @@ class Loaders:
         return not any(a.attr.value == "cuda" for a in self._tree.nodes(cst.Attribute)) and not any(
             text.raw_value.startswith("cuda") for text in self._tree.nodes(cst.SimpleString)
         )
+
+    def _runs_on_cpu(self) -> bool:
+        """Whether everything of Lightning's that the file makes is told to run on the CPU: ``accelerator="cpu"``."""
+        given = [a.value for a in self._tree.nodes(cst.Arg) if a.keyword and a.keyword.value == "accelerator"]
+        return bool(given) and all(literal(value) == "cpu" for value in given)
 
     @cached_property
     def _framework_destination(self) -> Device | None:
