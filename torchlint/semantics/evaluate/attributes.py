@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate import distributions, hints, names
+from torchlint.semantics.evaluate import distributions, hints, names, packed
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import NUMBER_ATTRIBUTES, TENSOR_ATTRIBUTES
 from torchlint.semantics.values import (
@@ -56,6 +56,8 @@ def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:
         return _of_batch(owner, name)
     if owner.kind is Kind.SEQUENCE and len(owner.elements or ()) == 2 and name in _PAIR:
         return (owner.elements or ())[_PAIR.index(name)]
+    if owner.name == packed.PACKED:
+        return packed.attribute(owner, name)
     if owner.kind is Kind.NDARRAY:
         return NUMBER if name in ("ndim", "size") else of(Kind.SEQUENCE, NUMBER) if name == "shape" else owner
     if distributions.is_distribution(owner):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate import distributions, hints
+from torchlint.semantics.evaluate import distributions, hints, packed
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
@@ -172,6 +172,8 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
         return Value(Kind.MODULE, name=name, origin=Origin.LOSS if name in api.LOSS_CLASSES else Origin.UNKNOWN)
     if name.startswith("torch.distributions.") and last[:1].isupper():
         return distributions.made(name, [evaluator.value(a.value) for a in call.args if not a.star])
+    if name.startswith(packed.MODULE):
+        return packed.made(last, arguments)
     if last.lstrip("_").startswith(("is_", "has_", "are_", "can_")):
         return NUMBER
     if name in ("torch.load", "torch.save") or name.startswith(_NO_TENSORS) or last.startswith(("get_", "set_")):
