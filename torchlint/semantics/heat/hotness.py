@@ -12,7 +12,7 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import cold, diffusion_samplers, generator_functions, ignite_handlers
+from torchlint.semantics.heat import cold, cut_batches, diffusion_samplers, generator_functions, ignite_handlers
 from torchlint.semantics.heat.guards import Guard, Guards
 from torchlint.semantics.heat.phases import in_evaluation
 from torchlint.semantics.roles import Heat, Role
@@ -27,6 +27,9 @@ _DECIDING: frozenset[type] = _FRAMES | {cst.Assert}
 
 _NEXT = ("__next__", "next")
 """What gives the next batch is called: by iterators over a loader, which may move it to the device as well."""
+
+_MOST_CALLS = 2
+"""Through how many functions of the file a loop may hand its model before one runs it."""
 
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
 
@@ -159,7 +162,7 @@ class Hotness:
         if training is not None and not self._has_batch_loop(loop) and not cold.compares(loop, self._evaluator):
             return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
         if self._runs_model(loop) and not self._has_batch_loop(loop):
-            is_given = self._takes_slices(loop) or self._next_batch(loop) is not None
+            is_given = cut_batches.takes_slices(loop, self._evaluator) or self._next_batch(loop) is not None
             is_given = is_given or generator_functions.source(loop, self._evaluator) is not None
             role = Role.EVALUATION_LOOP if is_given else Role.SAMPLING_LOOP
             return Heat(loop, role, Evidence.INFERRED)
@@ -172,44 +175,14 @@ class Hotness:
         """Whether each iteration takes a step of a diffusion process."""
         return any(roles.denoises(call) and self._guards.guard(call, loop) is None for call in self.own_calls(loop))
 
-    def _takes_slices(self, loop: cst.For | cst.While) -> bool:
-        """Whether each iteration cuts its batch out of a tensor: ``for i in range(0, n, size): x[i : i + size]``."""
-        if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name):
-            return False
-        made = loop.iter if isinstance(loop.iter, cst.Call) else None
-        if made is None or len(made.args) != 3 or self._evaluator.names.qualified(made.func) != "builtins.range":
-            return False
-        cuts = self._tree.below(loop.body, cst.Subscript)
-        return any(
-            isinstance(cut.slice[0].slice, cst.Slice)
-            and isinstance(cut.slice[0].slice.lower, cst.Name)
-            and cut.slice[0].slice.lower.value == loop.target.value
-            and self._evaluator.value(cut.value).is_tensor
-            for cut in cuts
-        )
-
     def _batches(self, loop: cst.For | cst.While) -> Evidence | None:
         """How certain it is that each iteration takes a batch."""
         if isinstance(loop, cst.For):
-            found = _batch_evidence(self._evaluator.iterated(loop)) or self._takes_items(loop)
+            found = _batch_evidence(self._evaluator.iterated(loop)) or cut_batches.takes_items(loop, self._evaluator)
             if found is None and generator_functions.takes_batches(loop, self._evaluator):
                 return Evidence.INFERRED
             return found
         return self._next_batch(loop)
-
-    def _takes_items(self, loop: cst.For) -> Evidence | None:
-        """How certain it is that each iteration takes an item of a dataset by the loop's counter."""
-        if not isinstance(loop.target, cst.Name):
-            return None
-        for node in self._tree.below(loop.body, cst.Subscript):
-            if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
-                continue
-            index = node.slice[0].slice.value
-            if isinstance(index, cst.Name) and index.value == loop.target.value:
-                owner = self._evaluator.value(node.value)
-                if owner.kind is Kind.DATASET:
-                    return min(owner.evidence, Evidence.INFERRED)
-        return None
 
     def _next_batch(self, code: cst.For | cst.While | cst.FunctionDef) -> Evidence | None:
         """How certain it is that a loop or function asks for a batch itself: ``next(batches)``, ``batches.next()``."""
@@ -276,10 +249,32 @@ class Hotness:
                 is_hot = self.function(function) is not None  # as a part of the forward pass
                 return not is_hot and diffusion_samplers.samples(loop, owner, self._evaluator, self.own_calls)
         for call in self.own_calls(loop):
-            called = self._called(call)
-            if called is not None and called.kind is Kind.MODULE and called.evidence >= Evidence.INFERRED:
+            if self._is_run(call):
                 return self._guards.guard(call, loop) is None
-        return False
+        return self._evaluator.gradients.disabled(loop.body) and self._hands_model_on(loop)
+
+    def _is_run(self, call: cst.Call) -> bool:
+        called = self._called(call)
+        return called is not None and called.kind is Kind.MODULE and called.evidence >= Evidence.INFERRED
+
+    def _hands_model_on(self, loop: cst.For | cst.While) -> bool:
+        """Whether a function that each iteration calls runs a model, once: ``loss = run_episode(model, task)``."""
+        called = [call for call in self.own_calls(loop) if self._guards.guard(call, loop) is None]
+        functions = [self._evaluator.definitions.definition(call.func) for call in called]
+        if any(isinstance(f, cst.FunctionDef) and self._loops_over_batches(f) for f in functions):
+            return False
+        return any(isinstance(f, cst.FunctionDef) and self._runs_once(f, _MOST_CALLS) for f in functions)
+
+    def _runs_once(self, function: cst.FunctionDef, most_calls: int) -> bool:
+        """Whether a function that is no part of a model runs one outside of its loops, also by functions it calls."""
+        owner = self._evaluator.definitions.owner(function)
+        if owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE:
+            return False
+        calls = self.own_calls(function)
+        if any(map(self._is_run, calls)):
+            return True
+        functions = (self._evaluator.definitions.definition(call.func) for call in calls) if most_calls else ()
+        return any(isinstance(f, cst.FunctionDef) and self._runs_once(f, most_calls - 1) for f in functions)
 
     def _called(self, call: cst.Call) -> Value | None:
         """What a call runs: a module, also by a part of its forward pass, as in ``model.forward_decoder(x)``."""
