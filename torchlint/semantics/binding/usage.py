@@ -129,9 +129,10 @@ class Usage:
                     self._appended.setdefault(key, []).extend(plain)
 
     def _collect_stored(self) -> None:
-        """Enter what ``items[key] = value`` stores."""
-        for statement in self._tree.nodes(cst.Assign):
-            target = statement.targets[0].target
+        """Enter what ``items[key] = value`` and ``items[key] += value`` store."""
+        stores: list[cst.Assign | cst.AugAssign] = [*self._tree.nodes(cst.Assign), *self._tree.nodes(cst.AugAssign)]
+        for statement in stores:
+            target = statement.target if isinstance(statement, cst.AugAssign) else statement.targets[0].target
             if isinstance(target, cst.Subscript):
                 key = self._key(target.value)
                 if key is not None:

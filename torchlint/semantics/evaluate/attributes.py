@@ -44,7 +44,7 @@ def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
     if owner.kind is Kind.PENDING:
         return owner
     found = _of_owner(owner, name, evaluator)
-    if found.elements == () or (found.kind is Kind.MAPPING and found.element is None):
+    if hints.is_start(found):
         found = hints.filled(found, expression, evaluator)
     return hints.borne_out(found, expression, evaluator) if found.known else hints.variable(expression, evaluator)
 

@@ -112,10 +112,21 @@ def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value
     return UNKNOWN
 
 
+def is_start(found: Value) -> bool:
+    """Return whether a value is a list or mapping that starts empty, or a list that starts with numbers."""
+    if found.elements == () or (found.kind is Kind.MAPPING and found.element is None):
+        return True
+    return found.kind is Kind.SEQUENCE and found.iterated().kind is Kind.NUMBER
+
+
 def filled(empty: Value, variable: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
-    """Return what a list or mapping that starts empty holds, by what the file appends to it or puts into it."""
+    """Return what such a list or mapping holds, by what the file appends to it or puts into it."""
     usage = evaluator.usage
-    given = usage.stored(variable) if empty.kind is Kind.MAPPING else usage.appended(variable)
+    starts_with_numbers = empty.kind is Kind.SEQUENCE and empty.iterated().kind is Kind.NUMBER
+    by_place = empty.kind is Kind.MAPPING or starts_with_numbers
+    given = usage.stored(variable) if by_place else usage.appended(variable)
+    if starts_with_numbers and not given:
+        return empty
     items = join([evaluator.value(item) for item in given])
     return (
         Value(empty.kind, min(items.evidence, Evidence.INFERRED), element=items) if items.known else Value(empty.kind)

@@ -30,7 +30,7 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     found = join([_of_definition(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
     if found.kind is Kind.PENDING:
         return found
-    if found.elements == () or (found.kind is Kind.MAPPING and found.element is None):
+    if hints.is_start(found):
         found = hints.filled(found, name, evaluator)
     if not found.known:
         qualified = evaluator.names.qualified(name)
