@@ -19,7 +19,8 @@ resizes no tensors: the memory of an array cannot grow.
 The array is written to later and the tensor must keep the old values: then the copy is the point, and
 `torch.from_numpy(array).clone()` says so. With `device=` or a dtype that converts, a copy is made anyway: the rule is
 silent. An array whose dtype cannot be seen may hold what NumPy makes of numbers, so that `dtype=torch.long` and
-`torch.double` convert nothing.
+`torch.double` convert nothing. Columns of a data frame are arrays too, but pandas 3 gives them read-only, and
+`torch.as_tensor` warns of that: there is no fix for them, and a tensor that is written to needs its copy.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ON,
     summary="`torch.tensor(array)` copies an array that a tensor could share",
-    triggers=Triggers.all_of("tensor", ("numpy", "astype", "to_numpy")),
+    triggers=Triggers.all_of("tensor", ("numpy", "astype", "to_numpy", "pandas")),
     examples=(
         Example(
             bad="import numpy as np\nimport torch\n\ngrid = torch.tensor(np.zeros((4, 4)))\n",
@@ -120,7 +121,7 @@ def _is_moved(call: cst.Call, model: Model) -> bool:
 
 def _fix(call: cst.Call, array: Array, model: Model) -> Fix | None:
     name = model.spelling("torch.as_tensor", call)
-    if name is None or model.is_partial(call):
+    if name is None or model.is_partial(call) or not array.writable:
         return None
     why = ""
     if not (array.owned and array.ordered and array.evidence is Evidence.PROVEN):

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tensors.data_frames import is_frame
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal, method_call
 
@@ -31,7 +32,7 @@ _VIEWS = frozenset(
         "flipud broadcast_to frombuffer load atleast_1d atleast_2d ravel"
     ).split()
 )
-_OWNING_METHODS = frozenset("astype copy flatten repeat cumsum clip round to_numpy".split())
+_OWNING_METHODS = frozenset("astype copy flatten repeat cumsum clip round".split())
 _VIEW_METHODS = frozenset("reshape transpose swapaxes squeeze ravel view".split())
 _ONLY_ARRAYS = frozenset(("astype", "to_numpy"))
 _SHAPED = frozenset("zeros ones empty full".split())
@@ -67,6 +68,9 @@ class Array(NamedTuple):
 
     dimensions: int = 1
     """How many dimensions it has at least."""
+
+    writable: bool = True
+    """Whether nothing says that it may not be written to, as columns of pandas 3: torch warns where it shares one."""
 
 
 class Arrays:
@@ -182,10 +186,12 @@ class Arrays:
         if name == "astype":
             dtype = self._dtype(call.args[0].value) if call.args else None
             is_copy = bind(call.args).get("copy") is None
-            return owned._replace(owned=is_copy, ordered=False, dtypes=frozenset((dtype,)))
+            return owned._replace(owned=is_copy, ordered=False, dtypes=frozenset((dtype,)), writable=True)
         dimensions = owned.dimensions if name in _KEEP_DIMENSIONS else 1
+        if name == "to_numpy":
+            return owned._replace(ordered=False, dimensions=1, writable=literal(bind(call.args).get("copy")) is True)
         if name in _OWNING_METHODS:
-            return owned._replace(owned=True, ordered=name == "flatten", dimensions=dimensions)
+            return owned._replace(owned=True, ordered=name == "flatten", dimensions=dimensions, writable=True)
         if name in _VIEW_METHODS:
             return owned._replace(owned=False, ordered=False, dimensions=dimensions)
         return None
@@ -280,12 +286,15 @@ class Arrays:
             all(array.ordered for array in arrays),
             frozenset[str | None]().union(*(array.dtypes for array in arrays)),
             min(array.dimensions for array in arrays),
+            all(array.writable for array in arrays),
         )
 
     def _attribute(self, attribute: cst.Attribute) -> Array | None:
         if attribute.attr.value == "T":
             owner = self.array(attribute.value)
             return owner._replace(owned=False, ordered=False) if owner is not None else None
+        if attribute.attr.value == "values" and is_frame(attribute.value, self._evaluator):
+            return Array(Evidence.INFERRED, writable=False)
         class_def = None
         if isinstance(attribute.value, cst.Name):
             class_def = self._evaluator.definitions.receiver(attribute.value)
