@@ -81,6 +81,19 @@ class Flow:
             found = self._definitions[id(name)] = self._reaching(name, bindings) if local else bindings
         return found
 
+    def makers(self, name: cst.Name) -> list[Binding]:
+        """Return the bindings that make what a variable holds: ``a -= 1`` works in place on an array or tensor."""
+        found: list[Binding] = []
+        pending, seen = list(self.definitions(name)), set[int]()
+        while pending:
+            binding = pending.pop()
+            if binding.kind is not BindingKind.AUGMENTED or not isinstance(binding.node, cst.Name):
+                found.append(binding)
+            elif id(binding.node) not in seen:
+                seen.add(id(binding.node))
+                pending += self.definitions(binding.node)
+        return found
+
     def _same_frame(self, node: cst.CSTNode, frame: cst.CSTNode) -> bool:
         parents = self._tree.parents
         ancestor = parents.get(id(node))

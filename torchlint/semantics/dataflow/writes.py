@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import canonical
@@ -151,7 +152,8 @@ class Writes:
             return False
         function = self._evaluator.definitions.enclosing_function(copy)
         bindings = self._evaluator.scopes.bindings(root)
-        return function is not None and not any(self._tree.within(each.node, function) for each in bindings)
+        fresh = (each.node for each in bindings if each.kind is not BindingKind.AUGMENTED)  # `a += 1` keeps the memory
+        return function is not None and not any(self._tree.within(node, function) for node in fresh)
 
     def _writes_to(self, copy: cst.CSTNode) -> bool:
         """Whether the variable that holds a copy is written to."""
@@ -194,7 +196,7 @@ class Writes:
         return all(binding.order > self._tree.order(first) for binding in bindings) and bool(bindings)
 
     def _is_bound_in(self, root: cst.BaseExpression, loop: cst.CSTNode) -> bool:
-        bindings = self._evaluator.flow.definitions(root) if isinstance(root, cst.Name) else []
+        bindings = self._evaluator.flow.makers(root) if isinstance(root, cst.Name) else []
         return bool(bindings) and all(
             self._tree.order(loop) < binding.order <= self._tree.last(loop) for binding in bindings
         )

@@ -55,6 +55,7 @@ class Hotness:
         self._guards = guards
         self._loops: dict[int, Heat | None] = {}
         self._functions: dict[int, Heat | None] = {}
+        self._runs: dict[tuple[int, int], bool] = {}
         self._blocks: dict[int, cst.CSTNode | None] = {}
         self._own_calls: dict[int, list[cst.Call]] | None = None
 
@@ -270,11 +271,14 @@ class Hotness:
         owner = self._evaluator.definitions.owner(function)
         if owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE:
             return False
-        calls = self.own_calls(function)
-        if any(map(self._is_run, calls)):
-            return True
-        functions = (self._evaluator.definitions.definition(call.func) for call in calls) if most_calls else ()
-        return any(isinstance(f, cst.FunctionDef) and self._runs_once(f, most_calls - 1) for f in functions)
+        key = (id(function), most_calls)
+        if key not in self._runs:
+            calls = self.own_calls(function)
+            functions = (self._evaluator.definitions.definition(call.func) for call in calls) if most_calls else ()
+            self._runs[key] = any(map(self._is_run, calls)) or any(
+                isinstance(f, cst.FunctionDef) and self._runs_once(f, most_calls - 1) for f in functions
+            )
+        return self._runs[key]
 
     def _called(self, call: cst.Call) -> Value | None:
         """What a call runs: a module, also by a part of its forward pass, as in ``model.forward_decoder(x)``."""

@@ -27,7 +27,8 @@ _ENGINE_MAKERS = {
     "ignite.engine.create_supervised_evaluator": ("model", "metrics", "device"),
 }
 
-_NO_MOVERS = frozenset(("builtins", "torch", "functools", "itertools", "copy"))
+_NO_MOVERS = frozenset("builtins torch functools itertools copy logging json types typing rich wandb".split())
+_NO_BATCHES = frozenset(("builtins.len", "builtins.str", "builtins.repr", "builtins.type", "builtins.id"))
 _PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
 _NO_LOADERS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCHEDULER))
 
@@ -189,8 +190,15 @@ class Loaders:
         place = places.pop() if len(places) == 1 else None
         if place not in (Device.ACCELERATOR, Device.EITHER):
             return None
-        named = (node for a in call.args for node in self._tree.descendants(a.value) if isinstance(node, cst.Name))
-        return place if any(self._evaluator.value(each).kind is Kind.DATALOADER for each in named) else None
+        return place if any(self._hands_on(argument.value) for argument in call.args) else None
+
+    def _hands_on(self, given: cst.BaseExpression) -> bool:
+        """Whether what a function is given is a loader, or made of one: ``batches(loader)``, no ``len(loader)``."""
+        if isinstance(given, cst.Call):
+            name = self._evaluator.names.qualified(given.func) or ""
+            counts = name in _NO_BATCHES or self._evaluator.value(given).kind in (Kind.NUMBER, Kind.STRING)
+            return not counts and any(self._hands_on(argument.value) for argument in given.args)
+        return isinstance(given, (cst.Name, cst.Attribute)) and self._evaluator.value(given).kind is Kind.DATALOADER
 
     def _is_accelerator(self, expression: cst.BaseExpression) -> bool:
         named = self._evaluator.value(expression).name or ""

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tensors.array_dtypes import OTHER, ArrayDtypes, combined
 from torchlint.semantics.tensors.data_frames import is_frame
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal, method_call
@@ -39,6 +40,9 @@ _SHAPED = frozenset("zeros ones empty full".split())
 _KEEP_DIMENSIONS = frozenset("astype copy clip round".split())
 # How many arguments stand before `order`.
 _BEFORE_ORDER = {"zeros": 2, "ones": 2, "empty": 2, "full": 3, "eye": 4, "array": 3}
+# And how many before `dtype`.
+_BEFORE_DTYPE = dict.fromkeys("zeros ones empty array asarray asanyarray frombuffer fromfile loadtxt".split(), 1)
+_BEFORE_DTYPE["full"] = 2
 _FLOAT64 = frozenset(
     "zeros ones empty linspace logspace eye identity rand randn normal uniform standard_normal".split()
 )
@@ -79,6 +83,7 @@ class Arrays:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._depth = 0
+        self._dtypes = ArrayDtypes(evaluator, self._known_dtypes)
 
     def array(self, expression: cst.CSTNode) -> Array | None:
         """Return what is known of an array, None unless the expression certainly holds one."""
@@ -98,6 +103,10 @@ class Arrays:
             return bool(values) and all(value is not None and self.is_own(value) for value in values)
         found = self.array(expression)
         return found is not None and found.owned
+
+    def _known_dtypes(self, expression: cst.BaseExpression) -> frozenset[str | None] | None:
+        found = self.array(expression)
+        return found.dtypes if found is not None else None
 
     def _array(self, expression: cst.CSTNode) -> Array | None:
         if isinstance(expression, cst.Call):
@@ -126,23 +135,27 @@ class Arrays:
 
     def _numpy(self, call: cst.Call, name: str) -> Array | None:
         given = bind(call.args)
-        dtype = self._dtype(given.get("dtype"))
-        default = "float64" if name in _FLOAT64 and given.absent("dtype") else dtype
+        asked = given.get("dtype") or _at(_BEFORE_DTYPE.get(name), call)
+        dtype = self._dtype(asked)
+        is_told = asked is not None or not given.absent("dtype")
+        default = frozenset(("float64",)) if name in _FLOAT64 and not is_told else frozenset((dtype,))
+        if name not in _FLOAT64 and not is_told and not given.open:
+            default = self._dtypes.made(name, call)
         if name in _RANDOM:
             sized = name not in _SIZED or given.get("size") is not None
             fresh = given.absent("out")
-            return Array(owned=fresh, ordered=fresh, dtypes=frozenset((default,))) if sized and call.args else None
+            return Array(owned=fresh, ordered=fresh, dtypes=default) if sized and call.args else None
         by_row = self._by_row(call, name)
         if name in _MAKES:
             dimensions = self._dimensions(call) if name in _SHAPED else 1
-            return Array(owned=True, ordered=by_row, dtypes=frozenset((default,)), dimensions=dimensions)
+            return Array(owned=True, ordered=by_row, dtypes=default, dimensions=dimensions)
         if name == "array" and call.args:
             data = call.args[0].value
             display = isinstance(data, (cst.List, cst.Tuple, cst.ListComp)) and by_row
-            return Array(owned=True, ordered=display, dtypes=frozenset((dtype,))) if literal(data) is None else None
+            return Array(owned=True, ordered=display, dtypes=default) if literal(data) is None else None
         if name in _JOINS:
-            return Array(owned=True, dtypes=frozenset((dtype,)))
-        return Array(dtypes=frozenset((dtype,))) if name in _VIEWS else None
+            return Array(owned=True, dtypes=default)
+        return Array(dtypes=default) if name in _VIEWS else None
 
     @staticmethod
     def _dimensions(call: cst.Call) -> int:
@@ -175,7 +188,7 @@ class Arrays:
         if name == "numpy" and not call.args:
             owner = self._evaluator.value(method.value)
             detached = method_call(method.value, "cpu", "detach") is not None
-            return Array(Evidence.INFERRED) if owner.is_tensor or detached else None
+            return Array(Evidence.INFERRED, dtypes=OTHER) if owner.is_tensor or detached else None
         if name in _RANDOM and self._is_generator(method.value):
             return self._numpy(call, name)
         owned = self.array(method.value)
@@ -215,23 +228,10 @@ class Arrays:
 
     def _name(self, name: cst.Name) -> Array | None:
         bindings = self._evaluator.flow.definitions(name)
-        found = self._all(self._made(bindings), self._binding)
+        found = self._all(self._evaluator.flow.makers(name), self._binding)
         if found is None and self._is_checked(name, bindings):
             return Array()
         return found._replace(owned=False) if found is not None else None
-
-    def _made(self, bindings: list[Binding]) -> list[Binding]:
-        """Return what makes the values of bindings; ``a -= 1`` works in place on what is there."""
-        found: list[Binding] = []
-        pending, seen = list(bindings), set[int]()
-        while pending:
-            binding = pending.pop()
-            if binding.kind is not BindingKind.AUGMENTED or not isinstance(binding.node, cst.Name):
-                found.append(binding)
-            elif id(binding.node) not in seen:
-                seen.add(id(binding.node))
-                pending += self._evaluator.flow.definitions(binding.node)
-        return found
 
     def _is_checked(self, name: cst.Name, bindings: list[Binding]) -> bool:
         """Whether the branch that a name stands in is taken only for an array, and nothing rebinds the name in it."""
@@ -322,7 +322,9 @@ class Arrays:
         made = subscript.value if isinstance(subscript.value, cst.Call) else None
         index = subscript.slice[0].slice
         name = self._evaluator.names.qualified(made.func) if made is not None else None
-        is_search = name == "numpy.nonzero" or (name == "numpy.where" and made is not None and len(made.args) == 1)
+        if made is None or len(made.args) != 1 or self._evaluator.value(made.args[0].value).is_tensor:
+            return False  # NumPy leaves it to a tensor to search itself
+        is_search = name in ("numpy.nonzero", "numpy.where")
         return is_search and isinstance(index, cst.Index) and isinstance(literal(index.value), int)
 
     def _is_number(self, index: cst.BaseSlice) -> bool:
@@ -351,6 +353,13 @@ class Arrays:
             or self._evaluator.value(expression.right).is_tensor
         ):
             return None
-        return Array(
-            min(array.evidence for array in arrays), owned=True, dimensions=max(array.dimensions for array in arrays)
-        )
+        dtypes = combined([side.dtypes if side is not None else None for side in sides], expression.operator)
+        dimensions = max(array.dimensions for array in arrays)
+        return Array(min(array.evidence for array in arrays), owned=True, dtypes=dtypes, dimensions=dimensions)
+
+
+def _at(place: int | None, call: cst.Call) -> cst.BaseExpression | None:
+    """Return the argument at a position, None if it is not given there."""
+    if place is None or len(call.args) <= place or any(a.star or a.keyword for a in call.args[: place + 1]):
+        return None
+    return call.args[place].value
