@@ -258,7 +258,8 @@ class Creations:
     ) -> Creation | None:
         """Look for ``if use_cuda: x = x.cuda()``."""
         asked = optional_move(statement, target, self._tree)
-        found = self._moved_there(factory, asked.statement, asked.value, target, steps, ()) if asked else None
+        there = asked.statement if asked is not None and isinstance(asked.statement, cst.Assign) else None
+        found = self._moved_there(factory, there, asked.value, target, steps, ()) if asked is not None else None
         if asked is None or found is None or found.move is None:
             return None
         move = found.move._replace(device_source=asked.device(found.move.device))
@@ -285,7 +286,7 @@ class Creations:
     def _moved_there(
         self,
         factory: cst.Call,
-        statement: cst.Assign,
+        statement: cst.Assign | None,
         value: cst.BaseExpression,
         target: cst.BaseExpression,
         steps: tuple[cst.CSTNode, ...],

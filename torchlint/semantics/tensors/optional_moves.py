@@ -17,17 +17,18 @@ _OF_DEVICES = re.compile(r"cuda|gpu|device", re.IGNORECASE)
 class OptionalMove(NamedTuple):
     """The statement that moves a variable if a test holds."""
 
-    statement: cst.Assign
+    statement: cst.Assign | cst.Return
     test: cst.BaseExpression
+    value: cst.BaseExpression
+    """The expression that moves it."""
 
-    @property
-    def value(self) -> cst.BaseExpression:
-        """The expression that moves it."""
-        value = self.statement.value
-        return value.body if isinstance(value, cst.IfExp) else value
+    holds: bool = True
+    """Whether it moves where the test holds, not where it fails."""
 
     def device(self, there: str) -> str:
         """Return the code of the device on which the tensor is wanted, given that of the move."""
+        if not self.holds:
+            return ""
         if isinstance(self.test, cst.Attribute) and self.test.attr.value == "is_cuda":
             return f"{code(self.test.value)}.device"
         return f'{there} if {code(self.test)} else "cpu"' if there and "\n" not in code(self.test) else ""
@@ -35,24 +36,67 @@ class OptionalMove(NamedTuple):
 
 def optional_move(statement: cst.CSTNode, target: cst.BaseExpression, tree: Tree) -> OptionalMove | None:
     """Return the move that a statement makes of a variable if there is a device to compute on, None if it does more."""
-    if isinstance(statement, cst.Assign):
+    if isinstance(statement, (cst.Assign, cst.Return)):
         value = statement.value if isinstance(statement.value, cst.IfExp) else None
-        keeps = value is not None and is_same(target, value.orelse)
-        return _of(statement, value.test, target, tree) if keeps and value is not None else None
-    if not isinstance(statement, cst.If) or statement.orelse is not None:
+        if value is None or not (is_same(target, value.orelse) or is_same(target, value.body)):
+            return None
+        holds = is_same(target, value.orelse)
+        found = _of(statement, value.test, value.body if holds else value.orelse, target, tree)
+        return found._replace(holds=holds) if found is not None else None
+    if not isinstance(statement, cst.If) or not _only_hands_back(statement.orelse, target):
         return None
     for line in statement.body.body:
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else line
         if _mentions(small, target, tree):
-            is_binding = isinstance(small, cst.Assign) and is_same(target, small.targets[0].target)
-            return _of(small, statement.test, target, tree) if is_binding and isinstance(small, cst.Assign) else None
+            moved = _moved(small, target)
+            if moved is None or not isinstance(small, (cst.Assign, cst.Return)):
+                return None
+            return _of(small, statement.test, moved, target, tree)
+        if isinstance(target, cst.Attribute) and _runs(small, target.value, tree):
+            return None
     return None
 
 
-def _of(statement: cst.Assign, test: cst.BaseExpression, target: cst.BaseExpression, tree: Tree) -> OptionalMove | None:
+def _runs(node: cst.CSTNode, owner: cst.BaseExpression, tree: Tree) -> bool:
+    """Whether a statement calls a method of the owner of an attribute, which may use it, or hands the owner on."""
+    calls = [each for each in tree.descendants(node) if isinstance(each, cst.Call)]
+    methods = (call.func.value for call in calls if isinstance(call.func, cst.Attribute))
+    return any(is_same(owner, each) for each in (*methods, *(a.value for call in calls for a in call.args)))
+
+
+def _only_hands_back(orelse: cst.If | cst.Else | None, target: cst.BaseExpression) -> bool:
+    """Whether nothing happens where there is no device, or the tensor is returned as it is."""
+    if not isinstance(orelse, cst.Else):
+        return orelse is None
+    line = orelse.body.body[0]
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+    is_alone = len(orelse.body.body) == 1
+    return is_alone and isinstance(small, cst.Return) and small.value is not None and is_same(target, small.value)
+
+
+def _moved(statement: cst.CSTNode, target: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return what a statement gives a variable, alone or as one of several, or returns."""
+    if isinstance(statement, cst.Return):
+        return statement.value
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    bound = statement.targets[0].target
+    if isinstance(bound, cst.Tuple) and isinstance(statement.value, cst.Tuple):
+        pairs = zip(bound.elements, statement.value.elements, strict=False)
+        return next((given.value for each, given in pairs if is_same(target, each.value)), None)
+    return statement.value if is_same(target, bound) else None
+
+
+def _of(
+    statement: cst.Assign | cst.Return,
+    test: cst.BaseExpression,
+    moved: cst.BaseExpression,
+    target: cst.BaseExpression,
+    tree: Tree,
+) -> OptionalMove | None:
     names = (identifier(node) for node in tree.descendants(test) if isinstance(node, (cst.Name, cst.Attribute)))
     asks = any(map(_OF_DEVICES.search, names)) and not _mentions(test, target, tree)
-    return OptionalMove(statement, test) if asks else None
+    return OptionalMove(statement, test, moved) if asks else None
 
 
 def _mentions(node: cst.CSTNode, target: cst.BaseExpression, tree: Tree) -> bool:
