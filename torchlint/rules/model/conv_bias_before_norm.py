@@ -110,7 +110,8 @@ def conv_bias(node: cst.Call, model: Model) -> Iterator[Finding]:
     if found is None or rule.silent("channels", not all(model.norms.fits(node, norm) for norm in found.norm_calls)):
         return
     is_open = bool(names & LINEAR) and not model.layers.takes_matrix(node)
-    if rule.silent("rank", is_open and not all(model.norms.is_as_wide(node, norm) for norm in found.norm_calls)):
+    is_wide = all(model.norms.is_as_wide(node, norm) for norm in found.norm_calls)
+    if rule.silent("rank", is_open and (not is_wide or model.layers.takes_more(node))):
         return
     if rule.silent("frozen", any(model.layers.switched_to_eval(norm) for norm in found.norm_calls)):
         return

@@ -62,6 +62,75 @@ class Ranks:
         """Return whether all that is visible to go into a layer has two dimensions."""
         return self._all(self._fed.get(layer, ()), {layer})
 
+    def takes_more(self, layer: cst.Call) -> bool:
+        """Return whether something that goes into a layer is written to have three dimensions or more."""
+        return any(self._is_deeper(node, {layer}) for node in self._fed.get(layer, ()))
+
+    def _is_deeper(self, node: cst.CSTNode, seen: set[cst.CSTNode]) -> bool:
+        if node in seen or len(seen) > 60:
+            return False
+        seen = seen | {node}
+        if isinstance(node, cst.Name):
+            bindings = self._evaluator.flow.definitions(node)
+            values = [self._given(binding) for binding in bindings]
+            return self._is_unpacked(node) or any(self._is_deeper(each, seen) for value in values for each in value)
+        if isinstance(node, cst.BinaryOperation):
+            return self._is_deeper(node.left, seen) or self._is_deeper(node.right, seen)
+        if not isinstance(node, cst.Call):
+            return False
+        if node in self._creates:
+            names = {constructor.name for constructor in self._constructors.of(node.func)}
+            return names <= _SAME_RANK and any(self._is_deeper(each, seen) for each in self._fed.get(node, ()))
+        if node in self._outputs:
+            return any(self._is_deeper(each, seen) for each in self._outputs[node])
+        return self._makes_deeper(node, seen)
+
+    def _given(self, binding: Binding) -> list[cst.CSTNode]:
+        """What a variable is bound to, or what calls of this file pass for it."""
+        if binding.kind is BindingKind.ASSIGNMENT:
+            return [binding.value] if binding.value is not None and not binding.path else []
+        function = binding.scope.node
+        if binding.kind is not BindingKind.PARAMETER or not isinstance(function, cst.FunctionDef):
+            return []
+        param = next((p for p in parameters(function) if p.name is binding.node), None)
+        calls = self._callers(function) if param is not None else []
+        passed = [argument_for(function, param, call, self._evaluator) for call in calls if param is not None]
+        return [argument for argument in passed if argument is not None]
+
+    def _is_unpacked(self, name: cst.Name) -> bool:
+        """Whether the shape of a variable is read into three names or more: ``batch, length, _ = x.shape``."""
+        bound = self._evaluator.flow.definitions(name)
+        for assign in self._evaluator.tree.nodes(cst.Assign):
+            target, read = assign.targets[0].target, assign.value
+            if isinstance(read, cst.Call) and not read.args and getattr(read.func, "attr", None) is not None:
+                read = read.func  # x.size()
+            if not isinstance(target, cst.Tuple) or len(target.elements) < 3 or not isinstance(read, cst.Attribute):
+                continue
+            owner = read.value if read.attr.value in ("shape", "size") else None
+            if isinstance(owner, cst.Name) and owner.value == name.value:
+                return self._evaluator.flow.definitions(owner) == bound
+        return False
+
+    def _makes_deeper(self, call: cst.Call, seen: set[cst.CSTNode]) -> bool:
+        given = [argument.value for argument in call.args if argument.keyword is None and not argument.star]
+        name = self._evaluator.names.qualified(call.func)
+        last = name.rpartition(".")[2] if name is not None else getattr(call.func, "value", "")
+        if name is not None or not isinstance(call.func, cst.Attribute):
+            if last == "einsum" and given:
+                return len(str(literal(given[0]) or "").rpartition("->")[2].strip()) > 2
+            is_sized = last in _SIZED and len(given) > 2 and all(isinstance(literal(g), int) for g in given)
+            return last == "bmm" or is_sized or (last in _SAME_RANK_FUNCTIONS and self._any(given[:1], seen))
+        method = call.func.attr.value
+        axes = [literal(each) for each in given]
+        if method in ("view", "reshape", "permute", "repeat"):
+            return len(given) > 2
+        if method in ("transpose", "swapaxes"):
+            return 2 in axes or -3 in axes or self._is_deeper(call.func.value, seen)
+        return method == "bmm" or (method in _SAME_RANK_METHODS and self._is_deeper(call.func.value, seen))
+
+    def _any(self, given: Iterable[cst.CSTNode], seen: set[cst.CSTNode]) -> bool:
+        return any(self._is_deeper(node, seen) for node in given)
+
     def _all(self, found: Iterable[cst.CSTNode], seen: set[cst.CSTNode]) -> bool:
         found = list(found)
         return bool(found) and all(self._is_matrix(node, seen) for node in found)

@@ -189,6 +189,10 @@ class Layers:
         """Return whether the layer that a call creates certainly gets a batch of vectors, with two dimensions."""
         return self._prepare() and self._ranks.takes_matrix(call)
 
+    def takes_more(self, call: cst.Call) -> bool:
+        """Return whether something that goes into a layer is written to have more dimensions than a matrix."""
+        return self._prepare() and self._ranks.takes_more(call)
+
     @cached_property
     def _ranks(self) -> Ranks:
         runner = self._interpreter
