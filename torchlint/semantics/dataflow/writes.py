@@ -50,12 +50,24 @@ class Writes:
         uses = self._uses_of_copy(copy)
         is_kept = any(self._is_kept(use) for use in (copy, *uses))
         last = max(map(self._tree.order, uses), default=0)
-        for place in self._places(root, copy):
+        places = list(self._places(root, copy))
+        if is_kept and self._is_lent(root) and any(self._is_beside(place, copy) for place in places):
+            return True  # the next call or pass writes to it again
+        for place in places:
             is_seen = self._tree.order(copy) < self._tree.order(place) < last
             is_elsewhere = last > 0 and not self._is_beside(place, copy)
             if self._may_follow(place, copy, root) and (is_kept or is_seen or is_elsewhere):
                 return True
         return self._copy_is_written(root, copy)
+
+    def _is_lent(self, root: cst.BaseExpression) -> bool:
+        """Whether a variable may hold what others hold as well: a parameter, or another name for something."""
+        made = self._evaluator.flow.makers(root) if isinstance(root, cst.Name) else []
+        return any(
+            binding.kind is BindingKind.PARAMETER
+            or (not binding.path and binding.value is not None and self._root(binding.value) is not None)
+            for binding in made
+        )
 
     def _uses_of_copy(self, copy: cst.CSTNode) -> list[cst.Name]:
         """Return where the variable to which a copy is assigned is read and can still hold it."""
