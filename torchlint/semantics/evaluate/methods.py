@@ -194,8 +194,13 @@ def _converted(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) ->
 
 def leaves_batches(accelerator: cst.BaseExpression, evaluator: Evaluator) -> bool:
     """Return whether an accelerator is told to leave batches where they are: ``device_placement=False``."""
-    bound = evaluator.flow.definitions(accelerator) if isinstance(accelerator, cst.Name) else ()
-    made = [binding.value for binding in bound]
+    made: list[cst.CSTNode | None] = []
+    if isinstance(accelerator, cst.Name):
+        made = [binding.value for binding in evaluator.flow.definitions(accelerator)]
+    elif isinstance(accelerator, cst.Attribute) and isinstance(accelerator.value, cst.Name):
+        owner = evaluator.definitions.receiver(accelerator.value)
+        bound = evaluator.definitions.attribute(owner, accelerator.attr.value) if owner is not None else []
+        made = [binding.value for binding in bound]
     return bool(made) and all(
         isinstance(call, cst.Call) and literal(bind(call.args).get("device_placement")) is False for call in made
     )

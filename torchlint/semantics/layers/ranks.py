@@ -64,12 +64,12 @@ class Ranks:
 
     def takes_more(self, layer: cst.Call) -> bool:
         """Return whether something that goes into a layer is written to have three dimensions or more."""
-        return any(self._is_deeper(node, {layer}) for node in self._fed.get(layer, ()))
+        return self._any(self._fed.get(layer, ()), {layer})
 
     def _is_deeper(self, node: cst.CSTNode, seen: set[cst.CSTNode]) -> bool:
         if node in seen or len(seen) > 60:
             return False
-        seen = seen | {node}
+        seen.add(node)  # one place that is deeper is enough: nothing is looked at twice
         if isinstance(node, cst.Name):
             bindings = self._evaluator.flow.definitions(node)
             values = [self._given(binding) for binding in bindings]
