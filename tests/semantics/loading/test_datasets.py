@@ -26,13 +26,13 @@ def make(n):
         ("a[1:]", False, {"float64"}),
         ("a[a > 0]", False, {"float64"}),
         ("a.T", False, {"float64"}),
-        ("a * x", True, {None}),
+        ("a * x", True, {"float64"}),
         ("x.astype('float32')", True, {"float32"}),
         ("np.random.rand(3)", True, {"float64"}),
         ("np.random.default_rng(0).normal(size=3)", True, {"float64"}),
         ("a if x else np.ones(2)", False, {"float64"}),
         ("make(3)", False, {"float64"}),
-        ("x.detach().numpy()", False, {None}),
+        ("x.detach().numpy()", False, {""}),
     ],
 )
 def test_array(code: str, owned: bool, dtypes: set[str | None]) -> None:

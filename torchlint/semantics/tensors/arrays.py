@@ -83,7 +83,6 @@ class Arrays:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._depth = 0
-        self._dtypes = ArrayDtypes(evaluator, self._known_dtypes)
 
     def array(self, expression: cst.CSTNode) -> Array | None:
         """Return what is known of an array, None unless the expression certainly holds one."""
@@ -140,7 +139,7 @@ class Arrays:
         is_told = asked is not None or not given.absent("dtype")
         default = frozenset(("float64",)) if name in _FLOAT64 and not is_told else frozenset((dtype,))
         if name not in _FLOAT64 and not is_told and not given.open:
-            default = self._dtypes.made(name, call)
+            default = ArrayDtypes(self._evaluator, self._known_dtypes).made(name, call)
         if name in _RANDOM:
             sized = name not in _SIZED or given.get("size") is not None
             fresh = given.absent("out")
