@@ -82,7 +82,7 @@ def train(model, loader, optimizer):
         "no-tensor": "What is tested is no tensor: numbers, shapes, `None`, `isinstance`, `.item()` (TL202's).",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "uncertain": "That it is a tensor is only guessed from its name.",
-        "decision": "A loop that runs a model, without taking batches, ends by it: all sequences are complete.",
+        "decision": "A loop that runs a model, without taking batches, ends by it, or goes on by it as a search does.",
         "size": "The larger or smaller of two values is a size, which the host needs.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
     },

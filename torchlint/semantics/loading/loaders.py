@@ -122,7 +122,7 @@ class Loaders:
         """Return the place that the batches of a loader are moved to: an accelerator, one of them, or None."""
         if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only):
             return None
-        if self._runs_on_tpu() or self._runs_on_cpu():
+        if self._runs_on_tpu() or (self._runs_on_cpu() and self._moves.destination is not Device.ACCELERATOR):
             return None
         if not loader.kind.moves:
             return self._moves.destination or self._framework_destination
@@ -147,6 +147,8 @@ class Loaders:
 
     def _runs_on_cpu(self) -> bool:
         """Whether everything of Lightning's that the file makes is told to run on the CPU: ``accelerator="cpu"``."""
+        if not any(map(self._evaluator.scopes.imports, ("lightning", "pytorch_lightning"))):
+            return False
         given = [a.value for a in self._tree.nodes(cst.Arg) if a.keyword and a.keyword.value == "accelerator"]
         return bool(given) and all(literal(value) == "cpu" for value in given)
 

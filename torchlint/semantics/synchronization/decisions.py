@@ -100,17 +100,29 @@ class Decisions:
         return not isinstance(call, cst.Call) or self._evaluator.names.qualified(call.func) not in _OF_KIND
 
     def is_asked_by_loop(self, node: cst.CSTNode) -> bool:
-        """Return whether a loop goes on or ends by a value, in the test of a ``while`` or before a ``break``."""
+        """Return whether a loop goes on by a value: in the test of a ``while``, before a ``break``, in a search."""
         child = node
         for ancestor in self._evaluator.tree.ancestors(node):
             if isinstance(ancestor, cst.While):
                 return child is ancestor.test
             if isinstance(ancestor, cst.If) and child is ancestor.test:
-                return self._leaves(node) and not self._gives_result(ancestor)
+                return (self._leaves(node) and not self._gives_result(ancestor)) or self._steers(ancestor)
             if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
                 return False
             child = ancestor
         return False
+
+    def _steers(self, branch: cst.If) -> bool:
+        """Whether a branch binds numbers from which the next pass of its loop starts: ``if f(mid) > 0: hi = mid``."""
+        tree = self._evaluator.tree
+        loop = tree.enclosing(branch, cst.For, cst.While, cst.FunctionDef)
+        if not isinstance(loop, (cst.For, cst.While)):
+            return False
+        assigned = [s for s in tree.below(branch.body, cst.Assign) if not tree.below(s.value, cst.Call)]
+        bound = [statement.targets[0].target for statement in assigned]
+        numbers = {t.value for t in bound if isinstance(t, cst.Name) and not self._evaluator.value(t).is_tensor}
+        before = (name for name in tree.below(loop, cst.Name) if tree.order(name) < tree.order(branch))
+        return any(name.value in numbers and not isinstance(tree.parent(name), cst.AssignTarget) for name in before)
 
     def _gives_result(self, branch: cst.If) -> bool:
         """Whether a branch hands the tensor of one pass to the loop in another function, which goes on with it."""
