@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate import distributions, functions, methods
+from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.layers import PAIRS, STATES
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, sequence, tensor
@@ -243,12 +244,25 @@ def _written_out(container: cst.CSTNode | None, evaluator: Evaluator) -> list[cs
         made = evaluator.definitions.attribute(owner, container.attr.value) if owner is not None else []
         bound = [each.value for each in made if not each.path]
     holder = bound[0] if len(bound) == 1 else container
+    holder = _passed(holder, evaluator) if isinstance(holder, cst.Name) else holder
     if isinstance(holder, cst.Dict):
         values = [pair.value for pair in holder.elements]
     else:
         values = [e.value for e in holder.elements] if isinstance(holder, (cst.List, cst.Tuple)) else []
     named = map(evaluator.definitions.definition, values)
     return [function for function in named if isinstance(function, cst.FunctionDef)]
+
+
+def _passed(name: cst.Name, evaluator: Evaluator) -> cst.BaseExpression | None:
+    """Return what the only call of a function or class of the file passes for the parameter that a name stands for."""
+    bound = evaluator.flow.definitions(name)
+    parameter = evaluator.tree.parent(bound[0].node) if len(bound) == 1 else None
+    function = evaluator.tree.enclosing(parameter, cst.FunctionDef) if isinstance(parameter, cst.Param) else None
+    if not isinstance(parameter, cst.Param) or not isinstance(function, cst.FunctionDef):
+        return None
+    called = evaluator.definitions.owner(function) if function.name.value == "__init__" else function
+    calls = [c for c in evaluator.tree.nodes(cst.Call) if evaluator.definitions.definition(c.func) is called]
+    return argument_for(function, parameter, calls[0], evaluator) if len(calls) == 1 else None
 
 
 def _share_with_overriding(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import libcst as cst
 
 from torchlint.semantics.binding.definitions import Definitions
@@ -9,7 +11,7 @@ from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import Scopes
 from torchlint.semantics.binding.usage import Usage
-from torchlint.semantics.evaluate import attributes, calls, containers, hints, kept_batches, names, operators
+from torchlint.semantics.evaluate import attributes, calls, containers, hints, kept_batches, names, narrowing, operators
 from torchlint.semantics.evaluate.grad_mode import Gradients
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NONE, NUMBER, PENDING, STRING, UNKNOWN, Kind, Value, sequence
@@ -46,6 +48,11 @@ class Evaluator:
         self._engine_steps: tuple[cst.FunctionDef, ...] | None = None
         self._kept_batches: dict[int, str] = {}
         self._steps = _BUDGET
+
+    @cached_property
+    def tensor_tests(self) -> dict[str, list[tuple[cst.Name, cst.CSTNode]]]:
+        """By variable, where the file asks for a tensor, with the branch that is taken if it is one."""
+        return narrowing.tensor_tests(self)
 
     def value(self, expression: cst.CSTNode) -> Value:
         """Return the abstract value of an expression."""

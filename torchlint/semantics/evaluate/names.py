@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate import hints, type_hints
+from torchlint.semantics.evaluate.narrowing import is_tensor_here
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPES, LEGACY_CONSTRUCTORS
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, join, tensor
@@ -45,7 +46,7 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
         return found._replace(origin=Origin.LOSS)
     if found.known or found.kind is Kind.NONE:
         return hints.borne_out(found, name, evaluator)
-    return hints.variable(name, evaluator)
+    return tensor(Evidence.INFERRED) if is_tensor_here(name, evaluator) else hints.variable(name, evaluator)
 
 
 def _of_definition(binding: Binding, evaluator: Evaluator) -> Value:
