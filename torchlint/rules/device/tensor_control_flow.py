@@ -81,7 +81,7 @@ def train(model, loader, optimizer):
         "guarded": "A periodic test or a flag that is off by default comes before it.",
         "no-tensor": "What is tested is no tensor: numbers, shapes, `None`, `isinstance`, `.item()` (TL202's).",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
-        "uncertain": "That it is a tensor is only guessed from its name.",
+        "uncertain": "That it is a tensor, or tested on every step, is only guessed.",
         "decision": "A loop that runs a model, without taking batches, ends by it, or goes on by it as a search does.",
         "size": "The larger or smaller of two values is a size, which the host needs.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
@@ -149,7 +149,8 @@ def _waits(operand: cst.BaseExpression, value: Value, model: Model) -> Heat | No
     heat = model.heat(operand) or model.tensor_functions.heat(operand) if value.is_tensor else None
     if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
         return None
-    if rule.silent("uncertain", value.evidence < Evidence.INFERRED):
+    is_guessed = heat.role is Role.SAMPLING_LOOP and heat.evidence < Evidence.INFERRED
+    if rule.silent("uncertain", is_guessed or value.evidence < Evidence.INFERRED):
         return None
     if rule.silent("on-cpu", not model.may_be_on_accelerator(value, heat)):
         return None

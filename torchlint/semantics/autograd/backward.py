@@ -136,7 +136,15 @@ class Backward:
             return None
         holder = self._evaluator.value(called.value)
         owner = holder.definition if holder.kind is not Kind.CLASS else None
-        return self._evaluator.definitions.method(owner, called.attr.value) if isinstance(owner, cst.ClassDef) else None
+        if not isinstance(owner, cst.ClassDef) or self._is_overridden(owner, called.attr.value):
+            return None
+        return self._evaluator.definitions.method(owner, called.attr.value)
+
+    def _is_overridden(self, owner: cst.ClassDef, name: str) -> bool:
+        """Whether a class of the file that derives from another has a method of its own by this name."""
+        definitions = self._evaluator.definitions
+        derived = (c for c in self._tree.nodes(cst.ClassDef) if any(base is owner for base in definitions.bases(c)))
+        return any(definitions.method(each, name) is not definitions.method(owner, name) for each in derived)
 
     def _belongs(self, node: cst.CSTNode, function: cst.FunctionDef) -> bool:
         return self._evaluator.definitions.enclosing_function(node) is function

@@ -33,6 +33,7 @@ class Usage:
         self._models: frozenset[str] | None = None
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
         self._stored: dict[tuple[int, str], list[cst.BaseExpression]] = {}
+        self._told_apart: set[tuple[int, str]] = set()
         self._as_tensor: dict[tuple[int, str], list[cst.Name]] = {}
         self._as_array: dict[tuple[int, str], list[cst.Name]] = {}
         self._given: dict[tuple[int, str], list[cst.Name]] = {}
@@ -55,6 +56,11 @@ class Usage:
         self._table()
         key = self._key(variable)
         return self._stored.get(key, []) if key is not None else []
+
+    def tells_apart(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file stores at a place of a variable that is written out: ``counts[0] += right``."""
+        self._table()
+        return self._key(variable) in self._told_apart
 
     def as_tensor(self, variable: cst.Name, *, or_array: bool = False) -> list[cst.Name]:
         """Return the names of a variable on which the file calls a method that only tensors (or arrays) have."""
@@ -137,6 +143,8 @@ class Usage:
                 key = self._key(target.value)
                 if key is not None:
                     self._stored.setdefault(key, []).append(statement.value)
+                    if isinstance(place := target.slice[0].slice, cst.Index) and isinstance(place.value, cst.Integer):
+                        self._told_apart.add(key)
 
     def _collect_sliced(self) -> None:
         """Enter what is indexed as arrays are: ``x[:, 0]``."""

@@ -14,6 +14,7 @@ from torchlint.syntax.canonical import canonical
 
 _OF_ARRAYS = frozenset("fill sort partition put resize itemset setfield byteswap shuffle".split())
 _KEEPS = frozenset("append appendleft add extend insert put put_nowait push setdefault update register_buffer".split())
+_MAKES = frozenset(("dict", "list", "tuple"))
 _HOLDERS = (cst.Arg, cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict, cst.IfExp)
 _WRITERS = frozenset(f"numpy.{name}" for name in "copyto put place putmask fill_diagonal put_along_axis".split())
 _VIEWS_OF_ARRAYS = frozenset("reshape transpose swapaxes squeeze ravel view numpy detach cpu".split())
@@ -128,12 +129,16 @@ class Writes:
                 continue
             if isinstance(ancestor, cst.Call):
                 is_own = self._evaluator.definitions.definition(ancestor.func) is not None
-                return is_own or identifier(ancestor.func) in _KEEPS
+                if identifier(ancestor.func) not in _MAKES:
+                    return is_own or identifier(ancestor.func) in _KEEPS
             if isinstance(ancestor, (cst.Return, cst.Yield, cst.NamedExpr)):
                 return True
+            if isinstance(ancestor, cst.AugAssign):
+                return isinstance(child, (cst.List, cst.Tuple))
             if isinstance(ancestor, cst.Assign):
                 return child is ancestor.value and (isinstance(use, cst.Name) or self._variable(use) is None)
-            if not isinstance(ancestor, _HOLDERS):
+            joins = isinstance(ancestor, cst.BinaryOperation) and isinstance(child, (cst.List, cst.Tuple))
+            if not isinstance(ancestor, _HOLDERS) and not joins and not isinstance(ancestor, cst.Call):
                 return False
             child = self._outermost(ancestor) if isinstance(ancestor, cst.BaseExpression) else ancestor
         return False

@@ -79,7 +79,7 @@ def _of_batch(owner: Value, name: str) -> Value:
     """The value of an attribute of a batch: of the tensor that it is, or one of the tensors that it holds."""
     if name in _OF_ALL_TENSORS:
         return of_tensor(owner, name)
-    if name.startswith("num_"):  # how many nodes or graphs a batch of graphs has
+    if name.startswith("num_") or name in ("batch_size", "max_len"):  # how many nodes or graphs a batch of graphs has
         return UNKNOWN
     return owner._replace(kind=Kind.TENSOR).weakened(Evidence.INFERRED)
 

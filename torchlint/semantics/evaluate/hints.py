@@ -127,6 +127,8 @@ def filled(empty: Value, variable: cst.Name | cst.Attribute, evaluator: Evaluato
     given = usage.stored(variable) if by_place else usage.appended(variable)
     if starts_with_numbers and not given:
         return empty
+    if starts_with_numbers and usage.tells_apart(variable):
+        return Value(empty.kind)  # each place may hold something else
     items = join([evaluator.value(item) for item in given])
     return (
         Value(empty.kind, min(items.evidence, Evidence.INFERRED), element=items) if items.known else Value(empty.kind)

@@ -166,7 +166,8 @@ class Hotness:
             is_given = cut_batches.takes_slices(loop, self._evaluator) or self._next_batch(loop) is not None
             is_given = is_given or generator_functions.source(loop, self._evaluator) is not None
             role = Role.EVALUATION_LOOP if is_given else Role.SAMPLING_LOOP
-            return Heat(loop, role, Evidence.INFERRED)
+            is_handed = not is_given and self._hands_model_on(loop)  # perhaps one pass for each of some settings
+            return Heat(loop, role, Evidence.NAMED if is_handed else Evidence.INFERRED)
         if self._denoises(loop):
             return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED)
         found = next(filter(None, map(self.loop, generator_functions.consumers(loop, self._evaluator))), None)
@@ -252,7 +253,7 @@ class Hotness:
         for call in self.own_calls(loop):
             if self._is_run(call):
                 return self._guards.guard(call, loop) is None
-        return self._evaluator.gradients.disabled(loop.body) and self._hands_model_on(loop)
+        return self._hands_model_on(loop)
 
     def _is_run(self, call: cst.Call) -> bool:
         called = self._called(call)
@@ -260,11 +261,11 @@ class Hotness:
 
     def _hands_model_on(self, loop: cst.For | cst.While) -> bool:
         """Whether a function that each iteration calls runs a model, once: ``loss = run_episode(model, task)``."""
-        called = [call for call in self.own_calls(loop) if self._guards.guard(call, loop) is None]
-        functions = [self._evaluator.definitions.definition(call.func) for call in called]
-        if any(isinstance(f, cst.FunctionDef) and self._loops_over_batches(f) for f in functions):
+        if not self._evaluator.gradients.disabled(loop.body) or any(map(self._is_run, self.own_calls(loop))):
             return False
-        return any(isinstance(f, cst.FunctionDef) and self._runs_once(f, _MOST_CALLS) for f in functions)
+        called = (call.func for call in self.own_calls(loop) if self._guards.guard(call, loop) is None)
+        found = [f for f in map(self._evaluator.definitions.definition, called) if isinstance(f, cst.FunctionDef)]
+        return not any(map(self._loops_over_batches, found)) and any(self._runs_once(f, _MOST_CALLS) for f in found)
 
     def _runs_once(self, function: cst.FunctionDef, most_calls: int) -> bool:
         """Whether a function that is no part of a model runs one outside of its loops, also by functions it calls."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -28,6 +29,11 @@ _ENGINE_MAKERS = {
 }
 
 _NO_MOVERS = frozenset("builtins torch functools itertools copy logging json types typing rich wandb".split())
+# What functions of other files are called that go through a loader with a model.
+_USES_BATCHES = re.compile(
+    r"(^|_)(train|fit|test|eval\w*|valid\w*|val|infer\w*|predict\w*|extract\w*|embed\w*|encode|finetune|epoch|loop|score|"
+    r"run|search|attack|distill)(_|$)|^(Trainer|Evaluator|Engine|\w+(Trainer|Evaluator|Engine|Solver|Learner))$",
+)
 _NO_BATCHES = frozenset(("builtins.len", "builtins.str", "builtins.repr", "builtins.type", "builtins.id"))
 _PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
 _NO_LOADERS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCHEDULER))
@@ -185,14 +191,17 @@ class Loaders:
 
     def _place_of_other_file(self, call: cst.Call, name: str) -> Device | None:
         """Where a function of another file is told to move batches: ``extract(batches(loader), model, device)``."""
-        if not name or name.partition(".")[0] in _NO_MOVERS or self._evaluator.definitions.definition(call.func):
+        last = name.rpartition(".")[2]
+        if not _USES_BATCHES.search(last) or name.partition(".")[0] in _NO_MOVERS:
+            return None
+        if self._evaluator.definitions.definition(call.func) is not None:
             return None
         given = [self._evaluator.value(argument.value) for argument in call.args]
         places = {value.device for value in given if value.kind is Kind.DEVICE}
         place = places.pop() if len(places) == 1 else None
         if place not in (Device.ACCELERATOR, Device.EITHER):
             return None
-        return place if any(self._hands_on(argument.value) for argument in call.args) else None
+        return Device.EITHER if any(self._hands_on(argument.value) for argument in call.args) else None
 
     def _hands_on(self, given: cst.BaseExpression) -> bool:
         """Whether what a function is given is a loader, or made of one: ``batches(loader)``, no ``len(loader)``."""

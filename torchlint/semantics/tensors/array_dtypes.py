@@ -61,9 +61,13 @@ class ArrayDtypes:
         if isinstance(expression, cst.ListComp):
             return self.data(expression.elt, steps - 1) if steps else UNKNOWN
         bound = self._evaluator.flow.definitions(expression) if isinstance(expression, cst.Name) else []
-        if len(bound) == 1 and steps and isinstance(bound[0].part, (cst.List, cst.Tuple, cst.ListComp)):
-            return self.data(bound[0].part, steps - 1)
-        return _IMAGES if self._is_image(expression, steps) else self._of_item(expression)
+        made = bound[0].part if len(bound) == 1 else None
+        if steps and isinstance(made, (cst.List, cst.Tuple, cst.ListComp)):
+            appended = [self.data(item, steps - 1) for item in self._evaluator.usage.appended(expression)]
+            is_empty = isinstance(made, cst.List) and not made.elements
+            start = frozenset[str | None]() if is_empty and appended else self.data(made, steps - 1)
+            return start.union(*appended)
+        return _IMAGES if self._is_image(expression, set()) else self._of_item(expression)
 
     def _of_item(self, item: cst.BaseExpression) -> Dtypes:
         if isinstance(item, cst.Comparison):
@@ -72,17 +76,20 @@ class ArrayDtypes:
         name = self._evaluator.names.qualified(item.func) if isinstance(item, cst.Call) else None
         return _FLOATS if isinstance(value, float) or name == "builtins.float" else UNKNOWN
 
-    def _is_image(self, expression: cst.BaseExpression, steps: int) -> bool:
+    def _is_image(self, expression: cst.BaseExpression, seen: set[int]) -> bool:
         """Whether something was read from a file of an image: ``Image.open(path).convert("L")``."""
         if isinstance(expression, cst.Name):
-            values = [b.value if not b.path else None for b in self._evaluator.flow.definitions(expression)]
-            return steps > 0 and bool(values) and all(v is not None and self._is_image(v, steps - 1) for v in values)
+            bindings = self._evaluator.flow.definitions(expression)
+            new = [binding for binding in bindings if id(binding.node) not in seen]
+            seen.update(id(binding.node) for binding in new)  # what an image is made of again is one if the rest is
+            values = [binding.value if not binding.path else None for binding in new]
+            return bool(bindings) and all(value is not None and self._is_image(value, seen) for value in values)
         if not isinstance(expression, cst.Call):
             return False
         if (self._evaluator.names.qualified(expression.func) or "").startswith(_OF_IMAGES):
             return True
         owner = expression.func.value if isinstance(expression.func, cst.Attribute) else None
-        return owner is not None and steps > 0 and self._is_image(owner, steps - 1)
+        return owner is not None and self._is_image(owner, seen)
 
 
 def combined(sides: list[Dtypes | None], operator: cst.BaseBinaryOp) -> Dtypes:

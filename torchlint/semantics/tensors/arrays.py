@@ -11,7 +11,7 @@ from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tensors.array_dtypes import OTHER, ArrayDtypes, combined
-from torchlint.semantics.tensors.data_frames import is_frame
+from torchlint.semantics.tensors.data_frames import is_converted, is_frame
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal, method_call
 
@@ -293,7 +293,8 @@ class Arrays:
             owner = self.array(attribute.value)
             return owner._replace(owned=False, ordered=False) if owner is not None else None
         if attribute.attr.value == "values" and is_frame(attribute.value, self._evaluator):
-            return Array(Evidence.INFERRED, writable=False)
+            dtypes = OTHER if is_converted(attribute.value, self._evaluator) else frozenset((None,))
+            return Array(Evidence.INFERRED, dtypes=dtypes, writable=False)
         class_def = None
         if isinstance(attribute.value, cst.Name):
             class_def = self._evaluator.definitions.receiver(attribute.value)

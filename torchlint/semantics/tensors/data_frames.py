@@ -16,7 +16,19 @@ _HELD = ("pandas.DataFrame", "pandas.Series")
 _NAMED = re.compile(r"(^|_)(df|data_?frame)\d*($|_)")
 """What everybody calls one, in a file that imports pandas."""
 
+_CONVERTING = re.compile(r"^(astype|codes|isna|isnull|notna|notnull|isin|between|duplicated|get_dummies|eq|ne|gt|lt)$")
+"""What gives columns of another dtype than most files of numbers hold."""
+
 _MAX_DEPTH = 8
+
+
+def is_converted(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether an expression converts a column: ``df["kind"].astype("category").cat.codes``."""
+    nodes = (expression, *evaluator.tree.descendants(expression))
+    return any(
+        isinstance(node, cst.Comparison) or (isinstance(node, cst.Attribute) and _CONVERTING.match(node.attr.value))
+        for node in nodes
+    )
 
 
 def is_frame(expression: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:

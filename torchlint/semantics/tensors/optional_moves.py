@@ -40,6 +40,8 @@ def optional_move(statement: cst.CSTNode, target: cst.BaseExpression, tree: Tree
         value = statement.value if isinstance(statement.value, cst.IfExp) else None
         if value is None or not (is_same(target, value.orelse) or is_same(target, value.body)):
             return None
+        if isinstance(statement, cst.Assign) and not all(is_same(target, each.target) for each in statement.targets):
+            return None  # the tensor on the host keeps its name
         holds = is_same(target, value.orelse)
         found = _of(statement, value.test, value.body if holds else value.orelse, target, tree)
         return found._replace(holds=holds) if found is not None else None
@@ -48,7 +50,7 @@ def optional_move(statement: cst.CSTNode, target: cst.BaseExpression, tree: Tree
     for line in statement.body.body:
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else line
         if _mentions(small, target, tree):
-            moved = _moved(small, target)
+            moved = _moved(small, target, tree)
             if moved is None or not isinstance(small, (cst.Assign, cst.Return)):
                 return None
             return _of(small, statement.test, moved, target, tree)
@@ -74,7 +76,7 @@ def _only_hands_back(orelse: cst.If | cst.Else | None, target: cst.BaseExpressio
     return is_alone and isinstance(small, cst.Return) and small.value is not None and is_same(target, small.value)
 
 
-def _moved(statement: cst.CSTNode, target: cst.BaseExpression) -> cst.BaseExpression | None:
+def _moved(statement: cst.CSTNode, target: cst.BaseExpression, tree: Tree) -> cst.BaseExpression | None:
     """Return what a statement gives a variable, alone or as one of several, or returns."""
     if isinstance(statement, cst.Return):
         return statement.value
@@ -82,7 +84,10 @@ def _moved(statement: cst.CSTNode, target: cst.BaseExpression) -> cst.BaseExpres
         return None
     bound = statement.targets[0].target
     if isinstance(bound, cst.Tuple) and isinstance(statement.value, cst.Tuple):
-        pairs = zip(bound.elements, statement.value.elements, strict=False)
+        pairs = list(zip(bound.elements, statement.value.elements, strict=False))
+        others = [given for each, given in pairs if not is_same(target, each.value)]
+        if any(_mentions(other, target, tree) for other in others):
+            return None
         return next((given.value for each, given in pairs if is_same(target, each.value)), None)
     return statement.value if is_same(target, bound) else None
 
