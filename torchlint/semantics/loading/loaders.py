@@ -205,11 +205,13 @@ class Loaders:
 
     def _hands_on(self, given: cst.BaseExpression) -> bool:
         """Whether what a function is given is a loader, or made of one: ``batches(loader)``, no ``len(loader)``."""
+        if self._evaluator.value(given).kind is Kind.DATALOADER:
+            return True
         if isinstance(given, cst.Call):
             name = self._evaluator.names.qualified(given.func) or ""
             counts = name in _NO_BATCHES or self._evaluator.value(given).kind in (Kind.NUMBER, Kind.STRING)
             return not counts and any(self._hands_on(argument.value) for argument in given.args)
-        return isinstance(given, (cst.Name, cst.Attribute)) and self._evaluator.value(given).kind is Kind.DATALOADER
+        return False
 
     def _is_accelerator(self, expression: cst.BaseExpression) -> bool:
         named = self._evaluator.value(expression).name or ""

@@ -154,7 +154,8 @@ class Arrays:
             return Array(owned=True, ordered=display, dtypes=default) if literal(data) is None else None
         if name in _JOINS:
             return Array(owned=True, dtypes=default)
-        return Array(dtypes=default) if name in _VIEWS else None
+        is_writable = name not in ("frombuffer", "broadcast_to") and given.get("mmap_mode") is None
+        return Array(dtypes=default, writable=is_writable) if name in _VIEWS else None
 
     @staticmethod
     def _dimensions(call: cst.Call) -> int:
