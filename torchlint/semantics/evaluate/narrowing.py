@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
+
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
@@ -27,6 +29,8 @@ def is_tensor_here(name: cst.Name, evaluator: Evaluator) -> bool:
     for asked, branch in evaluator.tensor_tests.get(name.value, ()):
         if evaluator.tree.within(name, branch):
             before, now = (evaluator.flow.definitions(each) for each in (asked, name))
+            if any(binding.kind is BindingKind.PARAMETER for binding in now):
+                return False  # a parameter that may be a number is an index or a size, often on the host
             if [id(binding.node) for binding in before] == [id(binding.node) for binding in now]:
                 return True
     return False
