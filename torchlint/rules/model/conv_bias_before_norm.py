@@ -121,15 +121,16 @@ def conv_bias(node: cst.Call, model: Model) -> Iterator[Finding]:
     value = _condition(node, found, model) if found.optional else "False"
     choice = any(model.layers.open_to_callers(norm.func) for norm in found.norm_calls)
     fix = _fix(node, given, touch, value, model) if not choice and not is_open else None
-    yield Finding(node, _message(node, found, value, model), fix)
+    yield Finding(node, _message(node, found, value, is_open, model), fix)
 
 
-def _message(call: cst.Call, found: Normalised, value: str | None, model: Model) -> str:
+def _message(call: cst.Call, found: Normalised, value: str | None, is_open: bool, model: Model) -> str:
     norm = model.code(found.norm_calls[0].func)
+    of_vectors = ", if what comes in is a batch of vectors" if is_open else ""
     instead = f"Pass `bias={value}`" if value else "Pass `bias=False` wherever the normalisation follows"
     return (
         f"`{model.code(call.func)}` adds a bias and its output goes straight into `{norm}`, which subtracts it again "
-        f"with the mean: adding it and reducing its gradient is wasted work. {instead}."
+        f"with the mean{of_vectors}: adding it and reducing its gradient is wasted work. {instead}."
     )
 
 

@@ -11,26 +11,12 @@ from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
+from torchlint.semantics.layers.deep_inputs import SAME_RANK, SAME_RANK_FUNCTIONS, SAME_RANK_METHODS, DeepInputs
 from torchlint.semantics.layers.values import Tail
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, bind, literal
 
-_SAME_RANK = frozenset(
-    "torch.nn." + name
-    for name in (
-        "Linear LazyLinear Identity BatchNorm1d LazyBatchNorm1d SyncBatchNorm LayerNorm Dropout AlphaDropout ReLU "
-        "ReLU6 LeakyReLU PReLU RReLU ELU SELU CELU GELU SiLU Mish Sigmoid Tanh Softplus Softsign Hardtanh Hardswish "
-        "Hardsigmoid LogSigmoid Softmax LogSoftmax Threshold"
-    ).split()
-)
-_SAME_RANK_FUNCTIONS = frozenset(
-    "relu relu6 leaky_relu elu selu gelu silu sigmoid tanh softplus dropout softmax log_softmax normalize hardswish "
-    "mish relu_ dropout_ abs clamp exp linear Variable FloatTensor Tensor as_tensor tensor from_numpy".split()
-)
 _POOLING = frozenset(("mean", "amax", "sum"))
-_SAME_RANK_METHODS = frozenset(
-    "to cuda cpu float half double detach clone contiguous relu relu_ sigmoid tanh type requires_grad_ type_as".split()
-)
 _SIZED = frozenset("randn rand zeros ones empty normal uniform FloatTensor Tensor full randint standard_normal".split())
 
 
@@ -57,6 +43,7 @@ class Ranks:
             for consumers in tail.consumers.values():
                 for consumer in consumers:
                     self._fed.setdefault(consumer, set()).add(tail.site)
+        self._deep = DeepInputs(evaluator, constructors, self._fed, outputs, self._callers)
 
     def takes_matrix(self, layer: cst.Call) -> bool:
         """Return whether all that is visible to go into a layer has two dimensions."""
@@ -64,72 +51,7 @@ class Ranks:
 
     def takes_more(self, layer: cst.Call) -> bool:
         """Return whether something that goes into a layer is written to have three dimensions or more."""
-        return self._any(self._fed.get(layer, ()), {layer})
-
-    def _is_deeper(self, node: cst.CSTNode, seen: set[cst.CSTNode]) -> bool:
-        if node in seen or len(seen) > 60:
-            return False
-        seen.add(node)  # one place that is deeper is enough: nothing is looked at twice
-        if isinstance(node, cst.Name):
-            bindings = self._evaluator.flow.definitions(node)
-            values = [self._given(binding) for binding in bindings]
-            return self._is_unpacked(node) or any(self._is_deeper(each, seen) for value in values for each in value)
-        if isinstance(node, cst.BinaryOperation):
-            return self._is_deeper(node.left, seen) or self._is_deeper(node.right, seen)
-        if not isinstance(node, cst.Call):
-            return False
-        if node in self._creates:
-            names = {constructor.name for constructor in self._constructors.of(node.func)}
-            return names <= _SAME_RANK and any(self._is_deeper(each, seen) for each in self._fed.get(node, ()))
-        if node in self._outputs:
-            return any(self._is_deeper(each, seen) for each in self._outputs[node])
-        return self._makes_deeper(node, seen)
-
-    def _given(self, binding: Binding) -> list[cst.CSTNode]:
-        """What a variable is bound to, or what calls of this file pass for it."""
-        if binding.kind is BindingKind.ASSIGNMENT:
-            return [binding.value] if binding.value is not None and not binding.path else []
-        function = binding.scope.node
-        if binding.kind is not BindingKind.PARAMETER or not isinstance(function, cst.FunctionDef):
-            return []
-        param = next((p for p in parameters(function) if p.name is binding.node), None)
-        calls = self._callers(function) if param is not None else []
-        passed = [argument_for(function, param, call, self._evaluator) for call in calls if param is not None]
-        return [argument for argument in passed if argument is not None]
-
-    def _is_unpacked(self, name: cst.Name) -> bool:
-        """Whether the shape of a variable is read into three names or more: ``batch, length, _ = x.shape``."""
-        bound = self._evaluator.flow.definitions(name)
-        for assign in self._evaluator.tree.nodes(cst.Assign):
-            target, read = assign.targets[0].target, assign.value
-            if isinstance(read, cst.Call) and not read.args and getattr(read.func, "attr", None) is not None:
-                read = read.func  # x.size()
-            if not isinstance(target, cst.Tuple) or len(target.elements) < 3 or not isinstance(read, cst.Attribute):
-                continue
-            owner = read.value if read.attr.value in ("shape", "size") else None
-            if isinstance(owner, cst.Name) and owner.value == name.value:
-                return self._evaluator.flow.definitions(owner) == bound
-        return False
-
-    def _makes_deeper(self, call: cst.Call, seen: set[cst.CSTNode]) -> bool:
-        given = [argument.value for argument in call.args if argument.keyword is None and not argument.star]
-        name = self._evaluator.names.qualified(call.func)
-        last = name.rpartition(".")[2] if name is not None else getattr(call.func, "value", "")
-        if name is not None or not isinstance(call.func, cst.Attribute):
-            if last == "einsum" and given:
-                return len(str(literal(given[0]) or "").rpartition("->")[2].strip()) > 2
-            is_sized = last in _SIZED and len(given) > 2 and all(isinstance(literal(g), int) for g in given)
-            return last == "bmm" or is_sized or (last in _SAME_RANK_FUNCTIONS and self._any(given[:1], seen))
-        method = call.func.attr.value
-        axes = [literal(each) for each in given]
-        if method in ("view", "reshape", "permute", "repeat"):
-            return len(given) > 2
-        if method in ("transpose", "swapaxes"):
-            return 2 in axes or -3 in axes or self._is_deeper(call.func.value, seen)
-        return method == "bmm" or (method in _SAME_RANK_METHODS and self._is_deeper(call.func.value, seen))
-
-    def _any(self, given: Iterable[cst.CSTNode], seen: set[cst.CSTNode]) -> bool:
-        return any(self._is_deeper(node, seen) for node in given)
+        return self._deep.takes_more(layer)
 
     def _all(self, found: Iterable[cst.CSTNode], seen: set[cst.CSTNode]) -> bool:
         found = list(found)
@@ -196,7 +118,7 @@ class Ranks:
         if names == {"torch.nn.Flatten"}:
             given = bind(layer.args, ("start_dim", "end_dim"))
             return given.absent("end_dim") and literal(given.get("start_dim")) in (None, 1)
-        return names <= _SAME_RANK and self._all(self._fed.get(layer, ()), seen)
+        return names <= SAME_RANK and self._all(self._fed.get(layer, ()), seen)
 
     def _of_function(self, call: cst.Call, seen: set[cst.CSTNode]) -> bool:
         given = [argument.value for argument in call.args if argument.keyword is None and not argument.star]
@@ -211,7 +133,7 @@ class Ranks:
             return self._all([element.value for element in given[0].elements], seen)
         if last in _SIZED and not starred and _has_two_sizes(call, given):
             return True
-        return last in _SAME_RANK_FUNCTIONS and bool(given) and self._is_matrix(given[0], seen)
+        return last in SAME_RANK_FUNCTIONS and bool(given) and self._is_matrix(given[0], seen)
 
     def _of_method(
         self, call: cst.Call, method: cst.Attribute, given: Sequence[cst.BaseExpression], seen: set[cst.CSTNode]
@@ -223,7 +145,7 @@ class Ranks:
             return _is_one(call, 0)
         if name in _POOLING:
             return _pools_images(bind(call.args, ("dim", "keepdim")))
-        return name in _SAME_RANK_METHODS and self._is_matrix(method.value, seen)
+        return name in SAME_RANK_METHODS and self._is_matrix(method.value, seen)
 
 
 def _pools_images(given: Arguments) -> bool:
