@@ -57,16 +57,6 @@ def codes(diagnostics: tuple[Diagnostic, ...]) -> list[str]:
     return [diagnostic.code for diagnostic in diagnostics]
 
 
-@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_the_screen_changes_nothing(path: Path) -> None:
-    source = read_source(str(path))
-    screened, whole = (
-        check_file(source, Settings(), rules(), UNKNOWN_TARGET, screened=screened) for screened in (True, False)
-    )
-    assert screened.diagnostics == whole.diagnostics
-    assert screened.errors == whole.errors
-
-
 def test_where_nothing_is_found_the_draft_is_enough() -> None:
     results = [check_file(read_source(str(path)), Settings(), rules(), UNKNOWN_TARGET) for path in FIXTURES]
     silent = [result for result in results if not result.diagnostics and "draft" in result.timings]

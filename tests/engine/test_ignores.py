@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import partial
+from itertools import cycle
 
 import pytest
 
@@ -113,8 +114,7 @@ def test_what_no_comment_can_silence_is_left_with_the_reason() -> None:
     assert [finding.code for finding, _ in broken.left] == ["TL000"]
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize("fixture", BAD, ids=str)
+@pytest.mark.parametrize(("fixture", "newline"), list(zip(BAD, cycle(("\n", "\r\n")), strict=False)), ids=str)
 def test_whatever_is_found_can_be_silenced(fixture: FixtureFile, newline: str) -> None:
     text = fixture.text.replace("\n", newline)
     check = partial(check_file, settings=fixture.settings, rules=rules(), target=fixture.target)

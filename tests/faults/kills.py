@@ -28,10 +28,10 @@ _MOST_RUNS = 3
 """Runs for each kill that is wanted: some end before they can be killed."""
 
 
-def make_tree(folder: Path, copies: int) -> None:
-    """Fill a folder with copies of the fixtures that have findings."""
+def make_tree(folder: Path, copies: int, files: int | None) -> None:
+    """Fill a folder with copies of the fixtures that have findings, or of the first of them."""
     for number in range(copies):
-        for path in FIXTURES.glob("*/bad.py"):
+        for path in sorted(FIXTURES.glob("*/bad.py"))[:files]:
             target = folder / f"part{number}" / f"{path.parent.name.replace('-', '_')}.py"
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
@@ -76,16 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=100, metavar="N")
     parser.add_argument("--copies", type=int, default=_COPIES, metavar="N", help="of each fixture")
+    parser.add_argument("--files", type=int, metavar="N", help="how many fixtures, if not all")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     choice = parser.parse_args(arguments)
     generator = random.Random(choice.seed)
     with tempfile.TemporaryDirectory() as name:
-        return _run(Path(name), choice.kills, choice.copies, generator)
+        return _run(Path(name), choice, generator)
 
 
-def _run(folder: Path, kills: int, copies: int, generator: random.Random) -> int:
+def _run(folder: Path, choice: argparse.Namespace, generator: random.Random) -> int:
+    kills: int = choice.kills
     whole, tree = folder / "whole", folder / "tree"
-    make_tree(whole, copies)
+    make_tree(whole, choice.copies, choice.files)
     old = contents(whole)
     start = time.monotonic()
     fix(whole)
@@ -99,7 +101,7 @@ def _run(folder: Path, kills: int, copies: int, generator: random.Random) -> int
         if number % _KILLS_PER_TREE == 0:
             failures += _completed(tree, new) if number else []
             shutil.rmtree(tree, ignore_errors=True)
-            make_tree(tree, copies)
+            make_tree(tree, choice.copies, choice.files)
         writing = number % 2 == 0
         was_killed = fix(tree, generator.uniform(0, _WRITING if writing else seconds), writing=writing)
         wrong, fixed = wrongs(tree, old, new)
