@@ -19,6 +19,7 @@ from torchlint.semantics.tables.torch_api import (
 )
 from torchlint.semantics.tensors.moves import Move, Moves
 from torchlint.semantics.tensors.optional_moves import optional_move
+from torchlint.semantics.tensors.sights import Sights
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
@@ -28,8 +29,6 @@ _KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requ
 _ATTRIBUTES = TENSOR_ATTRIBUTES - {"real", "imag"} | {"data"}
 _VIEWING = RESHAPING_METHODS - {"repeat"}
 _DEFERRING = (cst.IfExp, cst.BooleanOperation, cst.Lambda, cst.BaseComp)
-_LOOKING_NAMES = frozenset(("globals", "locals", "vars", "eval", "exec"))
-_LOOKING = frozenset(f"builtins.{name}" for name in _LOOKING_NAMES)
 _OVERLAPPING = frozenset(("expand", "expand_as"))
 _TRACERS = frozenset(("torch.jit.trace", "torch.fx.symbolic_trace"))
 
@@ -99,6 +98,7 @@ class Creations:
         self._tree = evaluator.tree
         self._flow: Flow = evaluator.flow
         self._moves = moves
+        self._sights = Sights(evaluator)
         self._movers: dict[int, bool] = {}
 
     def creation(self, call: cst.Call, name: str | None) -> Creation | None:
@@ -247,7 +247,7 @@ class Creations:
             if isinstance(statement, cst.Assign) and _rebinds(statement, target):
                 moved = self._moved_there(factory, statement, statement.value, target, steps, tuple(between))
                 return moved or self._moved_on_demand(factory, statement, target, steps)
-            if self._may_use(statement, target):
+            if self._sights.may_use(statement, target):
                 asked = self._moved_on_demand(factory, statement, target, steps)
                 return asked or self._used_once(factory, statement, target, steps)
             between.append(statement)
@@ -279,7 +279,7 @@ class Creations:
         if not is_local or len(uses) != 1 or any(isinstance(ancestor, _DEFERRING) for ancestor in around):
             return None
         found = self._follow(factory, uses[0], steps, used_once=True)
-        if found is None or len(self._mentions(target)) != 2:
+        if found is None or len(self._sights.mentions(target)) != 2:
             return None
         return found._replace(is_roundabout=True)
 
@@ -313,44 +313,6 @@ class Creations:
                 yield from statement.body
             else:
                 yield statement
-
-    def _may_use(self, statement: cst.CSTNode, target: cst.BaseExpression) -> bool:
-        """Whether a statement can see the tensor; an attribute can be seen by any call that its owner is part of."""
-        if any(_is_same(node, target) for node in self._tree.descendants(statement)):
-            return True
-        if isinstance(target, cst.Name):
-            return self._calls_unseen(statement) and self._is_read_elsewhere(target)
-        owner = target.value if isinstance(target, cst.Attribute) else target
-        for node in self._tree.descendants(statement):
-            if _is_same(node, owner):
-                parent = self._tree.parent(node)
-                grandparent = self._tree.parent(parent) if parent is not None else None
-                called = isinstance(grandparent, cst.Call) and grandparent.func is parent
-                if not isinstance(parent, cst.Attribute) or called:
-                    return True
-        return False
-
-    def _calls_unseen(self, statement: cst.CSTNode) -> bool:
-        """Whether a statement may run a function of the file, or one that looks at variables by their names."""
-        calls = (node for node in self._tree.descendants(statement) if isinstance(node, cst.Call))
-        names = (self._evaluator.names.qualified(call.func) for call in calls)
-        return any(name is None or name in _LOOKING for name in names)
-
-    def _mentions(self, variable: cst.Name) -> list[cst.Name]:
-        """All places of the file at which the same variable is bound or read."""
-        scopes = self._evaluator.scopes
-        own = scopes.deciding(variable.value, scopes.scope(variable))
-        same = (name for name in self._tree.nodes(cst.Name) if name.value == variable.value)
-        return [name for name in same if scopes.deciding(name.value, scopes.scope(name)) is own]
-
-    def _is_read_elsewhere(self, variable: cst.Name) -> bool:
-        """Whether another function of the file reads a variable, or may look at all of them."""
-        enclosing, places = self._evaluator.definitions.enclosing_function, self._mentions(variable)
-        if any(name.value in _LOOKING_NAMES for name in self._tree.nodes(cst.Name)):
-            return True
-        if any(self._tree.enclosing(place, cst.Lambda) is not None for place in places):
-            return True
-        return any(enclosing(place) is not enclosing(variable) for place in places)
 
 
 def _adds_dimensions(subscript: cst.Subscript) -> bool:
