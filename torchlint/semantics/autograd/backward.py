@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import libcst as cst
 
@@ -12,7 +13,8 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.grad_mode import FRAMEWORK_STEP_METHODS
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import element_at, identifier, literal, method_call
+from torchlint.syntax.calls import element_at, identifier, is_none, literal, method_call
+from torchlint.syntax.canonical import is_same
 from torchlint.syntax.walk import children
 
 _GRADIENT_FUNCTIONS = frozenset(("torch.autograd.backward", "torch.autograd.grad"))
@@ -108,27 +110,42 @@ class Backward:
 
     def _is_result_of_step(self, value: cst.BaseExpression) -> bool:
         """Whether a value is what a function of the file returns after it has differentiated just that."""
-        call: cst.BaseExpression = value
-        path: tuple[int, ...] = ()
-        if isinstance(value, cst.Name):
-            definitions = self._evaluator.flow.definitions(value)
-            if (
-                len(definitions) != 1
-                or definitions[0].kind is not BindingKind.ASSIGNMENT
-                or definitions[0].value is None
-            ):
-                return False
-            call, path = definitions[0].value, definitions[0].path
-        if not isinstance(call, cst.Call):
-            return False
-        function = self._evaluator.definitions.definition(call.func) or self._method(call.func)
+        if isinstance(value, cst.BinaryOperation):
+            return any(self._is_result_of_step(side) for side in _summands(value))
+        call, path = self._made(value)
+        function = self._evaluator.definitions.definition(call.func) or self._method(call.func) if call else None
         if not isinstance(function, cst.FunctionDef):
             return False
         losses = self._losses(function)
-        returned = [element_at(r.value, path) for r in self._tree.nodes(cst.Return) if self._belongs(r, function)]
-        return bool(losses and returned) and all(
-            part is not None and self._upstream.includes(part, function, losses) for part in returned
+        returns = [r.value for r in self._tree.nodes(cst.Return) if self._belongs(r, function)]
+        returned = [given for given in returns if given is not None and not is_none(given)]
+        parts = [_part_at(given, path) for given in returned]
+        if len(returned) < len(returns) and not self._is_tested(value):
+            return False
+        return bool(losses and parts) and all(
+            part is not None and self._upstream.includes(part, function, losses) for part in parts
         )
+
+    def _made(self, value: cst.BaseExpression) -> tuple[cst.Call | None, tuple[int | str, ...]]:
+        """The call that gives a value, and which part of its result it is: ``step(x)``, ``step(x)["loss"]``."""
+        if isinstance(value, cst.Subscript):
+            call, path = self._made(value.value)
+            index = value.slice[0].slice
+            key = literal(index.value) if isinstance(index, cst.Index) and len(value.slice) == 1 else None
+            return (call, (*path, key)) if isinstance(key, (int, str)) else (None, ())
+        if not isinstance(value, cst.Name):
+            return (value if isinstance(value, cst.Call) else None), ()
+        definitions = self._evaluator.flow.definitions(value)
+        if len(definitions) != 1 or definitions[0].kind is not BindingKind.ASSIGNMENT:
+            return None, ()
+        given = definitions[0].value
+        return (given if isinstance(given, cst.Call) else None), definitions[0].path
+
+    def _is_tested(self, value: cst.BaseExpression) -> bool:
+        """Whether a variable is read where a test of it holds: ``if loss is not None: losses.append(loss)``."""
+        around = list(self._tree.ancestors(value))
+        branches = (a for child, a in pairwise(around) if isinstance(a, cst.If) and child is a.body)
+        return any(is_same(value, node) for branch in branches for node in self._tree.descendants(branch.test))
 
     def _method(self, called: cst.BaseExpression) -> cst.FunctionDef | None:
         """The method of a class of the file that ``agent.learn`` is."""
@@ -247,3 +264,25 @@ def _loss_of(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from (element.value for element in value.elements[:1])
     else:
         yield value
+
+
+def _summands(operation: cst.BinaryOperation) -> Iterator[cst.BaseExpression]:
+    """Yield the sides of an operation that carry their graph into its result."""
+    if isinstance(operation.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)):
+        yield operation.left
+        if not isinstance(operation.operator, cst.Divide):
+            yield operation.right
+
+
+def _part_at(value: cst.BaseExpression, path: tuple[int | str, ...]) -> cst.BaseExpression | None:
+    """Return the part of what is written as a tuple or a dictionary, None where it is not written so."""
+    part: cst.BaseExpression | None = value
+    for step in path:
+        if part is None:
+            return None
+        if isinstance(step, int):
+            part = element_at(part, (step,))
+        else:
+            pairs = [e for e in part.elements if isinstance(e, cst.DictElement)] if isinstance(part, cst.Dict) else []
+            part = next((pair.value for pair in pairs if literal(pair.key) == step), None)
+    return part
