@@ -209,7 +209,11 @@ def leaves_batches(accelerator: cst.BaseExpression, evaluator: Evaluator) -> boo
 def _prepared(call: cst.Call, accelerator: cst.BaseExpression, evaluator: Evaluator) -> Value:
     """What accelerate and Fabric hand back: the same objects, the loaders yielding batches on the device."""
     prepared = []
-    moves = not literal(bind(call.args).get("device_placement")) and not leaves_batches(accelerator, evaluator)
+    asked = bind(call.args).get("device_placement")
+    if isinstance(asked, (cst.List, cst.Tuple)):
+        moves = any(literal(element.value) is not False for element in asked.elements)
+    else:
+        moves = not leaves_batches(accelerator, evaluator)
     for argument in call.args:
         if argument.star:
             return UNKNOWN

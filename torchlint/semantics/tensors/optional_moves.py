@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.syntax.calls import code, identifier
+from torchlint.syntax.calls import code, identifier, literal
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.walk import Tree
 
@@ -99,9 +100,17 @@ def _of(
     target: cst.BaseExpression,
     tree: Tree,
 ) -> OptionalMove | None:
-    names = (identifier(node) for node in tree.descendants(test) if isinstance(node, (cst.Name, cst.Attribute)))
-    asks = any(map(_OF_DEVICES.search, names)) and not _mentions(test, target, tree)
+    asks = any(map(_OF_DEVICES.search, _words(test, tree))) and not _mentions(test, target, tree)
     return OptionalMove(statement, test, moved) if asks else None
+
+
+def _words(test: cst.BaseExpression, tree: Tree) -> Iterator[str]:
+    """Yield the names that a test reads, and the strings that it compares them with: ``accelerator == "gpu"``."""
+    for node in tree.descendants(test):
+        if isinstance(node, (cst.Name, cst.Attribute)):
+            yield identifier(node)
+        elif isinstance(node, cst.SimpleString):
+            yield str(literal(node))
 
 
 def _mentions(node: cst.CSTNode, target: cst.BaseExpression, tree: Tree) -> bool:
