@@ -88,7 +88,7 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
     documentation=__doc__,
     silences={
         "not-hot": "The read does not run on every step: once per epoch, at set-up, outside loops.",
-        "guarded": "A periodic test, a clock or a flag that is off by default stands around it.",
+        "guarded": "A periodic test, a clock, a flag that is off by default or a warning of a value is around it.",
         "asked": "A test of the same value stands around it, which is what is reported.",
         "no-tensor": "What is read is no torch tensor: NumPy scalars, Python numbers, `.items()`.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.binding.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.heat.alarms import is_alarm
 from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.external_tests import asks_for_option, reads_clock
 from torchlint.semantics.heat.iteration_tests import picks_pass
@@ -92,18 +93,20 @@ class Guards:
             found = self._around(ancestor, child)
             if found is not None and not picks_pass(ancestor, child, root, self._evaluator):
                 return found
-            if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_last_act(child, leaves_root):
+            if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_exceptional(ancestor, leaves_root):
                 return Guard.PERIODIC
             leaves_root = leaves_root and not isinstance(ancestor, LOOPS)
             child = ancestor
         return None
 
-    def _is_last_act(self, branch: cst.CSTNode, leaves_root: bool) -> bool:
-        """Whether a branch ends in an error, the end of the program, or leaves the loop for good."""
-        last = last_statement(branch)
-        if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
-            return self._evaluator.names.qualified(last.value.func) in _ENDS
-        return isinstance(last, cst.Raise) or (leaves_root and isinstance(last, (cst.Break, cst.Return)))
+    def _is_exceptional(self, statement: cst.If, leaves_root: bool) -> bool:
+        """Whether a branch ends in an error, the end of the program, leaves the loop for good, or warns of a value."""
+        last = last_statement(statement.body)
+        if isinstance(last, cst.Raise) or (leaves_root and isinstance(last, (cst.Break, cst.Return))):
+            return True
+        called = last.value if isinstance(last, cst.Expr) else None
+        ends = isinstance(called, cst.Call) and self._evaluator.names.qualified(called.func) in _ENDS
+        return ends or is_alarm(statement, self._evaluator)
 
     def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> Guard | None:
         if ancestor.__class__ not in _GUARDING:
