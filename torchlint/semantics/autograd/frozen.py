@@ -35,6 +35,25 @@ class Frozen:
         keys = {self._key(called), self._key(owner)}
         return not keys.isdisjoint(self._frozen_modules()) or self._is_in_turn(called)
 
+    def gives(self, value: cst.BaseExpression, depth: int = 0) -> bool:
+        """Return whether a value is what such a module gives, under another name or through methods and indices."""
+        if isinstance(value, cst.Name):
+            values = [b.value if not b.path else None for b in self._evaluator.flow.definitions(value)]
+            return (
+                depth < _MAX_DEPTH and bool(values) and all(v is not None and self.gives(v, depth + 1) for v in values)
+            )
+        while True:
+            owner = value.func.value if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) else None
+            if isinstance(value, cst.Subscript):
+                value = value.value
+            elif isinstance(owner, (cst.Call, cst.Subscript)):
+                value = owner  # `net(x).cpu()`
+            else:
+                break
+        return (
+            isinstance(value, cst.Call) and isinstance(value.func, (cst.Name, cst.Attribute)) and self.holds(value.func)
+        )
+
     def _is_in_turn(self, called: cst.BaseExpression) -> bool:
         """Whether Lightning leaves gradients to the parameters of one optimizer only where something is called."""
         function = self._evaluator.definitions.enclosing_function(called)

@@ -245,6 +245,8 @@ class Retentions:
         """How certain it is that a value carries a graph, and whether the step around it is complete."""
         if self._is_mapping(value) or self._evaluator.value(value).origin is Origin.PARAMETER:
             return None
+        if self._inference.frozen.gives(value):
+            return None
         if part is None and self._backward.differentiates(value, heat.root):
             return Evidence.INFERRED, True
         found = unpack(self._evaluator.value(value), () if part is None else (part,))
