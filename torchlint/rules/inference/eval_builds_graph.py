@@ -112,16 +112,16 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         call,
         f"{place} runs `{model.code(call.func)}` with gradients on: the graph keeps every activation in memory, "
         "although nothing is "
-        f"backpropagated. {_cure(found)}",
+        f"backpropagated. {_cure(found, model)}",
         _fix(call, found, model),
     )
 
 
-def _cure(found: InferenceCall) -> str:
+def _cure(found: InferenceCall, model: Model) -> str:
     if found.in_loop:
         return "Put the loop into `with torch.no_grad():`."
     wrap = "rap the call in `with torch.no_grad():`."
-    if found.function is None or found.is_part:
+    if found.function is None or found.is_part or model.training_code.may_train(found.function.body):
         return f"W{wrap}"
     return f"Decorate the function with `@torch.no_grad()` or w{wrap}"
 
@@ -130,7 +130,7 @@ def _fix(call: cst.Call, found: InferenceCall, model: Model) -> Fix | None:
     torch = model.spelling("torch.no_grad", call)
     if found.function is None or found.is_part or found.is_generator or torch is None:
         return None
-    if model.training_code.trains(found.function.body):  # a function that it calls needs the graph
+    if model.training_code.may_train(found.function.body):  # a function that it calls needs the graph
         return None
     return Fix(
         f"Decorate `{found.function.name.value}` with `@{torch}()`",

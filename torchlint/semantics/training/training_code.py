@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
+
+_TRAINERS_METHODS = ("fit", "run", "learn", "train")
+_TRAINS = re.compile(r"(^|_)(train|fit|learn|fine_?tune|optimi[sz]e)(_|$)")
 
 
 class TrainingCode:
@@ -21,6 +26,27 @@ class TrainingCode:
     def trains(self, node: cst.CSTNode) -> bool:
         """Return whether a training step stands below a node, or in a function of the file that is called there."""
         return any(isinstance(below, cst.Call) and self._call(below) for below in self._tree.descendants(node))
+
+    def may_train(self, node: cst.CSTNode) -> bool:
+        """Return whether something that is called below a node takes training steps, or may do so out of sight.
+
+        A trainer that is told to ``fit``, a function of another file that is called after training or is given an
+        optimizer.
+        """
+        calls = self._tree.below(node, cst.Call)
+        return any(self._call(call) or self._is_left_to_others(call) for call in calls)
+
+    def _is_left_to_others(self, call: cst.Call) -> bool:
+        if isinstance(self._evaluator.definitions.definition(call.func), (cst.FunctionDef, cst.ClassDef)):
+            return False
+        name = self._evaluator.names.qualified(call.func)
+        method = method_call(call, *_TRAINERS_METHODS) if name is None else None
+        if method is not None:
+            return self._evaluator.value(method.value).kind is not Kind.MODULE
+        if name is not None and name.startswith(("torch.", "builtins.")):
+            return False
+        gets_optimizer = any(self._evaluator.value(a.value).kind is Kind.OPTIMIZER for a in call.args)
+        return gets_optimizer or (method_call(call) is None and _TRAINS.search(identifier(call.func)) is not None)
 
     def anywhere(self) -> bool:
         """Return whether the file trains at all."""
