@@ -263,9 +263,7 @@ class Inference:
         modes = [
             mode_set(call)
             for call in self._mode_calls().get(id(function), ())
-            if isinstance(call.func, cst.Attribute)
-            and self._evaluator.value(call.func.value).kind is Kind.MODULE
-            and not self._is_of_a_part(call, function)
+            if self._is_of_model(call) and not self._is_of_a_part(call, function)
         ]
         if modes[:1] == ["eval"]:
             return "train" not in modes or not self._speaks_of_optimizers(function)
@@ -351,18 +349,22 @@ class Inference:
         )
 
     def _script_only_infers(self) -> bool:
-        """Whether a file without training loads weights and runs the model at its top level."""
+        """Whether a file without training loads weights, or switches to evaluation, and runs the model at its top."""
         if self._backward.passes():
             return False
-        return any(
-            identifier(call.func) in ("load", "load_state_dict", "from_pretrained")
-            and self._evaluator.definitions.enclosing_function(call) is None
+        modes = [mode_set(call) for call in self._mode_calls().get(id(None), ()) if self._is_of_model(call)]
+        return modes[:1] == ["eval"] or any(
+            self._evaluator.definitions.enclosing_function(call) is None
             and (
                 self._evaluator.names.qualified(call.func) == "torch.load"
                 or method_call(call, "load_state_dict") is not None
             )
             for call in self._tree.nodes(cst.Call)
+            if identifier(call.func) in ("load", "load_state_dict")
         )
+
+    def _is_of_model(self, call: cst.Call) -> bool:
+        return isinstance(call.func, cst.Attribute) and self._evaluator.value(call.func.value).kind is Kind.MODULE
 
     def _feeds_a_backward(self, function: cst.FunctionDef | None) -> bool:
         """Whether a caller backpropagates what the function returns."""

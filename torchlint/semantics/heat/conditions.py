@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, method_call
 
 _CLOCKS = ("time.", "timeit.", "datetime.", "cProfile.", "torch.profiler.", "torch.utils.benchmark.")
+_TELL_NO_TIME = frozenset(f"time.{name}" for name in "strftime localtime gmtime ctime asctime sleep mktime".split())
 _READS = frozenset(("elapsed_time", "record", "time", "perf_counter", "monotonic", "time_ns", "tic", "toc", "timeit"))
 _MEASURES = re.compile(
     r"(^|_)(timer?s?|timing|timed|timeit|clock|stopwatch|bench\w*|profil\w*|prof|latency|throughput|speed|warm_?up|elapsed|"
@@ -72,10 +74,22 @@ class Conditions:
         function = self._evaluator.definitions.enclosing_function(node)
         if function is None or depth > _MAX_DEPTH:
             return self._measures(self._tree.module)
-        if _MEASURES.search(function.name.value) or self._measures(function):
+        if _MEASURES.search(function.name.value):
+            return True
+        steps = self._steps_around(node, function)
+        if steps is not None:  # a clock that runs around all steps needs no synchronisation in each
+            return any(map(self._reads_clock, self._tree.below(steps, cst.Call)))
+        if self._measures(function):
             return True
         callers = self._evaluator.callers(function)
         return any(self._is_timed(call, depth + 1) for call in callers if not self._tree.within(call, function))
+
+    def _steps_around(self, node: cst.CSTNode, function: cst.FunctionDef) -> cst.CSTNode | None:
+        """The innermost loop around a node in a function, if it takes training steps."""
+        loop = self._tree.enclosing(node, *LOOPS)
+        if loop is None or not self._tree.within(loop, function):
+            return None
+        return loop if any(method_call(c, "backward") for c in self._tree.below(loop, cst.Call)) else None
 
     def _measures(self, frame: cst.FunctionDef | cst.Module) -> bool:
         """Whether a function (or the top level of the module) reads a clock, records an event, or runs a profiler."""
@@ -91,6 +105,8 @@ class Conditions:
 
     def _reads_clock(self, call: cst.Call) -> bool:
         name = self._evaluator.names.qualified(call.func)
+        if name in _TELL_NO_TIME:
+            return False
         if name is not None:
             return name.startswith(_CLOCKS) or bool(_MEASURES.search(name.rpartition(".")[2]))
         last = identifier(call.func)

@@ -13,6 +13,7 @@ from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import cold, cut_batches, diffusion_samplers, generator_functions, ignite_handlers
+from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension
 from torchlint.semantics.heat.guards import Guard, Guards
 from torchlint.semantics.heat.phases import in_evaluation
 from torchlint.semantics.roles import Heat, Role
@@ -180,7 +181,7 @@ class Hotness:
     def _batches(self, loop: cst.For | cst.While) -> Evidence | None:
         """How certain it is that each iteration takes a batch."""
         if isinstance(loop, cst.For):
-            found = _batch_evidence(self._evaluator.iterated(loop)) or cut_batches.takes_items(loop, self._evaluator)
+            found = batch_evidence(self._evaluator.iterated(loop)) or cut_batches.takes_items(loop, self._evaluator)
             if found is None and generator_functions.takes_batches(loop, self._evaluator):
                 return Evidence.INFERRED
             return found
@@ -190,18 +191,20 @@ class Hotness:
         """How certain it is that a loop or function asks for a batch itself: ``next(batches)``, ``batches.next()``."""
         for call in self.own_calls(code):
             if self._evaluator.names.qualified(call.func) == "builtins.next" or method_call(call, *_NEXT) is not None:
-                found = _batch_evidence(self._evaluator.value(call))
+                found = batch_evidence(self._evaluator.value(call))
                 if found is not None:
                     return found
         return None
 
     def _has_batch_loop(self, loop: cst.For | cst.While) -> bool:
         inner = (other for other in self._tree.below(loop, cst.For) if other is not loop)
-        return any(_batch_evidence(self._evaluator.iterated(other)) is not None for other in inner)
+        return any(batch_evidence(self._evaluator.iterated(other)) is not None for other in inner)
 
     def _optimises(self, loop: cst.For | cst.While) -> cst.Call | None:
         """The backward pass or optimizer step of this loop itself, also through a function that it calls."""
         for call in self.own_calls(loop):
+            if in_comprehension(call, loop, self._evaluator):
+                continue
             if self._is_step(call):
                 return call
             definition = self._evaluator.definitions.definition(call.func)
@@ -388,13 +391,3 @@ class Hotness:
             if found is not None and found.role is not Role.METRIC:  # its helpers may work on copies on the host
                 return found._replace(evidence=min(found.evidence, Evidence.INFERRED))
         return None
-
-
-def _batch_evidence(value: Value) -> Evidence | None:
-    if value.kind is Kind.BATCH:
-        return value.evidence
-    for element in value.elements or ():
-        found = _batch_evidence(element)
-        if found is not None:
-            return found
-    return None

@@ -107,6 +107,10 @@ LOADER_KINDS: dict[str, LoaderKind] = {
         moves_unless_off="use_prefetcher",
     ),
     "accelerate.data_loader.DataLoaderShard": LoaderKind(_TORCH, None, None, moves=True),
+    **{
+        f"nvidia.dali.plugin.pytorch.DALI{name}Iterator": LoaderKind("pipelines", None, None, moves=True)
+        for name in ("Generic", "Classification", "Ragged")
+    },
 }
 # Settings of a trainer that makes its loaders itself.
 TRAINER_SETTINGS: dict[str, LoaderKind] = {

@@ -1,0 +1,37 @@
+"""What hands out a batch: a loader, also as one of several values, also to a comprehension."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import COMPREHENSIONS
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import Kind, Value
+from torchlint.syntax.calls import identifier
+
+
+def batch_evidence(value: Value) -> Evidence | None:
+    """Return how certain it is that a value is a batch, or has one among its elements; None if it is none."""
+    if value.kind is Kind.BATCH:
+        return value.evidence
+    for element in value.elements or ():
+        found = batch_evidence(element)
+        if found is not None:
+            return found
+    return None
+
+
+def in_comprehension(call: cst.Call, loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
+    """Return whether a call runs for each batch that a comprehension in a loop takes: ``[step(x) for x in loader]``."""
+    child: cst.CSTNode = call
+    for ancestor in evaluator.tree.ancestors(call):
+        if ancestor is loop:
+            return False
+        if isinstance(ancestor, COMPREHENSIONS) and child is not ancestor.for_in:
+            targets = evaluator.tree.below(ancestor.for_in.target, cst.Name)
+            given = {identifier(argument.value) for argument in call.args}
+            is_given = any(target.value in given for target in targets)
+            return is_given or batch_evidence(evaluator.iterated(ancestor.for_in)) is not None
+        child = ancestor
+    return False
