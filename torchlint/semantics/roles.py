@@ -92,6 +92,8 @@ _ROLE_BY_BRAIN_METHOD = {
     "compute_objectives": Role.LOSS,
     "fit_batch": Role.STEP,
     "evaluate_batch": Role.EVALUATION_LOOP,
+    "on_fit_batch_start": Role.STEP,
+    "on_fit_batch_end": Role.STEP,
 }
 # What trainers call in each step of their callbacks, hooks and modules.
 _ROLE_BY_HOOK = {
@@ -107,6 +109,14 @@ _ROLE_BY_HOOK = {
     ),
 }
 _HOOKED = ("Callback", "LightningModule")
+# The same of Detectron2 and of OpenMMLab, whose names say less.
+_ROLE_BY_NAMED_HOOK = {
+    **dict.fromkeys(
+        "before_step after_step before_iter after_iter before_train_iter after_train_iter".split(), Role.STEP
+    ),
+    **dict.fromkeys("before_val_iter after_val_iter before_test_iter after_test_iter".split(), Role.EVALUATION_LOOP),
+}
+_NAMED_HOOKS = re.compile(r"^(detectron2\..*(HookBase|Trainer|TrainerBase)|(mmcv|mmengine)\..*Hook)$")
 _METRIC_METHODS = ("update", "_update")
 _METRICS = ("ignite.metrics.", "ignite.contrib.metrics.", "torchmetrics.", "pytorch_lightning.metrics.")
 _FUNCTION = "torch.autograd.Function"
@@ -147,6 +157,8 @@ def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitio
         return _ROLE_BY_MODEL_METHOD[name]
     if name in _ROLE_BY_HOOK and any(n.endswith(_HOOKED) for n in definitions.ancestry(owner)):
         return _ROLE_BY_HOOK[name]
+    if name in _ROLE_BY_NAMED_HOOK and any(map(_NAMED_HOOKS.match, definitions.ancestry(owner))):
+        return _ROLE_BY_NAMED_HOOK[name]
     if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
         return Role.METRIC
     averages = name in _AVERAGE_METHODS and _AVERAGE.search(owner.name.value) is not None

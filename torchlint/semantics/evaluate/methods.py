@@ -72,7 +72,9 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return owner.iterated()
     if name in _PREPARING:
         return _prepared(call, method.value, evaluator)
-    if name == "unwrap_model" and call.args:  # of Accelerate
+    if name in ("gather", "gather_for_metrics") and len(call.args) == 1:  # of Accelerate
+        return _gathered(evaluator.value(call.args[0].value))
+    if name == "unwrap_model" and call.args:
         wrapped = evaluator.value(call.args[0].value)
         return (wrapped if wrapped.kind is Kind.MODULE else Value(Kind.MODULE)).borne_out()
     if (name == "item" and not call.args) or (name == "size" and len(call.args) == 1) or name == "numel":
@@ -204,6 +206,15 @@ def leaves_batches(accelerator: cst.BaseExpression, evaluator: Evaluator) -> boo
     return bool(made) and all(
         isinstance(call, cst.Call) and literal(bind(call.args).get("device_placement")) is False for call in made
     )
+
+
+def _gathered(given: Value) -> Value:
+    """What the processes gather of a tensor, or of each of several: on the device, without a graph."""
+    if given.elements is not None:
+        return sequence(*map(_gathered, given.elements))
+    if not given.is_tensor:
+        return UNKNOWN
+    return tensor(min(given.evidence, Evidence.INFERRED), device=Device.ACCELERATOR, graph=Graph.DETACHED)
 
 
 def _prepared(call: cst.Call, accelerator: cst.BaseExpression, evaluator: Evaluator) -> Value:

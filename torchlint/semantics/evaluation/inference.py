@@ -14,6 +14,7 @@ from torchlint.semantics.autograd.frozen import ENTRY_POINTS, Frozen, unchained
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch, mode_set
+from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
@@ -48,11 +49,6 @@ _TRAINS = frozenset(("TRAIN", "TRAINING", "FIT"))
 _STAGES = _TRAINS | {"VALID", "VALIDATION", "VAL", "EVAL", "TEST", "PREDICT"}
 # Methods that switch gradients off themselves where a library defines them.
 _SELF_CONTAINED = frozenset(("sample", "generate", "predict"))
-
-# Arguments of the `encode` of sentence transformers.
-_OF_SENTENCES = frozenset(
-    "batch_size show_progress_bar convert_to_numpy convert_to_tensor output_device normalize_embeddings".split()
-)
 
 
 class InferenceCall(NamedTuple):
@@ -98,33 +94,36 @@ class Inference:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
         if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.speaks_of_evaluation:
             return None
+        called = model_run_by(call, self._evaluator)
+        if not isinstance(called, (cst.Name, cst.Attribute)):
+            return None
         function = self._evaluator.definitions.enclosing_function(call)
         frame: cst.CSTNode = function if function is not None else self._tree.module
-        whole = self.routine_evaluates(function) or self._is_only_evaluated(call.func, function)
+        whole = self.routine_evaluates(function) or self._is_only_evaluated(called, function)
         trains_too = not whole or bool(self._backward.passes(frame))
         in_loop = trains_too and self._evaluation_loops.evaluates(call, frame)
-        may_pause = trains_too and self._is_set_here(call.func, function)
+        may_pause = trains_too and self._is_set_here(called, function)
         is_part = in_loop or (may_pause and self._evaluation_loops.is_set_apart(call, frame))
         if not whole and not is_part:
             return None
         if function is not None and self._is_part_of_forward(function):
             return None
-        module = self.called_model(call.func)
-        if module is None or _is_of_keras(call) or self._encodes_texts(call):
+        module = self.called_model(called)
+        if module is None or cares_for_itself(call, self._evaluator):
             return None
         denoises = function is not None and self._is_pipeline_call(function)
         weak = module.evidence < Evidence.INFERRED and function is not None and not denoises
-        if weak and not (self._is_set_to_evaluate(call.func, function) or self.takes_batch(call)):
+        if weak and not (self._is_set_to_evaluate(called, function) or self.takes_batch(call)):
             return None
         trains = not is_part and (bool(self._backward.passes(frame)) or self._feeds_a_backward(function))
         return InferenceCall(
             function,
             Evidence.INFERRED,
             trains,
-            self.frozen.holds(call.func),
+            self.frozen.holds(called),
             function is not None and self._is_generator(function),
             function is None or is_part or denoises or self._returns_host_values(function),
-            self.switches_off(call.func, module),
+            self.switches_off(called, module),
             is_part,
             in_loop,
             self._is_dry_run(call),
@@ -142,13 +141,6 @@ class Inference:
 
     def _is_pipeline_call(self, function: cst.FunctionDef) -> bool:
         return roles.is_pipeline_call(function, self._evaluator.definitions, self._evaluator.scopes)
-
-    def _encodes_texts(self, call: cst.Call) -> bool:
-        """Whether a sentence transformer is given all texts at once: it batches them, and records no graph."""
-        if identifier(call.func) != "encode":
-            return False
-        named = {argument.keyword.value for argument in call.args if argument.keyword is not None}
-        return not named.isdisjoint(_OF_SENTENCES) or self._evaluator.scopes.imports("sentence_transformers")
 
     def _is_dry_run(self, call: cst.Call) -> bool:
         """Whether a call stands in no loop, and its result is dropped at once."""
@@ -392,8 +384,3 @@ class Inference:
             return True
         returned = self._evaluator.returned(function)
         return not returned.is_tensor or returned.graph is not Graph.ATTACHED
-
-
-def _is_of_keras(call: cst.Call) -> bool:
-    """Return whether a model is told with each call whether it trains, as those of Keras are."""
-    return any(argument.keyword is not None and argument.keyword.value == "training" for argument in call.args)
