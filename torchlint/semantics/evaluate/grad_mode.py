@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 # Methods around which Lightning and Ignite disable gradients themselves.
 FRAMEWORK_INFERENCE_METHODS = frozenset(("validation_step", "test_step", "predict_step", "on_validation_epoch_end"))
 # Methods that frameworks call in each training step, by what the name of their class or of an ancestor holds.
-FRAMEWORK_STEP_METHODS = {"training_step": "Lightning", "compute_loss": "Trainer"}
+FRAMEWORK_STEP_METHODS = {
+    "training_step": "Lightning",
+    "compute_loss": "Trainer",
+    "compute_objectives": "Brain",
+    "forward": "FairseqCriterion",
+}
 
 _SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
 # Methods by which a context begins and ends without a ``with`` block of its own.
