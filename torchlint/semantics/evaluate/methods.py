@@ -59,6 +59,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return _of_mapping(owner, name)
     if owner.kind is Kind.STRING:
         return Value(Kind.STRING)
+    if owner.kind is Kind.CLASS and name == "load_from_checkpoint":  # of Lightning
+        return Value(Kind.MODULE, Evidence.INFERRED, definition=owner.definition)
     if owner.kind is Kind.MODULE:
         return _of_module(owner, name)
     if distributions.is_distribution(owner):

@@ -274,7 +274,7 @@ class Inference:
 
     def _helps_to_evaluate(self, function: cst.FunctionDef) -> bool:
         """Whether all that calls a function are routines that evaluate, or hand it a model in evaluation mode."""
-        calls = self._evaluator.callers(function) if self._mode_calls() else []
+        calls = self._evaluator.callers(function)
         helps = bool(calls) and all(self._helps(call) for call in calls)
         return helps and not self._speaks_of_optimizers(function)
 
@@ -282,9 +282,16 @@ class Inference:
         if self._evaluation_loops.hands_over_evaluated(call):
             return True
         caller = self._evaluator.definitions.enclosing_function(call)
-        if caller is None or id(caller) not in self._mode_calls() or not self._only_evaluates(caller):
+        if caller is None or not (id(caller) in self._mode_calls() or self._is_given_batch(call, caller)):
+            return False
+        if not self._only_evaluates(caller):
             return False
         return not self._speaks_of_optimizers(caller)
+
+    def _is_given_batch(self, call: cst.Call, caller: cst.FunctionDef) -> bool:
+        """Whether a call stands in a loop of its function over a loader."""
+        loop = self._tree.enclosing(call, cst.For)
+        return loop is not None and self._tree.within(loop, caller) and holds_batch(self._evaluator, loop)
 
     def _is_of_a_part(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a call freezes a part of its object under a condition: ``if self.frozen: self.encoder.eval()``."""
