@@ -285,6 +285,8 @@ def _with_values(
     """Return a product whose left side is a node, and the right side."""
     if isinstance(parent, cst.BinaryOperation) and isinstance(parent.operator, cst.MatrixMultiply):
         return (parent, parent.right) if parent.left is node else None
+    if isinstance(parent, cst.Element):  # `einsum("...", [weights, values])`
+        parent = model.parent(model.parent(parent) or parent)
     call = model.parent(parent) if isinstance(parent, (cst.Arg, cst.Attribute)) else None
     if not isinstance(call, cst.Call):
         return None
@@ -344,6 +346,8 @@ def _reads(binding: Binding, model: Model) -> Iterator[cst.Name]:
 
 def _is_metadata(name: cst.Name, model: Model) -> bool:
     parent = model.parent(name)
+    if isinstance(parent, cst.Arg):
+        return method_call(model.parent(parent), "type_as") is not None
     return isinstance(parent, cst.Attribute) and parent.value is name and parent.attr.value in _METADATA
 
 

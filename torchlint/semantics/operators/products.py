@@ -58,20 +58,18 @@ def matrix_product(
 
 
 def summed_product(call: cst.Call, model: Model) -> Product | None:
-    """Return the product that ``einsum("b h i d, b h j d -> b h i j", q, k)`` is, also with channels before places."""
+    """Return the product that ``einsum("b h i d, b h j d -> b h i j", q, k)`` is, with its dimensions in any order."""
     equation, operands = _equation(call, model)
     if len(operands) != 2:
         return None
     query, key, out = equation
-    batch, pair = query[:-2], (query[-2:], key[-2:])
-    if len(query) < 3 or key[:-2] != batch or len(set(query + key)) != len(query) + 1:
+    batch, summed = set(query) & set(key) & set(out), (set(query) & set(key)) - set(out)
+    queries, keys = set(query) - set(key), set(key) - set(query)
+    if len(query) < 3 or not all(len(set(term)) == len(term) for term in equation):
         return None
-    in_order = pair[0][1] == pair[1][1]
-    if not in_order and pair[0][0] != pair[1][0]:
+    if not len(summed) == len(queries) == len(keys) == 1 or set(out) != batch | queries | keys or out[-1] not in keys:
         return None
-    places = pair[0][0] + pair[1][0] if in_order else pair[0][1] + pair[1][1]
-    if out != batch + places:
-        return None
+    in_order = query[:-2] == key[:-2] == out[:-2] and query[-1] == key[-1]
     return Product(call, operands[0], operands[1], len(query) if "." not in query else None, in_order)
 
 
@@ -88,14 +86,13 @@ def weighted_values(call: cst.Call, weights: cst.CSTNode, model: Model) -> Weigh
     if len(operands) != 2 or operands[0] is not weights:
         return None
     given, value, out = equation
-    batch, places = given[:-2], given[-2:]
-    channels = set(value) - set(given)
-    if len(given) < 3 or len(set(given)) != len(given) or value[:-2] != batch or len(channels) != 1:
+    channels, summed = set(value) - set(given), (set(given) & set(value)) - set(out)
+    if len(given) < 3 or not all(len(set(term)) == len(term) for term in equation):
         return None
-    channel = channels.pop()
-    if set(value[-2:]) != {places[1], channel} or out[:-2] != batch or set(out[-2:]) != {places[0], channel}:
+    if len(channels) != 1 or summed != {given[-1]} or set(out) != (set(given) - summed) | channels:
         return None
-    return Weighted(operands[1], value[-1] == channel == out[-1])
+    in_order = given[:-2] == value[:-2] == out[:-2] and {value[-1]} == {out[-1]} == channels
+    return Weighted(operands[1], in_order)
 
 
 def _equation(call: cst.Call, model: Model) -> tuple[list[str], list[cst.BaseExpression]]:
@@ -106,6 +103,8 @@ def _equation(call: cst.Call, model: Model) -> tuple[list[str], list[cst.BaseExp
     if name != "torch.einsum" or len(values) != len(call.args):
         return [], []
     operands = [v for v in values if v is not texts[0]] if texts else []
+    if len(operands) == 1 and isinstance(operands[0], (cst.List, cst.Tuple)):
+        operands = [element.value for element in operands[0].elements]
     terms = str(literal(texts[0])).replace("->", ",").split(",") if texts else []
     if len(terms) != 3 or len(operands) != 2:
         return [], []
