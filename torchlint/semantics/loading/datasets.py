@@ -85,7 +85,7 @@ class Datasets:
         value = self._evaluator.value(expression)
         if self._is_drawn(expression):
             return False
-        if value.kind in (*_ARRAY_KINDS, Kind.ITERATOR, Kind.MAPPING) or self._made_by_tensor_method(expression):
+        if value.kind in (*_ARRAY_KINDS, Kind.ITERATOR, Kind.MAPPING) or self._is_made_in_memory(expression):
             return True
         if value.name in IN_MEMORY_DATASETS or is_fed_meanwhile(self._making_call(expression), self._evaluator):
             return True
@@ -101,12 +101,12 @@ class Datasets:
         call = self._making_call(expression)
         return call is not None and self._evaluator.names.qualified(call.func) in _STAND_INS
 
-    def _made_by_tensor_method(self, expression: cst.BaseExpression) -> bool:
-        """Whether a value comes out of a method that only tensors have: ``mask.nonzero().view(-1)``."""
+    def _is_made_in_memory(self, expression: cst.BaseExpression) -> bool:
+        """Whether a value is ``[example] * 10``, or comes out of a method of tensors: ``mask.nonzero().view(-1)``."""
         if isinstance(expression, cst.Name):
             values = [binding.value for binding in self._evaluator.flow.definitions(expression)]
-            return bool(values) and all(v is not None and _ends_in_tensor_method(v) for v in values)
-        return _ends_in_tensor_method(expression)
+            return bool(values) and all(v is not None and _ends_in_memory(v) for v in values)
+        return _ends_in_memory(expression)
 
     def class_of(self, value: Value) -> cst.ClassDef | None:
         """Return the class of a dataset, if the file defines it."""
@@ -385,8 +385,10 @@ def _shows_accelerator(place: Device, evidence: Evidence) -> bool:
     return place is Device.EITHER and evidence is Evidence.PROVEN
 
 
-def _ends_in_tensor_method(value: cst.CSTNode) -> bool:
-    """Return whether a chain of calls ends in a method that only tensors have, arithmetic behind it aside."""
+def _ends_in_memory(value: cst.CSTNode) -> bool:
+    """Return whether a list is repeated, or calls end in a method that only tensors have, arithmetic aside."""
+    if isinstance(value, cst.BinaryOperation):
+        return isinstance(value.operator, cst.Multiply) and isinstance(value.left, cst.List)
     while (arithmetic := method_call(value, *_ARITHMETIC)) is not None:
         value = arithmetic.value
     return method_call(value, *_TENSOR_METHODS) is not None
