@@ -100,6 +100,7 @@ class Inference:
         function = self._evaluator.definitions.enclosing_function(call)
         frame: cst.CSTNode = function if function is not None else self._tree.module
         whole = self.routine_evaluates(function) or self._is_only_evaluated(called, function)
+        whole = whole or self._script_evaluates(called, function)
         trains_too = not whole or bool(self._backward.passes(frame))
         in_loop = trains_too and self._evaluation_loops.evaluates(call, frame)
         may_pause = trains_too and self._is_set_here(called, function)
@@ -348,11 +349,10 @@ class Inference:
         )
 
     def _script_only_infers(self) -> bool:
-        """Whether a file without training loads weights, or switches to evaluation, and runs the model at its top."""
+        """Whether a file without training loads weights and runs the model at its top level."""
         if self._backward.passes():
             return False
-        modes = [mode_set(call) for call in self._mode_calls().get(id(None), ()) if self._is_of_model(call)]
-        return modes[:1] == ["eval"] or any(
+        return any(
             self._evaluator.definitions.enclosing_function(call) is None
             and (
                 self._evaluator.names.qualified(call.func) == "torch.load"
@@ -361,6 +361,13 @@ class Inference:
             for call in self._tree.nodes(cst.Call)
             if identifier(call.func) in ("load", "load_state_dict")
         )
+
+    def _script_evaluates(self, model: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
+        """Whether a file without training switches a model that it runs at its top level to evaluation there."""
+        if function is not None or self._backward.passes() or not self._is_set_here(model, None):
+            return False
+        modes = [mode_set(call) for call in self._mode_calls().get(id(None), ()) if self._is_of_model(call)]
+        return modes[:1] == ["eval"]
 
     def _is_of_model(self, call: cst.Call) -> bool:
         return isinstance(call.func, cst.Attribute) and self._evaluator.value(call.func.value).kind is Kind.MODULE
