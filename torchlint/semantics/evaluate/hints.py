@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _LOADER = re.compile(
-    r"(^|_)(data_?)?loader(s|_?[a-z0-9]|_(source|target|src|tgt|labeled|unlabeled|train|val|valid|test|eval))?$|(^|_)(train|val|valid|test|eval|dev)_?(data_?)?(loader|dl|dataloader)$",
+    r"(^|_)(data_?)?loader(s|_?[a-z0-9]|_(source|target|src|tgt|labeled|unlabeled|train|val|valid|test|eval))?$|(^|_)(train|val|valid|test|eval|dev)_?(data_?)?(loader|dl|dataloader)$|(^|_)dl$",
     re.IGNORECASE,
 )
 _DEVICE = re.compile(r"^(devices?|dev|gpus?|cuda|local_rank|gpu_ids?|device_ids?|rank)$|(^|_)device$", re.IGNORECASE)
