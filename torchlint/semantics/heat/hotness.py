@@ -203,7 +203,7 @@ class Hotness:
     def _optimises(self, loop: cst.For | cst.While) -> cst.Call | None:
         """The backward pass or optimizer step of this loop itself, also through a function that it calls."""
         for call in self.own_calls(loop):
-            if in_comprehension(call, loop, self._evaluator):
+            if in_comprehension(call, loop, self._evaluator) and self._batches(loop) is None:
                 continue
             if self._is_step(call):
                 return call
