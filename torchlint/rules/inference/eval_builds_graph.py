@@ -32,6 +32,7 @@ from torchlint.edits.operations import AddDecorator
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluation.inference import InferenceCall
@@ -78,6 +79,7 @@ def evaluate(model: torch.nn.Module, loader):
         "no-graph": "Gradients are off, or may be: a decorator, a `with` block, `set_grad_enabled(...)`, every caller, "
         "the method that is called, or the framework.",
         "wanted": "The function switches gradients on: `torch.enable_grad()`, `set_grad_enabled(True)`.",
+        "volatile": "The routine still asks for `volatile=True`, which TL504 reports with the same advice.",
         "trains": "The routine computes gradients, or what it returns is backpropagated.",
         "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so.",
         "no-model": "What is called is no model: a loss, a metric, a transform, `generate` of a library.",
@@ -105,7 +107,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     gradients = model.evaluator.gradients
     if rule.silent("no-graph", found.switches_off or gradients.disabled(call) or gradients.left_open(call)):
         return
-    if rule.silent("wanted", gradients.wanted(call)):
+    if rule.silent("wanted", gradients.wanted(call)) or rule.silent("volatile", _is_volatile(found, model)):
         return
     place = f"`{found.function.name.value}`" if found.function is not None else "This script"
     yield Finding(
@@ -115,6 +117,14 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         f"backpropagated. {_cure(found, model)}",
         _fix(call, found, model),
     )
+
+
+def _is_volatile(found: InferenceCall, model: Model) -> bool:
+    """Whether the routine still asks for `volatile=True`, which TL504 reports with the same advice."""
+    nodes = model.descendants(found.function) if found.function is not None else iter(model.nodes(cst.Arg))
+    arguments = (node for node in nodes if isinstance(node, cst.Arg))
+    named = ((argument.keyword.value, argument.value) for argument in arguments if argument.keyword is not None)
+    return any(name == "volatile" and literal(value) is not False for name, value in named)
 
 
 def _cure(found: InferenceCall, model: Model) -> str:

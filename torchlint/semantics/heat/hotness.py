@@ -386,8 +386,13 @@ class Hotness:
         return any(self.loop(loop) is not None for loop in loops)
 
     def _called_from(self, function: cst.FunctionDef) -> Heat | None:
+        guessed: Heat | None = None
         for call in self._evaluator.callers(function):
             found = self.heat(call)
-            if found is not None and found.role is not Role.METRIC:  # its helpers may work on copies on the host
-                return found._replace(evidence=min(found.evidence, Evidence.INFERRED))
-        return None
+            if found is None or found.role is Role.METRIC:  # its helpers may work on copies on the host
+                continue
+            found = found._replace(evidence=min(found.evidence, Evidence.INFERRED))
+            if found.evidence is Evidence.INFERRED:
+                return found
+            guessed = guessed or found  # a name says less than another place that calls it
+        return guessed
