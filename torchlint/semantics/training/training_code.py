@@ -10,7 +10,6 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 
-_TRAINERS_METHODS = ("fit", "run", "learn", "train")
 _TRAINS = re.compile(r"(^|_)(train|fit|learn|fine_?tune|optimi[sz]e)(_|$)")
 
 
@@ -40,13 +39,16 @@ class TrainingCode:
         if isinstance(self._evaluator.definitions.definition(call.func), (cst.FunctionDef, cst.ClassDef)):
             return False
         name = self._evaluator.names.qualified(call.func)
-        method = method_call(call, *_TRAINERS_METHODS) if name is None else None
-        if method is not None:
-            return self._evaluator.value(method.value).kind is not Kind.MODULE
         if name is not None and name.startswith(("torch.", "builtins.")):
             return False
+        last = identifier(call.func)
+        switches_mode = last == "train" and isinstance(call.func, cst.Attribute) and self._is_module(call.func.value)
+        is_named = _TRAINS.search(last) is not None or (name is None and method_call(call, "run") is not None)
         gets_optimizer = any(self._evaluator.value(a.value).kind is Kind.OPTIMIZER for a in call.args)
-        return gets_optimizer or (method_call(call) is None and _TRAINS.search(identifier(call.func)) is not None)
+        return gets_optimizer or (is_named and not switches_mode)
+
+    def _is_module(self, owner: cst.BaseExpression) -> bool:
+        return self._evaluator.value(owner).kind is Kind.MODULE
 
     def anywhere(self) -> bool:
         """Return whether the file trains at all."""
