@@ -329,7 +329,7 @@ class Parts:
         """Where models are run without training."""
         from torchlint.semantics.evaluation.inference import Inference
 
-        return Inference(self.evaluator, self.backward)
+        return Inference(self.evaluator, self.backward, self.training_code)
 
     @cached_property
     def detached(self) -> DetachedForwards:

@@ -87,6 +87,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return of_tensor(call, tensor(Evidence.INFERRED), name, evaluator)
     if name == "backward":
         return Value(Kind.NONE)
+    if name == "eval" and not call.args and evaluator.names.qualified(method) is None:
+        return Value(Kind.MODULE, Evidence.INFERRED)  # `Net().to(device).eval()`
     if name in _GIVES_TENSOR and owner.kind is Kind.UNKNOWN and evaluator.names.qualified(method) is None:
         return of_tensor(call, tensor(Evidence.INFERRED), name, evaluator)
     return UNKNOWN

@@ -12,9 +12,10 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.flow import LOOPS, last_statement
 from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.evaluated_models import mode_set
 from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, literal, method_call
+from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.walk import children
 
@@ -177,15 +178,6 @@ class EvaluationLoops:
                 is_here = self._tree.within(call, block) and enclosing(call) is enclosing(before)
                 if is_here and is_same(call.func.value, model):
                     yield mode_set(call)
-
-
-def mode_set(node: cst.CSTNode) -> str:
-    """Return the mode into which a call puts a module: ``eval``, also by ``train(False)``, or ``train``; "" if none."""
-    method = method_call(node, "eval", "train")
-    if method is None or not isinstance(node, cst.Call):
-        return ""
-    off = method.attr.value == "train" and literal(bind(node.args, ("mode",)).get("mode")) is False
-    return "eval" if off else method.attr.value
 
 
 def holds_batch(evaluator: Evaluator, loop: cst.For) -> bool:

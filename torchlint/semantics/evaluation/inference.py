@@ -13,11 +13,14 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS, Frozen, unchained
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch, mode_set
+from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, mode_set
+from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
 from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
 from torchlint.semantics.evaluation.predictors import Predictors
+from torchlint.semantics.evaluation.stages import trains_in
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
+from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
@@ -44,9 +47,6 @@ _WITH_PARAMETERS = (
     ),
     *("Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention"),
 )
-# How frameworks name the stages of a run: `if stage != sb.Stage.TRAIN`.
-_TRAINS = frozenset(("TRAIN", "TRAINING", "FIT"))
-_STAGES = _TRAINS | {"VALID", "VALIDATION", "VAL", "EVAL", "TEST", "PREDICT"}
 # Methods that switch gradients off themselves where a library defines them.
 _SELF_CONTAINED = frozenset(("sample", "generate", "predict"))
 
@@ -80,12 +80,13 @@ class InferenceCall(NamedTuple):
 class Inference:
     """Finds the calls."""
 
-    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+    def __init__(self, evaluator: Evaluator, backward: Backward, training_code: TrainingCode) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
         self._evaluation_loops = EvaluationLoops(evaluator, backward)
-        self._predictors = Predictors(evaluator, backward)
+        self._evaluated_models = EvaluatedModels(evaluator, backward, training_code)
+        self._predictors = Predictors(evaluator, backward, self._evaluated_models)
         self._evaluates: dict[int, bool] = {}
         self._modes: dict[int, list[cst.Call]] | None = None
         self.frozen = Frozen(evaluator)
@@ -100,7 +101,8 @@ class Inference:
         function = self._evaluator.definitions.enclosing_function(call)
         frame: cst.CSTNode = function if function is not None else self._tree.module
         whole = self.routine_evaluates(function) or self._is_only_evaluated(called, function)
-        whole = whole or self._script_evaluates(called, function)
+        is_followed = not whole and self._evaluated_models.holds(called)
+        whole = whole or is_followed or self._script_evaluates(called, function)
         trains_too = not whole or bool(self._backward.passes(frame))
         in_loop = trains_too and self._evaluation_loops.evaluates(call, frame)
         may_pause = trains_too and self._is_set_here(called, function)
@@ -114,7 +116,7 @@ class Inference:
             return None
         denoises = function is not None and self._is_pipeline_call(function)
         weak = module.evidence < Evidence.INFERRED and function is not None and not denoises
-        if weak and not (self._is_set_to_evaluate(called, function) or self.takes_batch(call)):
+        if weak and not (is_followed or self._is_set_to_evaluate(called, function) or self.takes_batch(call)):
             return None
         trains = not is_part and (bool(self._backward.passes(frame)) or self._feeds_a_backward(function))
         return InferenceCall(
@@ -123,7 +125,7 @@ class Inference:
             trains,
             self.frozen.holds(called),
             function is not None and self._is_generator(function),
-            function is None or is_part or denoises or self._returns_host_values(function),
+            function is None or is_part or denoises or self._returns_host_values(function, alone=is_followed),
             self.switches_off(called, module),
             is_part,
             in_loop,
@@ -237,18 +239,7 @@ class Inference:
 
     def _is_of_other_stage(self, branch: cst.CSTNode, test: cst.If) -> bool:
         is_branch = branch is test.body or branch is test.orelse
-        return is_branch and self._trains_in(test.test, branch is test.body) is False
-
-    @staticmethod
-    def _trains_in(test: cst.BaseExpression, taken: bool) -> bool | None:
-        """Whether a branch of a test of the stage belongs to training; None for any other test."""
-        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
-            return None
-        operator, stage = test.comparisons[0].operator, test.comparisons[0].comparator
-        if not isinstance(operator, (cst.Equal, cst.NotEqual)) or identifier(stage) not in _STAGES:
-            return None
-        is_this = isinstance(operator, cst.Equal) is taken
-        return is_this if identifier(stage) in _TRAINS else (False if is_this else None)
+        return is_branch and trains_in(test.test, branch is test.body) is False
 
     def _decide(self, function: cst.FunctionDef | None) -> bool:
         if function is None:
@@ -390,11 +381,14 @@ class Inference:
             return True
         return any(self._evaluator.definitions.enclosing_function(y) is function for y in self._tree.nodes(cst.Yield))
 
-    def _returns_host_values(self, function: cst.FunctionDef) -> bool:
-        """Whether a function hands out no tensor with a graph, or only to functions that are no part of a model."""
-        callers = self._evaluator.callers(function)
+    def _returns_host_values(self, function: cst.FunctionDef, *, alone: bool) -> bool:
+        """Whether a function hands out no tensor with a graph, or only to functions that are no part of a model.
+
+        ``alone``: the callers in the file do not count, since those of other files may want the graph.
+        """
+        callers = self._evaluator.callers(function) if not alone else ()
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
         if callers and not any(f is not None and self._belongs_to_module(f) for f in within):
             return True
         returned = self._evaluator.returned(function)
-        return not returned.is_tensor or returned.graph is not Graph.ATTACHED
+        return not any(v.is_tensor and v.graph is Graph.ATTACHED for v in (returned, *(returned.elements or ())))

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import unchained
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import method_call
 
@@ -19,10 +20,11 @@ _PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typin
 class Predictors:
     """Finds the calls of such models."""
 
-    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+    def __init__(self, evaluator: Evaluator, backward: Backward, evaluated_models: EvaluatedModels) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
+        self._evaluated_models = evaluated_models
         self._evaluated: dict[int, frozenset[str]] = {}
 
     def evaluates(self, called: cst.BaseExpression, function: cst.FunctionDef) -> bool:
@@ -69,6 +71,25 @@ class Predictors:
                     continue
                 if self._evaluator.value(evaluated.value).kind in (Kind.MODULE, Kind.UNKNOWN):
                     yield from self._kept(unchained(evaluated.value), method)
+            yield from self._given(method)
+
+    def _given(self, method: cst.FunctionDef) -> Iterator[str]:
+        """The attributes that are given a model which a function of the file has set to evaluate."""
+        targets = self._tree.below(method.body, cst.AssignTarget)
+        for attribute, path, value in (part for target in targets for part in self._parts(target)):
+            if self._is_of_object(attribute) and self._evaluated_models.makes(value, path):
+                yield attribute.attr.value
+
+    def _parts(self, target: cst.AssignTarget) -> Iterator[tuple[cst.Attribute, tuple[int, ...], cst.BaseExpression]]:
+        """The attributes that an assignment binds, with the part of the value that each of them gets."""
+        statement = self._tree.parent(target)
+        if not isinstance(statement, cst.Assign):
+            return
+        several = isinstance(target.target, (cst.Tuple, cst.List))
+        bound = [e.value for e in target.target.elements] if isinstance(target.target, (cst.Tuple, cst.List)) else []
+        for index, one in enumerate(bound if several else [target.target]):
+            if isinstance(one, cst.Attribute):
+                yield one, (index,) if several else (), statement.value
 
     def _makers(self, owner: cst.ClassDef) -> list[cst.FunctionDef]:
         """``__init__`` and the methods that it calls on its object."""

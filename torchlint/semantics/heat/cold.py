@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import Scopes
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.process.testing import tests
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
 from torchlint.syntax.calls import identifier
 
-_TESTING = ("pytest", "unittest", "hypothesis", "nose", "parameterized")
 _COMPARING = ("allclose", "assert_allclose", "assert_close")
+_LOOKING = frozenset(("eval", "register_forward_hook", "register_full_backward_hook", "register_backward_hook"))
+_FOR_TRAINING = re.compile(r"train|fit|learn|update|optim|step|backward")
+_FOR_UPDATES = re.compile(r"^step$|optim", re.IGNORECASE)
 _OTHER_ARRAYS = ("jax", "flax", "mlx", "paddle", "tinygrad", "mxnet")
 # Whose decorators leave it to others when a function is called; those of workflows and servers call it themselves.
 _WRAPPING = BUILT_ON_TORCH | set(
     "builtins abc typing typing_extensions functools contextlib overrides tensordict".split()
 )
-
-
-def tests(scopes: Scopes) -> bool:
-    """Return whether a file tests something: what it runs, it runs once."""
-    return any(map(scopes.imports, _TESTING))
 
 
 def takes_no_steps(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
@@ -40,6 +39,21 @@ def _runs_once(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
             return False
     named = sum(name.value == function.name.value for name in evaluator.tree.nodes(cst.Name)) if callers else 0
     return 0 < named == len(callers)
+
+
+def explains(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether the gradients that a function computes are looked at, to explain a prediction, say.
+
+    It is not named for training, and the file speaks of no optimizer and takes no step; or the function takes none, but
+    sets its model to evaluate or hooks into it.
+    """
+    if _FOR_TRAINING.search(function.name.value):
+        return False
+    called = {identifier(call.func) for call in evaluator.tree.below(function.body, cst.Call)}
+    if "step" not in called and not _LOOKING.isdisjoint(called):
+        return True
+    names = map(identifier, (*evaluator.tree.nodes(cst.Name), *evaluator.tree.nodes(cst.Attribute)))
+    return not any(_FOR_UPDATES.search(name) for name in names)
 
 
 def compares(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:

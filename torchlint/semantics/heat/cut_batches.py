@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import bind, identifier
 
 
 def takes_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
@@ -17,13 +19,27 @@ def takes_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
     if made is None or len(made.args) != 3 or evaluator.names.qualified(made.func) != "builtins.range":
         return False
     cuts = evaluator.tree.below(loop.body, cst.Subscript)
-    return any(
-        isinstance(cut.slice[0].slice, cst.Slice)
-        and isinstance(cut.slice[0].slice.lower, cst.Name)
-        and cut.slice[0].slice.lower.value == loop.target.value
-        and evaluator.value(cut.value).is_tensor
-        for cut in cuts
-    )
+    if any(_starts_at(cut, loop.target.value) and evaluator.value(cut.value).is_tensor for cut in cuts):
+        return True
+    return any(_cuts_batch(call, loop.target.value, evaluator) for call in evaluator.tree.below(loop.body, cst.Call))
+
+
+def _starts_at(cut: cst.Subscript, counter: str) -> bool:
+    """Whether a slice begins at a variable: ``x[i : i + size]``."""
+    part = cut.slice[0].slice
+    return isinstance(part, cst.Slice) and isinstance(part.lower, cst.Name) and part.lower.value == counter
+
+
+def _cuts_batch(call: cst.Call, counter: str, evaluator: Evaluator) -> bool:
+    """Whether a function of the file that is named for it cuts a batch where the counter says: ``get_batch(x, i)``."""
+    function = evaluator.definitions.definition(call.func) if "batch" in identifier(call.func) else None
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    names = [parameter.name.value for parameter in parameters(function)]
+    given = bind(call.args, names)
+    places = [name for name in names if (value := given.get(name)) is not None and identifier(value) == counter]
+    cuts = evaluator.tree.below(function.body, cst.Subscript) if places else ()
+    return any(_starts_at(cut, place) for cut in cuts for place in places)
 
 
 def takes_items(loop: cst.For, evaluator: Evaluator) -> Evidence | None:

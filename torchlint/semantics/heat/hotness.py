@@ -198,7 +198,8 @@ class Hotness:
 
     def _has_batch_loop(self, loop: cst.For | cst.While) -> bool:
         inner = (other for other in self._tree.below(loop, cst.For) if other is not loop)
-        return any(batch_evidence(self._evaluator.iterated(other)) is not None for other in inner)
+        given = (other for other in inner if batch_evidence(self._evaluator.iterated(other)) is not None)
+        return any(self._guards.guard(other, loop) is None for other in given)  # a validation now and then is none
 
     def _optimises(self, loop: cst.For | cst.While) -> cst.Call | None:
         """The backward pass or optimizer step of this loop itself, also through a function that it calls."""
@@ -323,8 +324,8 @@ class Hotness:
         if role is not None or cold.takes_no_steps(function, self._evaluator):
             return role
         hands_on = owner is not None and function.name.value in _NEXT and self._next_batch(function) is not None
-        steps = self.is_step_function(function) or self._clips(function)
-        if hands_on or steps or self._evaluator.kept_batch(function):
+        steps = self.is_step_function(function) and not cold.explains(function, self._evaluator)
+        if hands_on or steps or self._clips(function) or self._evaluator.kept_batch(function):
             return Role.STEP
         if self._may_be_loss(owner) and self._is_loss(function):
             return Role.LOSS

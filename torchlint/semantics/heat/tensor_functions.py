@@ -11,8 +11,8 @@ from torchlint.semantics.binding.scopes import dotted
 from torchlint.semantics.evaluate import type_hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import cold
 from torchlint.semantics.heat.guards import Guards
+from torchlint.semantics.process.testing import tests
 from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.values import Value
@@ -91,7 +91,7 @@ class TensorFunctions:
     def _is_library(self) -> bool:
         """Whether a file is no program and no test, and has nothing to do with loading data."""
         tree, qualified = self._evaluator.tree, self._evaluator.names.qualified
-        if cold.tests(self._evaluator.scopes):
+        if tests(self._evaluator.scopes):
             return False
         if any(isinstance(node, cst.If) and is_main_guard(node) for node in tree.module.body):
             return False

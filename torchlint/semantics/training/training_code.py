@@ -11,6 +11,8 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 
 _TRAINS = re.compile(r"(^|_)(train|fit|learn|fine_?tune|optimi[sz]e)(_|$)")
+# What is run of these libraries answers requests, or is a model of another framework.
+_RUNS_OTHERS = frozenset("flask quart sanic bottle dash aiohttp discord asyncio onnxruntime tensorflow".split())
 
 
 class TrainingCode:
@@ -43,9 +45,18 @@ class TrainingCode:
             return False
         last = identifier(call.func)
         switches_mode = last == "train" and isinstance(call.func, cst.Attribute) and self._is_module(call.func.value)
-        is_named = _TRAINS.search(last) is not None or (name is None and method_call(call, "run") is not None)
+        is_named = _TRAINS.search(last) is not None or (name is None and self._is_run(call))
         gets_optimizer = any(self._evaluator.value(a.value).kind is Kind.OPTIMIZER for a in call.args)
         return gets_optimizer or (is_named and not switches_mode)
+
+    def _is_run(self, call: cst.Call) -> bool:
+        """Whether an object is told to ``run`` that is no server: an engine, a trainer."""
+        method = method_call(call, "run")
+        if method is None or not isinstance(method.value, cst.Name):
+            return method is not None
+        made = (b.value for b in self._evaluator.flow.definitions(method.value) if isinstance(b.value, cst.Call))
+        names = [self._evaluator.names.qualified(value.func) or "" for value in made]
+        return not any(name.partition(".")[0] in _RUNS_OTHERS for name in names)
 
     def _is_module(self, owner: cst.BaseExpression) -> bool:
         return self._evaluator.value(owner).kind is Kind.MODULE

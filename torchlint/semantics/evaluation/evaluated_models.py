@@ -1,0 +1,107 @@
+"""Variables that hold a model which was set to evaluate where it was made, in a file that trains nothing."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.frozen import unchained
+from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.process.testing import tests
+from torchlint.semantics.process.versions import is_main_guard
+from torchlint.semantics.training.training_code import TrainingCode
+from torchlint.syntax.calls import bind, element_at, is_none, literal, method_call
+
+_MAX_DEPTH = 3
+"""Through how many functions and variables of the file a model is followed."""
+
+
+class EvaluatedModels:
+    """Follows what a script calls to the place where its model is made: ``model = load(path)``."""
+
+    def __init__(self, evaluator: Evaluator, backward: Backward, training_code: TrainingCode) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+        self._training_code = training_code
+
+    @cached_property
+    def exist(self) -> bool:
+        """Whether a model of the file is set to evaluate, and none is trained in it as far as can be seen."""
+        modes = {mode_set(call) for call in self._tree.nodes(cst.Call)}
+        if "eval" not in modes or "train" in modes or tests(self._evaluator.scopes):
+            return False
+        computes_gradients = self._backward.passes() or self._backward.framework_losses()
+        return not computes_gradients and not self._training_code.may_train(self._tree.module)
+
+    def holds(self, model: cst.BaseExpression) -> bool:
+        """Return whether a variable holds such a model, or an expression is a part of one: ``model.encoder``."""
+        while isinstance(model, cst.Attribute):
+            model = model.value
+        return isinstance(model, cst.Name) and self.exist and self._is_evaluated(model, 0)
+
+    def makes(self, value: cst.BaseExpression | None, path: tuple[int, ...] = ()) -> bool:
+        """Return whether an expression, or that part of what it gives, is a model that is set to evaluate."""
+        return self.exist and self._makes(value, path, 0)
+
+    def _is_evaluated(self, name: cst.Name, depth: int) -> bool:
+        bindings = [b for b in self._evaluator.flow.definitions(name) if b.value is None or not is_none(b.value)]
+        return bool(bindings) and all(self._binds(binding, depth) for binding in bindings)
+
+    def _binds(self, binding: Binding, depth: int) -> bool:
+        if binding.kind is not BindingKind.ASSIGNMENT:
+            return False
+        return self._is_set_where_bound(binding) or self._makes(binding.value, binding.path, depth)
+
+    def _is_set_where_bound(self, binding: Binding) -> bool:
+        """Whether ``eval()`` is called on a variable in the function, or at the top level, that binds it."""
+        function = self._evaluator.definitions.enclosing_function(binding.node)
+        return any(
+            model.value == binding.name
+            and self._evaluator.definitions.enclosing_function(model) is function
+            and self._tree.order(binding.node) < self._tree.order(model)
+            and any(other is binding for other in self._evaluator.scopes.bindings(model))
+            for model in self._evaluated
+        )
+
+    @cached_property
+    def _evaluated(self) -> list[cst.Name]:
+        """The variables on which ``eval()`` is called, under no condition."""
+        calls = [call for call in self._tree.nodes(cst.Call) if mode_set(call) == "eval"]
+        models = [unchained(call) for call in calls if not self._is_conditional(call)]
+        return [model for model in models if isinstance(model, cst.Name)]
+
+    def _is_conditional(self, call: cst.Call) -> bool:
+        test = self._tree.enclosing(call, cst.If, cst.FunctionDef)
+        return isinstance(test, cst.If) and not is_main_guard(test)
+
+    def _makes(self, value: cst.BaseExpression | None, path: tuple[int, ...], depth: int) -> bool:
+        if depth >= _MAX_DEPTH or value is None:
+            return False
+        part = element_at(value, path)
+        if part is not None:
+            value, path = part, ()
+        if isinstance(value, cst.Name):
+            return not path and self._is_evaluated(value, depth + 1)
+        chained = value
+        while not path and (method := method_call(chained)) is not None and isinstance(chained, cst.Call):
+            if mode_set(chained) == "eval":
+                return True
+            chained = method.value
+        function = self._evaluator.definitions.definition(chained.func) if isinstance(chained, cst.Call) else None
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        results = self._evaluator.definitions.results(function)
+        return bool(results) and all(self._makes(result, path, depth + 1) for result in results)
+
+
+def mode_set(node: cst.CSTNode) -> str:
+    """Return the mode into which a call puts a module: ``eval``, also by ``train(False)``, or ``train``; "" if none."""
+    method = method_call(node, "eval", "train")
+    if method is None or not isinstance(node, cst.Call):
+        return ""
+    off = method.attr.value == "train" and literal(bind(node.args, ("mode",)).get("mode")) is False
+    return "eval" if off else method.attr.value
