@@ -26,6 +26,16 @@ from torchlint.edits.errors import RenderError
         ("if x:\n    s();\n", "if x:\n    pass;\n"),
         ("if x:\n    # why\n    s()  # kept\n", "if x:\n    # why\n    pass  # kept\n"),
         ("if x: s()\n", "if x: pass\n"),
+        ("a\nif t.cuda.is_available():\n    s()\nb\n", "a\nb\n"),
+        ("if t.cuda.is_available(): s()\nb\n", "b\n"),
+        ("def f():\n    if t.cuda.is_available():\n        s()\n", "def f():\n    pass\n"),
+        ("if t.cuda.is_available():\n    s()\n    b\n", "if t.cuda.is_available():\n    b\n"),
+        ("if t.cuda.is_available():\n    s()\nelse:\n    b\n", "if t.cuda.is_available():\n    pass\nelse:\n    b\n"),
+        (
+            "if a:\n    b\nelif t.cuda.is_available():\n    s()\n",
+            "if a:\n    b\nelif t.cuda.is_available():\n    pass\n",
+        ),
+        ("if t.cuda.is_available():\n    # why\n    s()\n", "if t.cuda.is_available():\n    # why\n    pass\n"),
         ("if x: s(); b\n", "if x: b\n"),
         ("if x: a; s()\n", "if x: a\n"),
         ("if x:\n\ta\n\ts()", "if x:\n\ta"),
@@ -50,6 +60,13 @@ def test_all_statements_of_a_body_leave_one_pass() -> None:
     code = Code("if x:\n    a; b\n    c\n")
     edits = [op.RemoveStatement(code.statement(name)) for name in "abc"]
     assert code.edited(*edits) == "if x:\n    pass\n"
+
+
+def test_all_statements_of_a_body_take_the_test_of_a_backend_with_them() -> None:
+    code = Code("x\nif t.cuda.is_available():\n    a; b\n    c\ny\n")
+    edits = [op.RemoveStatement(code.statement(name)) for name in "abc"]
+    assert code.edited(*edits) == "x\ny\n"
+    assert code.edited(*edits[:2]) == "x\nif t.cuda.is_available():\n    c\ny\n"
 
 
 def test_several_statements_of_a_line_are_removed() -> None:

@@ -59,7 +59,10 @@ class ListArguments:
 
 @dataclass(frozen=True, slots=True)
 class RemoveStatement:
-    """Drop a small or compound statement; the only statement of a body becomes ``pass``."""
+    """Drop a small or compound statement; the only statement of a body becomes ``pass``.
+
+    A body that is left empty goes with the ``if torch.cuda.is_available():`` around it.
+    """
 
     statement: cst.BaseSmallStatement | cst.BaseCompoundStatement
 

@@ -24,18 +24,39 @@ def remove_statement(locator: Locator, statement: cst.CSTNode, removed: Set[int]
     siblings = _siblings(line)
     if siblings is not None and len(siblings) > 1 and not all(id(sibling) in removed for sibling in siblings):
         return [_remove_from_line(locator, statement, siblings, removed)]
-    if isinstance(line, cst.SimpleStatementSuite):
-        return _pass_instead(locator, statement, siblings or ())
-    block = locator.parent(line)
-    if not isinstance(block, (cst.Module, cst.IndentedBlock)):
+    block = line if isinstance(line, cst.SimpleStatementSuite) else locator.parent(line)
+    if not isinstance(block, (cst.Module, cst.BaseSuite)):
         raise RenderError("the statement is not one of a body")
-    if isinstance(block, cst.IndentedBlock) and all(_is_removed(other, removed) for other in block.body):
-        if block.body[0] is line:
+    if not isinstance(block, cst.Module) and all(_is_removed(other, removed) for other in block.body):
+        condition = _idle_condition(locator, block)
+        if condition is not None:
+            is_first = _first_statement(block) in (line, statement) and (siblings or (statement,))[0] is statement
+            return remove_statement(locator, condition, {*removed, id(condition)}) if is_first else []
+        if block is line or block.body[0] is line:
             return _pass_instead(locator, statement, siblings or ())
     elif siblings is not None and siblings[0] is not statement:
         return []  # the first statement of the line takes all of it
     lines = _without_one_gap(locator.text, _lines(locator, line))
     return [TextEdit(_without_final_newline(locator.text, lines), "")]
+
+
+def _idle_condition(locator: Locator, block: cst.BaseSuite) -> cst.If | None:
+    """Return the ``if torch.cuda.is_available()`` around a body, unless more than the body hangs on it."""
+    condition = locator.parent(block)
+    if not isinstance(condition, cst.If) or condition.orelse is not None or any(_comments(condition)):
+        return None
+    asked = condition.test.func if isinstance(condition.test, cst.Call) and not condition.test.args else None
+    if not isinstance(asked, cst.Attribute) or asked.attr.value != "is_available":
+        return None
+    is_branch = isinstance(locator.parent(condition), (cst.If, cst.Else))  # an `elif` keeps the others from running
+    return condition if not is_branch else None
+
+
+def _comments(node: cst.CSTNode) -> Iterator[cst.Comment]:
+    for child in node.children:
+        if isinstance(child, cst.Comment):
+            yield child
+        yield from _comments(child)
 
 
 def _without_one_gap(text: str, lines: Range) -> Range:
