@@ -125,6 +125,8 @@ def _fix(found: Cast, dtype: str | None, model: Model) -> Fix | None:
         why = "Older releases of torch cannot make every dtype of it on the CPU."
     elif not found.exact:
         why = "Numbers that one of the dtypes cannot hold are rounded once instead of twice, or refused."
+    elif found.legacy:
+        why = "That type stands for the CPU too, where a default device may not be."
     elif found.evidence is not Evidence.PROVEN:
         why = "Whether it is a dtype that the tensor is cast to cannot be seen here."
     return Fix(

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.tables.torch_api import DTYPE_CASTS, FACTORIES
+from torchlint.semantics.tables.torch_api import DTYPE_CASTS, DTYPE_OF_CONSTRUCTOR, FACTORIES
 from torchlint.semantics.tensors.constructors import Constructors
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
@@ -66,6 +66,8 @@ class Cast(NamedTuple):
     """Whether the factory takes the dtype, and makes about the same values with it."""
 
     evidence: Evidence
+    legacy: bool
+    """Whether a type of tensor is named, which stands for the CPU as well: ``.type(torch.LongTensor)``."""
 
 
 class Casts:
@@ -85,7 +87,8 @@ class Casts:
         if method is None or not isinstance(factory, cst.Call):
             return None
         name = self._evaluator.names.qualified(factory.func)
-        target = self._target(call, method.attr.value) if name in FACTORIES else None
+        legacy = self._legacy(call, factory) if method.attr.value == "type" else None
+        target = (legacy or self._target(call, method.attr.value)) if name in FACTORIES else None
         if name is None or target is None:
             return None
         expression, dtype, evidence = target
@@ -95,7 +98,17 @@ class Casts:
             return None
         exact = self._is_exact(name, given, dtype)
         fixable = exact or (_is_taken(name, made, dtype) and not self._is_refused(given, dtype))
-        return Cast(call, factory, name, dtype, expression, given, exact, fixable, evidence)
+        return Cast(call, factory, name, dtype, expression, given, exact, fixable, evidence, legacy is not None)
+
+    def _legacy(self, call: cst.Call, factory: cst.Call) -> tuple[None, str, Evidence] | None:
+        """The dtype of the type of tensor that ``.type(torch.LongTensor)`` names, where the factory has no device."""
+        if len(call.args) != 1 or "device" in bind(factory.args).named:
+            return None
+        text = literal(call.args[0].value)
+        name = text if isinstance(text, str) else self._evaluator.names.qualified(call.args[0].value)
+        module, _, last = (name or "").rpartition(".")
+        is_type = module == "torch" and last != "Tensor" and last in DTYPE_OF_CONSTRUCTOR
+        return (None, DTYPE_OF_CONSTRUCTOR[last], Evidence.INFERRED) if is_type else None
 
     def _target(self, call: cst.Call, method: str) -> tuple[cst.BaseExpression | None, str | None, Evidence] | None:
         """What a method casts to: what names it, its qualified name, and how certain it is that it is a dtype."""
