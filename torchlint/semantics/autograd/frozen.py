@@ -74,8 +74,23 @@ class Frozen:
     def _frozen_modules(self) -> frozenset[tuple[int, str]]:
         """The modules all of whose parameters the file excludes from gradients."""
         if self._frozen is None:
-            self._frozen = frozenset(self._key(module) for module in self._find_frozen())
+            found = {self._key(module) for module in self._find_frozen()}
+            for _ in range(_MAX_DEPTH if found else 0):
+                found |= {self._key(other) for other in self._handed_on(found)}
+            self._frozen = frozenset(found)
         return self._frozen
+
+    def _handed_on(self, frozen: set[tuple[int, str]]) -> Iterator[cst.BaseExpression]:
+        """The attributes that are given such a module: ``self.net = net.to(device)``, ``self.net = self.build()``."""
+        for target in self._tree.nodes(cst.AssignTarget):
+            statement = self._tree.parent(target)
+            if isinstance(target.target, cst.Attribute) and isinstance(statement, cst.Assign):
+                made = self._evaluator.definitions.definition(_called(statement.value))
+                results = self._evaluator.definitions.results
+                given = results(made) if isinstance(made, cst.FunctionDef) else [statement.value]
+                modules = [unchained(value) for value in given]
+                if modules and all(isinstance(one, cst.Name) and self._key(one) in frozen for one in modules):
+                    yield target.target
 
     def _find_frozen(self) -> Iterator[cst.BaseExpression]:
         for call in self._tree.nodes(cst.Call):
@@ -120,6 +135,10 @@ class Frozen:
                 yield owner.value
             for argument in given.args if depth < _MAX_DEPTH else ():
                 yield from self._owners(argument.value, depth + 1)
+
+
+def _called(value: cst.BaseExpression) -> cst.BaseExpression:
+    return value.func if isinstance(value, cst.Call) else value
 
 
 def unchained(module: cst.BaseExpression) -> cst.BaseExpression:

@@ -86,16 +86,16 @@ class EvaluatedModels:
             value, path = part, ()
         if isinstance(value, cst.Name):
             return not path and self._is_evaluated(value, depth + 1)
-        chained = value
-        while not path and (method := method_call(chained)) is not None and isinstance(chained, cst.Call):
-            if mode_set(chained) == "eval":
-                return True
-            chained = method.value
-        function = self._evaluator.definitions.definition(chained.func) if isinstance(chained, cst.Call) else None
-        if not isinstance(function, cst.FunctionDef):
-            return False
-        results = self._evaluator.definitions.results(function)
-        return bool(results) and all(self._makes(result, path, depth + 1) for result in results)
+        while isinstance(value, cst.Call):
+            function = self._evaluator.definitions.definition(value.func)
+            if isinstance(function, cst.FunctionDef):
+                results = self._evaluator.definitions.results(function)
+                return bool(results) and all(self._makes(result, path, depth + 1) for result in results)
+            if mode_set(value) == "eval":
+                return not path
+            method = method_call(value)
+            value = method.value if method is not None and not path else None
+        return False
 
 
 def mode_set(node: cst.CSTNode) -> str:
