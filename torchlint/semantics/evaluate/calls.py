@@ -102,6 +102,8 @@ def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
     device = Device.ACCELERATOR if on_device else Device.EITHER if either else Device.UNKNOWN
     origin = Origin.LOSS if module.origin is Origin.LOSS else Origin.OUTPUT
     evidence = min(module.evidence, Evidence.INFERRED)
+    if module.origin is Origin.LOSS and any(map(_carries_graph, arguments)):
+        evidence = Evidence.INFERRED  # what is named a criterion and takes the output of a model is one
     output = tensor(evidence, device, graph, origin)
     if isinstance(module.definition, cst.ClassDef):
         forward = evaluator.definitions.method(module.definition, "forward")
@@ -111,6 +113,10 @@ def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
         return sequence(output, output)
     states = STATES.get(module.name or "", 0)
     return sequence(output, sequence(output, output) if states > 1 else output) if states else output
+
+
+def _carries_graph(value: Value) -> bool:
+    return value.is_tensor and value.graph is Graph.ATTACHED and value.evidence >= Evidence.INFERRED
 
 
 def _graph_of_loss(arguments: Sequence[Value]) -> Graph:
