@@ -13,6 +13,9 @@ not used in training later). The fix adds `@torch.no_grad()`. It is unsafe in th
 graph. A generator or a coroutine is not decorated: wrap the call in `with torch.no_grad():`. Where a routine trains
 and evaluates by turns (a loop over a validation loader, or behind `model.eval()`), wrap the loop that evaluates.
 
+A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
+(by the object, by a function of the file, at the top level of a script) and nothing in the file trains.
+
 ## When to ignore it
 
 The routine needs gradients with respect to its input (saliency maps, adversarial examples, test-time training), or it

@@ -391,4 +391,5 @@ class Inference:
         if callers and not any(f is not None and self._belongs_to_module(f) for f in within):
             return True
         returned = self._evaluator.returned(function)
-        return not any(v.is_tensor and v.graph is Graph.ATTACHED for v in (returned, *(returned.elements or ())))
+        given = (returned, *(returned.elements or ()), *((returned.iterated(),) if alone else ()))
+        return not any(v.is_tensor and v.graph is Graph.ATTACHED for v in given)

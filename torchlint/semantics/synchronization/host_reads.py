@@ -107,6 +107,8 @@ class HostReads:
         if not isinstance(call, cst.Call) or not isinstance(function, cst.FunctionDef) or len(call.args) != 1:
             return None
         results, given = self._evaluator.definitions.results(function), parameters(function)
+        if isinstance(call.func, cst.Attribute) and self._evaluator.definitions.owner(function) is not None:
+            given = given[1:]  # `self.to_cpu(loss)`
         source = results[0] if len(results) == len(given) == 1 else None
         while (inner := method_call(source, *_PASSED_THROUGH)) is not None:
             source = inner.value
