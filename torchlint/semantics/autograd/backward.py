@@ -20,6 +20,9 @@ from torchlint.syntax.walk import children
 _GRADIENT_FUNCTIONS = frozenset(("torch.autograd.backward", "torch.autograd.grad"))
 
 
+_ALL = "*"
+"""The place in a path of whatever a dictionary holds."""
+
 # A variable: its scope and name, 0 and the name for an attribute; of a name that a statement binds only that binding.
 _Key = tuple[int, str]
 _Assignment = tuple[set[_Key], cst.CSTNode]
@@ -119,12 +122,34 @@ class Backward:
         losses = self._losses(function)
         returns = [r.value for r in self._tree.nodes(cst.Return) if self._belongs(r, function)]
         returned = [given for given in returns if given is not None and not is_none(given)]
-        parts = [_part_at(given, path) for given in returned]
+        parts = [part for given in returned for part in self._parts_at(given, path)]
         if len(returned) < len(returns) and not self._is_tested(value):
             return False
         return bool(losses and parts) and all(
             part is not None and self._upstream.includes(part, function, losses) for part in parts
         )
+
+    def _parts_at(self, given: cst.BaseExpression, path: tuple[int | str, ...]) -> list[cst.BaseExpression | None]:
+        """The parts of what a function returns on a path; None for one that is not written out there."""
+        if not isinstance(given, cst.Name) or len(path) != 1 or not isinstance(path[0], str):
+            return [_part_at(given, path)]
+        definitions = self._evaluator.flow.definitions(given)
+        made = definitions[0].value if len(definitions) == 1 and not definitions[0].path else None
+        if not isinstance(made, cst.Dict):
+            return [None]
+        found: dict[object, cst.BaseExpression] = {}
+        for element in made.elements:
+            found[literal(element.key) if isinstance(element, cst.DictElement) else None] = element.value
+        function = self._evaluator.definitions.enclosing_function(given) or self._tree.module
+        for place in self._tree.below(function, cst.Subscript):  # where it is read, as a part of the loss, or set
+            if is_same(place.value, given):
+                target, index = self._tree.parent(place), place.slice[0].slice
+                statement = self._tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+                key = literal(index.value) if isinstance(index, cst.Index) else None
+                found[key] = statement.value if isinstance(statement, cst.Assign) else place
+        if None in found:
+            return [None]
+        return [*found.values()] if path[0] == _ALL else [found.get(path[0])]
 
     def _made(self, value: cst.BaseExpression) -> tuple[cst.Call | None, tuple[int | str, ...]]:
         """The call that gives a value, and which part of its result it is: ``step(x)``, ``step(x)["loss"]``."""
@@ -135,6 +160,10 @@ class Backward:
             return (call, (*path, key)) if isinstance(key, (int, str)) else (None, ())
         if not isinstance(value, cst.Name):
             return (value if isinstance(value, cst.Call) else None), ()
+        items = self._upstream.iterated(value)
+        if isinstance(items, cst.Name):
+            call, path = self._made(items)
+            return call, (*path, _ALL)
         definitions = self._evaluator.flow.definitions(value)
         if len(definitions) != 1 or definitions[0].kind is not BindingKind.ASSIGNMENT:
             return None, ()

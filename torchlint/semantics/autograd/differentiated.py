@@ -77,7 +77,7 @@ class Differentiated:
         if isinstance(leaf, cst.Subscript):
             held: cst.CSTNode | None = leaf.value
         else:
-            held = self._iterated(leaf) if isinstance(leaf, cst.Name) else None
+            held = self.iterated(leaf) if isinstance(leaf, cst.Name) else None
         if not isinstance(held, cst.Name):
             return False
         definitions = self._evaluator.flow.definitions(held)
@@ -91,8 +91,8 @@ class Differentiated:
             and item.origin in (Origin.OUTPUT, Origin.LOSS)
         )
 
-    def _iterated(self, name: cst.Name) -> cst.CSTNode | None:
-        """The dictionary over whose values a loop binds a name."""
+    def iterated(self, name: cst.Name) -> cst.CSTNode | None:
+        """Return the dictionary over whose values a loop binds a name."""
         definitions = self._evaluator.flow.definitions(name)
         if len(definitions) != 1 or definitions[0].kind is not BindingKind.ITERATION:
             return None

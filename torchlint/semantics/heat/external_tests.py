@@ -1,4 +1,4 @@
-"""Tests that ask the world outside a program: a clock, the environment."""
+"""Tests that ask the world outside a program: a clock, the environment, whether something went wrong."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import FUNCTIONS, Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import literal
+from torchlint.syntax.walk import Tree
 
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now"))
 _ENVIRONMENT = ("os.environ.get", "os.getenv")
@@ -36,3 +38,11 @@ def asks_for_option(test: cst.BaseExpression, evaluator: Evaluator) -> bool:
     default = literal(test.args[1].value) if len(test.args) > 1 else ""
     is_off = str(default).lower() in _OFF and (wanted is None or str(default) != wanted)
     return isinstance(variable, str) and not _LAUNCHED.search(variable) and is_off
+
+
+def is_told_of_error(bindings: list[Binding], tree: Tree) -> bool:
+    """Return whether a flag is only raised where an exception is handled: ``except RuntimeError: ran_out = True``."""
+    raised = [b.node for b in bindings if b.value is not None and literal(b.value) is not False]
+    return bool(raised) and all(
+        isinstance(tree.enclosing(n, cst.ExceptHandler, *FUNCTIONS), cst.ExceptHandler) for n in raised
+    )

@@ -13,8 +13,8 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.alarms import is_alarm
 from torchlint.semantics.heat.device_tests import leaves_host
-from torchlint.semantics.heat.external_tests import asks_for_option, reads_clock
-from torchlint.semantics.heat.iteration_tests import picks_pass
+from torchlint.semantics.heat.external_tests import asks_for_option, is_told_of_error, reads_clock
+from torchlint.semantics.heat.iteration_tests import is_one_of_the_first, picks_pass
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
 from torchlint.syntax.calls import element_at, identifier, is_none, literal
@@ -272,23 +272,13 @@ class Guards:
                 return Guard.PERIODIC if taken is isinstance(operator, cst.In) else None
             if modulo:
                 return Guard.PERIODIC
-            return self._first_few(left, right, operator, taken)
+            return Guard.PERIODIC if is_one_of_the_first(left, right, operator, taken) else None
         if reads_clock(left, self._evaluator) or reads_clock(right, self._evaluator):
             return Guard.PERIODIC
         if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
             return self.classify(left, taken)
         if isinstance(operator, cst.Is) and is_none(right) and taken and isinstance(left, cst.Attribute):
             return Guard.FLAG if self._is_set(left) else None
-        return None
-
-    @staticmethod
-    def _first_few(
-        left: cst.BaseExpression, right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool
-    ) -> Guard | None:
-        limit = literal(right)
-        below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
-        if isinstance(limit, int) and limit < 100 and below is taken and isinstance(left, cst.Name):
-            return Guard.PERIODIC
         return None
 
     def is_counter(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
@@ -321,8 +311,10 @@ class Guards:
         if isinstance(test, cst.Name):
             if taken and test.value == "False":  # what a constant of the file holds
                 return Guard.FLAG
-            values = [b.value for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
-            found = {self.classify(v, taken) if v is not None else None for v in values}
+            bound = [b for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
+            found = {self.classify(b.value, taken) if b.value is not None else None for b in bound}
+            if taken and found and is_told_of_error(bound, self._tree):
+                return Guard.FLAG
             if found and None not in found:
                 return Guard.FLAG if found == {Guard.FLAG} else Guard.PERIODIC
         if not taken or _CHOOSES_DEVICE.search(identifier(test)):

@@ -27,3 +27,12 @@ def picks_pass(statement: cst.CSTNode, branch: cst.CSTNode, root: cst.CSTNode, e
     return bool(loops) and all(
         loop is not None and loop is not root and evaluator.tree.within(loop, root) for loop in loops
     )
+
+
+def is_one_of_the_first(
+    left: cst.BaseExpression, right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool
+) -> bool:
+    """Return whether a branch of a comparison is for the first passes of a loop: ``if i < 3``."""
+    limit = literal(right)
+    below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
+    return isinstance(limit, int) and limit < 100 and below is taken and isinstance(left, cst.Name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,20 +16,21 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import unpack
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.meters import Meters
-from torchlint.semantics.retention.stores import Store, appended, container, elements, stored, summed
+from torchlint.semantics.retention.stores import Store, appended, combined, container, elements, stored, summed
 from torchlint.semantics.values import Graph, Kind, Origin
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
-_JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
-_EXTREMES = frozenset(f"torch.{name}" for name in ("max", "maximum", "min", "minimum"))
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
 """What is known by its value alone."""
 
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 _RECORDS = frozenset(("builtins.dict", "types.SimpleNamespace"))
+# What is named for how much there is of something: `sample_size`, which a loss is divided by.
+_COUNTS = re.compile(r"(^|_)(size|count|num|len|length)s?$|^(n|num)_|^n?tokens$")
 _NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
 
 
@@ -99,7 +101,7 @@ class Retentions:
             tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
             min(evidence for _, evidence, _ in carrying),
             self._backward.reaches(kept.variable, self._frame(node, kept.variable, heat)),
-            self._is_remade(kept.variable, node, heat.root),
+            self._is_remade(kept.variable, node, heat.root) or self._is_of_one_step(kept.variable, node, heat.root),
             all(complete for _, _, complete in carrying),
             kept.part is not None,
         )
@@ -125,7 +127,7 @@ class Retentions:
         if isinstance(node, cst.Call):
             found = appended(node)
             return self._of_record(found) if found is not None else self._handed_over(node)
-        return summed(node) or self._combined(node) or stored(node)
+        return summed(node) or combined(node, self._evaluator.names) or stored(node)
 
     def _of_record(self, kept: Store) -> Store:
         """``records.append(Record(step, loss))``, where that makes a data class, a named tuple or a dictionary."""
@@ -146,19 +148,6 @@ class Retentions:
         is_checked = any(own.method(definition, name) is not None for name in ("__post_init__", "__init__", "__new__"))
         return not is_checked and (is_plain or "typing.NamedTuple" in own.ancestry(definition))
 
-    def _combined(self, statement: cst.Assign) -> Store | None:
-        """``x = torch.cat([x, value])``, ``x = torch.maximum(x, value)``."""
-        call = statement.value
-        if not isinstance(call, cst.Call) or len(statement.targets) != 1 or not call.args or call.args[0].star:
-            return None
-        name = self._evaluator.names.qualified(call.func)
-        if name not in _JOINS and (name not in _EXTREMES or len(call.args) != 2):
-            return None
-        target = statement.targets[0].target
-        parts = elements(call.args[0].value) if name in _JOINS else tuple(argument.value for argument in call.args)
-        rest = tuple(part for part in parts if not is_same(part, target))
-        return Store(target, rest, False) if rest and len(rest) < len(parts) else None
-
     def _handed_over(self, call: cst.Call) -> Store | None:
         """``meter.update(value)``, where the file shows that the method adds it up or appends it."""
         given = self._meters.given(call)
@@ -171,6 +160,8 @@ class Retentions:
         return any(self._tree.enclosing(place, *LOOPS) is root for place in bound)
 
     def _is_number(self, value: cst.BaseExpression) -> bool:
+        if isinstance(value, (cst.Name, cst.Attribute)) and _COUNTS.search(identifier(value)):
+            return True
         if isinstance(value, (cst.BaseNumber, cst.BaseString, cst.Comparison)):
             return True
         return method_call(value, "item", "detach", "tolist", "size", "numpy") is not None
@@ -321,6 +312,19 @@ class Retentions:
             if reset is not node
         )
 
+    def _is_of_one_step(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
+        """Whether a loop over steps around that one makes the variable anew: ``for i in range(n): total += f(i)``."""
+        if isinstance(place, cst.For) and batch_evidence(self._evaluator.iterated(place)) is not None:
+            return False  # as many passes as there are batches
+        around = (a for a in self._tree.ancestors(place) if isinstance(a, LOOPS) and self._tree.within(node, place))
+        if any(self._hotness.loop(loop) and self._is_remade(variable, node, loop) for loop in around):
+            return True
+        function = self._evaluator.definitions.enclosing_function(place)
+        if function is None or self._is_from_outside(variable, function):
+            return False
+        heats = map(self._hotness.heat, self._evaluator.callers(function))
+        return any(heat is not None and heat.trains for heat in heats)
+
     def _later(self, variable: cst.BaseExpression) -> Iterator[cst.CSTNode]:
         """The places that make a variable anew, or take something out of it, after the object was made."""
         for reset in (*self._resets(variable), *self._emptied(variable)):
@@ -361,7 +365,10 @@ class Retentions:
 
     def _adds_to_itself(self, target: cst.CSTNode) -> bool:
         statement = self._evaluator.flow.statement(target)
-        return isinstance(statement, cst.Assign) and (summed(statement) or self._combined(statement)) is not None
+        return (
+            isinstance(statement, cst.Assign)
+            and (summed(statement) or combined(statement, self._evaluator.names)) is not None
+        )
 
     def _always_runs(self, reset: cst.CSTNode, inside: set[int]) -> bool:
         """Whether a statement stands in a block around the step, or in a ``with`` of one."""

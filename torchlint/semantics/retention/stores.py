@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from torchlint.semantics.binding.qualified_names import Names
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
+
+_JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
+_EXTREMES = frozenset(f"torch.{name}" for name in ("max", "maximum", "min", "minimum"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +122,17 @@ def _looks_up(term: cst.BaseExpression, target: cst.BaseExpression) -> bool:
     place = target.slice[0].slice if len(target.slice) == 1 else None
     same_key = isinstance(place, cst.Index) and is_same(place.value, term.args[0].value)
     return same_key and is_same(method.value, target.value)
+
+
+def combined(statement: cst.Assign, names: Names) -> Store | None:
+    """Return what ``x = torch.cat([x, value])``, ``x = torch.maximum(x, value)`` keeps, None for others."""
+    call = statement.value
+    if not isinstance(call, cst.Call) or len(statement.targets) != 1 or not call.args or call.args[0].star:
+        return None
+    name = names.qualified(call.func)
+    if name not in _JOINS and (name not in _EXTREMES or len(call.args) != 2):
+        return None
+    target = statement.targets[0].target
+    parts = elements(call.args[0].value) if name in _JOINS else tuple(argument.value for argument in call.args)
+    rest = tuple(part for part in parts if not is_same(part, target))
+    return Store(target, rest, False) if rest and len(rest) < len(parts) else None
