@@ -104,8 +104,8 @@ def train(model, dataset, optimizer):
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a blocking move of a batch in a loop over batches."""
     move = model.move(call) or model.moves.to_other(call)
-    if move is None or move.method not in _MOVING:
-        return
+    if move is None or move.method not in _MOVING or model.loaders.runs_on_tpu:
+        return  # which queues copies by itself
     moved = model.value(move.receiver)
     for_all = moved.origin is not Origin.BATCH and moves_batches(move, model.evaluator)
     if not for_all and (moved.origin is not Origin.BATCH or moved.kind not in (Kind.TENSOR, Kind.BATCH)):

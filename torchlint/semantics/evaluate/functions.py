@@ -153,7 +153,8 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
     if name in api.CUDA_CONSTRUCTORS:
         return tensor(device=Device.ACCELERATOR, graph=Graph.DETACHED, origin=Origin.FACTORY)
     if name in api.LIKE_FACTORIES and arguments:
-        return (arguments[0] if arguments[0].is_tensor else tensor())._replace(graph=made_graph(bind(call.args)))
+        made = arguments[0] if arguments[0].is_tensor else tensor()
+        return made._replace(graph=made_graph(bind(call.args)), origin=Origin.FACTORY)
     if name == "torch.from_numpy":
         return tensor(device=Device.CPU, graph=Graph.DETACHED)
     if name in _PASSES_FIRST_THROUGH and call.args:

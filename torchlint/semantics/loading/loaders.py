@@ -128,7 +128,7 @@ class Loaders:
         """Return the place that the batches of a loader are moved to: an accelerator, one of them, or None."""
         if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only):
             return None
-        if self._runs_on_tpu() or (self._runs_on_cpu() and self._moves.destination is not Device.ACCELERATOR):
+        if self.runs_on_tpu or (self._runs_on_cpu() and self._moves.destination is not Device.ACCELERATOR):
             return None
         if not loader.kind.moves:
             return self._moves.destination or self._framework_destination
@@ -143,9 +143,12 @@ class Loaders:
         calls = (c for c in self._tree.nodes(cst.Call) if method_call(c, *_PREPARES) is not None)
         return any(a.star or self._evaluator.value(a.value).kind not in _NO_LOADERS for c in calls for a in c.args)
 
-    def _runs_on_tpu(self) -> bool:
+    @cached_property
+    def runs_on_tpu(self) -> bool:
         """Whether the file moves things to a TPU and never speaks of CUDA: pinned memory is nothing to it."""
-        if not any(identifier(call.func) == "xla_device" for call in self._tree.nodes(cst.Call)):
+        qualified = self._evaluator.names.qualified
+        calls = (call.func for call in self._tree.nodes(cst.Call) if identifier(call.func) in ("device", "xla_device"))
+        if not any(identifier(name) == "xla_device" or qualified(name) == "torch_xla.device" for name in calls):
             return False
         return not any(a.attr.value == "cuda" for a in self._tree.nodes(cst.Attribute)) and not any(
             text.raw_value.startswith("cuda") for text in self._tree.nodes(cst.SimpleString)
