@@ -104,8 +104,8 @@ def _comparison(expression: cst.Comparison, evaluator: Evaluator) -> Value:
     if any(isinstance(t.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for t in targets):
         return NUMBER
     values = [evaluator.value(expression.left), *(evaluator.value(t.comparator) for t in targets)]
-    found = combined(values)
-    if found.known:
+    found = combined(values) if all(v.kind is not Kind.DEVICE for v in values) else NUMBER  # a tensor is no device
+    if found.known and found.kind is not Kind.NUMBER:
         mask = found._replace(graph=Graph.DETACHED, origin=Origin.UNKNOWN, dtype="torch.bool")
         return mask.borne_out() if _is_used_as_array(expression, evaluator) else mask
     if any(v.kind is Kind.NDARRAY for v in values):

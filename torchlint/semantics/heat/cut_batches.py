@@ -44,7 +44,7 @@ def _cuts_batch(call: cst.Call, counter: str, evaluator: Evaluator) -> bool:
 
 def takes_items(loop: cst.For, evaluator: Evaluator) -> Evidence | None:
     """Return how certain it is that each iteration takes an item of a dataset by the loop's counter."""
-    if not isinstance(loop.target, cst.Name):
+    if not isinstance(loop.target, cst.Name) or _is_of_dataset(loop, evaluator):
         return None
     for node in evaluator.tree.below(loop.body, cst.Subscript):
         if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
@@ -55,3 +55,10 @@ def takes_items(loop: cst.For, evaluator: Evaluator) -> Evidence | None:
             if owner.kind is Kind.DATASET:
                 return min(owner.evidence, Evidence.INFERRED)
     return None
+
+
+def _is_of_dataset(loop: cst.For, evaluator: Evaluator) -> bool:
+    """Whether a loop stands in a dataset, which goes through its items to make or to change them."""
+    function = evaluator.definitions.enclosing_function(loop)
+    owner = evaluator.definitions.owner(function) if function is not None else None
+    return owner is not None and evaluator.definitions.class_kind(owner) is Kind.DATASET
