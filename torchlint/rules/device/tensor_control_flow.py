@@ -31,7 +31,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
-from torchlint.semantics.values import Kind, Value
+from torchlint.semantics.values import Kind, Origin, Value
 
 _KEEP = "Keep the decision on the device (`torch.where`, a mask), or test every few steps only."
 _KNOWN = "It is known before: decide for all passes at once (`.tolist()`), before the loop."
@@ -80,6 +80,7 @@ def train(model, loader, optimizer):
         "not-hot": "The test does not run on every step.",
         "guarded": "A periodic test or a flag that is off by default comes before it.",
         "no-tensor": "What is tested is no tensor: numbers, shapes, `None`, `isinstance`, `.item()` (TL202's).",
+        "existence": "A parameter is tested on its own: that asks whether the layer has one.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "uncertain": "That it is a tensor, or tested on every step, is only guessed.",
         "decision": "A loop that runs a model, without taking batches, ends by it, or goes on by it as a search does.",
@@ -107,7 +108,9 @@ def combined(node: cst.BooleanOperation | cst.UnaryOperation, model: Model) -> I
 def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Finding]:
     """Yield the finding of the first operand that is a tensor on the device."""
     for operand in operands:
-        heat = _waits(operand, model.value(operand), model)
+        value = model.value(operand)
+        exists = isinstance(operand, _HELD) and value.origin is Origin.PARAMETER
+        heat = None if rule.silent("existence", exists) else _waits(operand, value, model)
         if heat is not None:
             known = not heat.trains and model.hoistable.is_known(operand, heat.root)
             yield Finding(
