@@ -46,7 +46,7 @@ rule = Rule(
     name="dataloader-respawns-workers",
     family=Family.DATA,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="a `DataLoader` starts its workers anew in every epoch",
     triggers=Triggers.all_of(WITH_WORKERS),
     examples=(
@@ -102,7 +102,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("given", loader.open or (given is not None and literal(given) is not False)):
         return
-    epochs = model.epochs.repeating(call)
+    epochs = model.epochs.repeating(call, through_accelerators=True)
     if (
         epochs is None
         or rule.silent("changed", _changes(loader, epochs, model))

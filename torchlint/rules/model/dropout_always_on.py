@@ -52,7 +52,7 @@ rule = Rule(
     name="dropout-always-on",
     family=Family.MODEL,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="dropout in a module that `model.eval()` does not switch off",
     triggers=Triggers.all_of((*NAMES, "scaled_dot_product_attention")),
     examples=(
@@ -87,7 +87,7 @@ class Net(nn.Module):
         "outside-module": "The call stands in no method of a module: there is no mode to ask for.",
         "nothing-dropped": "The probability is 0, or an assertion is about it.",
         "not-constant": "The probability of attention is computed: that may ask for the mode.",
-        "meant": "Dropout in evaluation is what it is for, by its name: Monte Carlo, Bayesian, Tacotron's prenet.",
+        "meant": "Dropout in evaluation is what it is for: Monte Carlo, Bayesian, prenets, sampling without gradients.",
         "kept": "The layer is made once and kept, so that it follows the mode.",
     },
     fixes=(Safety.UNSAFE,),
@@ -98,19 +98,19 @@ class Net(nn.Module):
 @rule.check(cst.Call, called=(*NAMES, ATTENTION))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report dropout that does not look at the mode of its module."""
-    found = _dropped(call, model)
+    found, method = _dropped(call, model), _method(call, model)
     if found is None:
         return
     probability, cure = found
-    method = _method(call, model)
     if method is None or rule.silent("nothing-dropped", _is_nothing(probability, method, model)):
         return
     owner = model.definitions.owner(method)
     is_module = owner is not None and model.definitions.class_kind(owner) is Kind.MODULE
     if rule.silent("outside-module", not is_module or _has_no_object(method, model)):
         return
-    names = (method.name.value, owner.name.value if owner is not None else "")
-    if rule.silent("meant", any(WHOLE_PURPOSE.search(name) for name in names)):
+    names = f"{method.name.value} {owner.name.value if owner is not None else ''}"
+    samples = method.name.value != "forward" and model.evaluator.gradients.function_disabled(method)
+    if rule.silent("meant", samples or WHOLE_PURPOSE.search(names) is not None):
         return
     if rule.silent("training-only", method.name.value.startswith("train")):
         return

@@ -52,7 +52,7 @@ rule = Rule(
     name="pure-result-discarded",
     family=Family.MODEL,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="a tensor method whose result is dropped, and that changes nothing else",
     triggers=Triggers.all_of("torch", METHODS),
     examples=(Example(bad="import torch\n\ndef ones():\n    x = torch.ones(3)\n    x.mul(2)\n    return x\n"),),

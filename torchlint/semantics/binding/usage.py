@@ -107,7 +107,7 @@ class Usage:
                     continue
                 self._attributes.setdefault(key, set()).add(attribute.attr.value)
                 call = self._tree.parent(attribute)
-                if isinstance(attribute.value, cst.Name) and attribute.attr.value in _TELLING:
+                if isinstance(attribute.value, cst.Name) and attribute.attr.value in _TELLING and self._is_used(call):
                     used = self._as_tensor if attribute.attr.value in TENSOR_ONLY else self._as_array
                     used.setdefault(key, []).append(attribute.value)
                 if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
@@ -123,6 +123,13 @@ class Usage:
             self._collect_sliced()
             self._collect_given()
         return self._attributes
+
+    def _is_used(self, call: cst.CSTNode | None) -> bool:
+        """Whether something is done with the result of a method, or it is given anything.
+
+        ``data.contiguous()`` alone says nothing of a tensor: batches of graphs change themselves so.
+        """
+        return not isinstance(call, cst.Call) or bool(call.args) or not isinstance(self._tree.parent(call), cst.Expr)
 
     def _collect_added(self) -> None:
         """Enter what ``items += [value]`` appends."""

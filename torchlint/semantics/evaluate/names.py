@@ -188,6 +188,9 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
         return Value(Kind.CLASS, Evidence.INFERRED, name="torch.nn.Module")
     holds = annotated.element is not None or annotated.elements is not None
     if annotated.known and not holds:
+        if annotated.kind is Kind.DATALOADER:  # what is passed may be known to hand out batches on the device
+            passed = _passed(function, param, evaluator)
+            return (passed if passed.kind is Kind.DATALOADER else annotated).weakened(Evidence.INFERRED)
         is_shape = annotated.is_tensor and _SHAPE.search(node.value) is not None  # annotated by what it is the shape of
         return UNKNOWN if is_shape else annotated.weakened(Evidence.INFERRED)
     passed = _passed(function, param, evaluator)

@@ -10,9 +10,10 @@ import libcst as cst
 
 from torchlint.semantics import roles
 from torchlint.semantics.autograd.backward import Backward
-from torchlint.semantics.autograd.frozen import ENTRY_POINTS, Frozen, unchained
+from torchlint.semantics.autograd.frozen import Frozen, unchained
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.entry_points import method_behind, run_by_method
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, mode_set
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
 from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
@@ -156,7 +157,7 @@ class Inference:
 
     def switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
         """Return whether the method behind a call is in the file and computes without gradients."""
-        method = self._method(called, module)
+        method = method_behind(called, module, self._evaluator)
         if method is None:
             return False
         returned = self._evaluator.returned(method)
@@ -170,12 +171,6 @@ class Inference:
         switches = self._evaluator.gradients.switches_off
         return any(switches(item.item) is True for block in blocks for item in block.items)
 
-    def _method(self, called: cst.Name | cst.Attribute, module: Value) -> cst.FunctionDef | None:
-        if not isinstance(module.definition, cst.ClassDef):
-            return None
-        name = identifier(called) if identifier(called) in ENTRY_POINTS else "forward"
-        return self._evaluator.definitions.method(module.definition, name)
-
     def called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
         """Return the model whose forward pass calling this runs, None for losses and layers without parameters."""
         if self._evaluator.names.qualified(function) is not None or _CLASS.match(identifier(function)):
@@ -183,15 +178,13 @@ class Inference:
         if hints.named(identifier(function)).origin is Origin.LOSS:
             return None
         value = self._evaluator.value(function)
-        if (
-            value.kind is not Kind.MODULE
-            and isinstance(function, cst.Attribute)
-            and function.attr.value in ENTRY_POINTS
-        ):
-            value = self._evaluator.value(function.value)
-            unseen = identifier(function) in _SELF_CONTAINED and self._method(function, value) is None
-            if unseen or value.evidence < Evidence.INFERRED:
+        run = run_by_method(function, self._evaluator) if value.kind is not Kind.MODULE else None
+        if run is not None:
+            behind = method_behind(function, run, self._evaluator)
+            unseen = identifier(function) in _SELF_CONTAINED and behind is None
+            if unseen or run.evidence < Evidence.INFERRED:
                 return None
+            value = run
         if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
             return None
         library, _, layer = (value.name or "").rpartition(".")

@@ -10,8 +10,9 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.loaders import PREPARES
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier, literal, method_call
 
 _WRAPPERS = ITERATION_WRAPPERS | {"builtins.enumerate", "builtins.zip"}
 _BARS = ("tqdm", "track")
@@ -24,13 +25,16 @@ class Epochs:
         self._evaluator = evaluator
         self._tree = evaluator.tree
 
-    def repeating(self, made: cst.Call, *, through_attributes: bool = False) -> cst.For | cst.While | None:
+    def repeating(
+        self, made: cst.Call, *, through_attributes: bool = False, through_accelerators: bool = False
+    ) -> cst.For | cst.While | None:
         """Return the loop around an iteration over what a call makes; None if nothing shows that there is one.
 
         The variable that holds it is followed through the functions of the file that it is given to; attributes of
-        ``self``, and functions that return it, only if asked.
+        ``self``, functions that return it, and what accelerate and Fabric hand back for it, only if asked.
         """
-        for used in self._holders(made, through_attributes):
+        prepared = (read for name in self.names(made) for read in self._prepared(name)) if through_accelerators else ()
+        for used in (*self._holders(made, through_attributes), *prepared):
             for place in self._iterations(used):
                 loop = self._loop_around(place, made)
                 if loop is not None:
@@ -61,6 +65,21 @@ class Epochs:
                 yield call
                 yield from self.names(call)
                 yield from (*self._attributes(call), *self._kept(call))
+
+    def _prepared(self, used: cst.Name) -> list[cst.Name]:
+        """The reads of the variable to which an accelerator hands a loader back: ``loader = fabric.setup(loader)``."""
+        argument = self._tree.parent(used)
+        call = self._tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        if not isinstance(call, cst.Call) or method_call(call, *PREPARES) is None:
+            return []
+        statement = self._tree.parent(call)
+        target: cst.CSTNode | None = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if isinstance(target, cst.Tuple) and len(target.elements) == len(call.args):
+            target = target.elements[call.args.index(argument)].value
+        elif len(call.args) != 1:
+            return []
+        bindings = self._evaluator.scopes.bindings(target) if isinstance(target, cst.Name) else []
+        return [read for each in bindings if each.node is target for read in self._uses(each)]
 
     def _calls_of_maker(self, made: cst.Call) -> list[cst.Call]:
         """The calls of the function that returns what a call makes."""

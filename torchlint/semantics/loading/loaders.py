@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import hands_out, named_device, places_items
 from torchlint.semantics.loading.datasets import Datasets
-from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS, Choice, LoaderKind
+from torchlint.semantics.tables.loaders import LOADER_KINDS, PREPARES, TRAINER_SETTINGS, Choice, LoaderKind
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
@@ -35,7 +35,6 @@ _USES_BATCHES = re.compile(
     r"run|search|attack|distill)(_|$)|^(Trainer|Evaluator|Engine|\w+(Trainer|Evaluator|Engine|Solver|Learner))$",
 )
 _NO_BATCHES = frozenset(("builtins.len", "builtins.str", "builtins.repr", "builtins.type", "builtins.id"))
-_PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
 _NO_LOADERS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCHEDULER))
 
 
@@ -140,7 +139,7 @@ class Loaders:
     @cached_property
     def are_prepared(self) -> bool:
         """Whether anything that may be a loader is given to an accelerator, which then moves the batches."""
-        calls = (c for c in self._tree.nodes(cst.Call) if method_call(c, *_PREPARES) is not None)
+        calls = (c for c in self._tree.nodes(cst.Call) if method_call(c, *PREPARES) is not None)
         return any(a.star or self._evaluator.value(a.value).kind not in _NO_LOADERS for c in calls for a in c.args)
 
     @cached_property
@@ -184,7 +183,7 @@ class Loaders:
             if where in _ON_GPU or gpus:
                 return Device.ACCELERATOR
             return Device.EITHER if where == "auto" else None
-        method = method_call(call, *_PREPARES)
+        method = method_call(call, *PREPARES)
         if method is None:
             return self._place_of_other_file(call, name)
         if not self._is_accelerator(method.value):

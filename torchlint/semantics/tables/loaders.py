@@ -132,9 +132,12 @@ TYPING_TRANSFORMS = frozenset(
 WITH_WORKERS = frozenset(
     name.rpartition(".")[2] for name, kind in (LOADER_KINDS | TRAINER_SETTINGS).items() if kind.workers is not None
 )
+# Methods of accelerate and Fabric that hand back what they are given, in its order.
+PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
 # Identifiers of which one stands in every file where a framework moves batches.
 FRAMEWORK_MOVES = (
-    *("prepare", "prepare_data_loader", "setup_dataloaders", "Trainer", "Fabric", "LightningCLI"),
+    *PREPARES,
+    *("Trainer", "Fabric", "LightningCLI"),
     *("create_supervised_trainer", "create_supervised_evaluator"),
     *(name.rpartition(".")[2] for name, kind in (LOADER_KINDS | TRAINER_SETTINGS).items() if kind.moves),
 )

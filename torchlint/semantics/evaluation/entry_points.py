@@ -1,0 +1,49 @@
+"""Methods by which a model is run, besides calling it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.autograd.frozen import ENTRY_POINTS
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind, Value
+
+
+def run_by_method(called: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value | None:
+    """Return the module that a method runs which is called: by its name, or since it calls layers of its object."""
+    if not isinstance(called, cst.Attribute):
+        return None
+    owner = evaluator.value(called.value)
+    if called.attr.value in ENTRY_POINTS:
+        return owner
+    if owner.kind is not Kind.MODULE:
+        return None
+    class_def = owner.definition or _only_module_with(called.attr.value, evaluator)
+    method = evaluator.definitions.method(class_def, called.attr.value) if isinstance(class_def, cst.ClassDef) else None
+    if method is None or not any(_runs(call, evaluator) for call in evaluator.tree.below(method.body, cst.Call)):
+        return None
+    return owner._replace(definition=class_def)
+
+
+def method_behind(called: cst.Name | cst.Attribute, module: Value, evaluator: Evaluator) -> cst.FunctionDef | None:
+    """Return the function of the file that runs when a module, or a method of it, is called; None if unknown."""
+    if not isinstance(module.definition, cst.ClassDef):
+        return None
+    is_method = isinstance(called, cst.Attribute) and evaluator.value(called).kind is not Kind.MODULE
+    name = called.attr.value if isinstance(called, cst.Attribute) and is_method else "forward"
+    return evaluator.definitions.method(module.definition, name)
+
+
+def _only_module_with(name: str, evaluator: Evaluator) -> cst.ClassDef | None:
+    """The module of the file that defines a method of this name, if there is just one."""
+    methods = (function for function in evaluator.tree.nodes(cst.FunctionDef) if function.name.value == name)
+    owners = [owner for function in methods if (owner := evaluator.definitions.owner(function)) is not None]
+    modules = [owner for owner in owners if evaluator.definitions.class_kind(owner) is Kind.MODULE]
+    return modules[0] if len(modules) == 1 else None
+
+
+def _runs(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Whether a call in a method runs a module that its object holds: ``self.encoder(x)``, or the object itself."""
+    held = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+    is_own = isinstance(held, cst.Name) and evaluator.definitions.receiver(held) is not None
+    return is_own and evaluator.value(call.func).kind is Kind.MODULE
