@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import Scopes
-from torchlint.semantics.tables.torch_api import LIKE_FACTORIES, LOSS_FUNCTIONS, OF_ARRAYS, TENSOR_ONLY
+from torchlint.semantics.tables.torch_api import LIKE_FACTORIES, LOSS_FUNCTIONS, OF_ARRAYS, STRING_ONLY, TENSOR_ONLY
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.walk import Tree
 
@@ -34,6 +34,7 @@ class Usage:
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
         self._stored: dict[tuple[int, str], list[cst.BaseExpression]] = {}
         self._told_apart: set[tuple[int, str]] = set()
+        self._as_text: set[tuple[int, str]] = set()
         self._as_tensor: dict[tuple[int, str], list[cst.Name]] = {}
         self._as_array: dict[tuple[int, str], list[cst.Name]] = {}
         self._given: dict[tuple[int, str], list[cst.Name]] = {}
@@ -69,6 +70,11 @@ class Usage:
         if key is None:
             return []
         return [*self._as_tensor.get(key, ()), *(self._as_array.get(key, ()) if or_array else ())]
+
+    def is_text(self, variable: cst.Name) -> bool:
+        """Return whether the file calls a method on a variable that only strings have."""
+        self._table()
+        return bool(self._as_text) and self._key(variable) in self._as_text
 
     def given_to_torch(self, name: str) -> list[cst.Name]:
         """Return the variables of a name that are given to functions of torch which take nothing but tensors."""
@@ -110,6 +116,8 @@ class Usage:
                 if isinstance(attribute.value, cst.Name) and attribute.attr.value in _TELLING and self._is_used(call):
                     used = self._as_tensor if attribute.attr.value in TENSOR_ONLY else self._as_array
                     used.setdefault(key, []).append(attribute.value)
+                if attribute.attr.value in STRING_ONLY:
+                    self._as_text.add(key)
                 if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
                     self._appended.setdefault(key, []).append(call.args[0].value)
                 if attribute.attr.value == "parameters" and isinstance(call, cst.Call) and not call.args:

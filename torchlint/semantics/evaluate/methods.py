@@ -45,6 +45,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
     """Return what ``owner.method(...)`` gives."""
     owner = evaluator.value(method.value)
     name = method.attr.value
+    if name in api.STRING_ONLY:
+        return NUMBER if name.startswith("is") or name.endswith("with") else Value(Kind.STRING)
     if owner.kind is Kind.TENSOR:
         return of_tensor(call, owner, name, evaluator)
     if owner.kind is Kind.PENDING:

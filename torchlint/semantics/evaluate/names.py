@@ -37,6 +37,8 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
         qualified = evaluator.names.qualified(name)
         if qualified is not None:
             return of_qualified(qualified)
+    if found.is_tensor and found.evidence < Evidence.PROVEN and evaluator.usage.is_text(name):
+        return Value(Kind.STRING, Evidence.INFERRED)
     if found.is_tensor and found.evidence < Evidence.INFERRED and evaluator.usage.is_backpropagated(name):
         found = found._replace(evidence=Evidence.INFERRED)
     weak = found.is_tensor and found.evidence < Evidence.INFERRED

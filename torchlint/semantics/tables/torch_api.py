@@ -31,6 +31,11 @@ TENSOR_ONLY = frozenset(
     "type_as new_zeros new_ones new_full new_empty new_tensor logsumexp bmm expand contiguous "
     "isfinite isinf".split()
 )
+# Methods that only strings have.
+STRING_ONLY = frozenset(
+    "isspace isalpha isdigit isalnum isnumeric isdecimal isupper islower istitle startswith endswith strip lstrip rstrip "
+    "lower upper casefold capitalize splitlines rsplit removeprefix removesuffix ljust rjust zfill".split()
+)
 # Methods and attributes of arrays of any library, of which a model is given tensors only.
 OF_ARRAYS = frozenset("any all sum max min mean size dim ndim shape view reshape permute transpose float long".split())
 DTYPE_OF_CONSTRUCTOR = {
