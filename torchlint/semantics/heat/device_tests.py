@@ -1,10 +1,14 @@
-"""Tests that ask on which device a tensor lives."""
+"""Tests that ask on which device a tensor lives, or the program runs."""
 
 from __future__ import annotations
+
+import re
 
 import libcst as cst
 
 from torchlint.syntax.calls import identifier, literal
+
+_NAMED = re.compile(r"(^|_)device(_type|_name|_str)?$")
 
 
 def leaves_host(test: cst.BaseExpression, taken: bool) -> bool:
@@ -26,7 +30,7 @@ def _is_device(expression: cst.BaseExpression) -> bool:
         expression = expression.args[0].value
     if isinstance(expression, cst.Attribute) and expression.attr.value == "type":
         return identifier(expression.value) == "device"
-    return isinstance(expression, cst.Attribute) and expression.attr.value == "device"
+    return isinstance(expression, (cst.Name, cst.Attribute)) and _NAMED.search(identifier(expression)) is not None
 
 
 def _named(expression: cst.BaseExpression) -> object:
