@@ -27,11 +27,13 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.evaluate.unknown_calls import from_tensor
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
-from torchlint.semantics.values import Kind, Origin, Value
+from torchlint.semantics.values import Kind, Origin, Value, tensor
+from torchlint.syntax.calls import method_call
 
 _KEEP = "Keep the decision on the device (`torch.where`, a mask), or test every few steps only."
 _KNOWN = "It is known before: decide for all passes at once (`.tolist()`), before the loop."
@@ -108,7 +110,7 @@ def combined(node: cst.BooleanOperation | cst.UnaryOperation, model: Model) -> I
 def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Finding]:
     """Yield the finding of the first operand that is a tensor on the device."""
     for operand in operands:
-        value = model.value(operand)
+        value = _of(operand, model)
         exists = isinstance(operand, _HELD) and value.origin is Origin.PARAMETER
         heat = None if rule.silent("existence", exists) else _waits(operand, value, model)
         if heat is not None:
@@ -119,6 +121,12 @@ def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Fin
                 f"makes the host wait for the GPU. {_KNOWN if known else _KEEP}",
             )
             return
+
+
+def _of(operand: cst.BaseExpression, model: Model) -> Value:
+    """What is tested; ``mask.any()`` is a tensor where an unknown function made the mask of tensors."""
+    value, asked = model.value(operand), method_call(operand, "any", "all")
+    return tensor(Evidence.INFERRED) if not value.known and asked and from_tensor(asked.value, model.evaluator) else value
 
 
 @rule.check(cst.Call, called=tuple(_COMPARING))
