@@ -126,7 +126,8 @@ def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Fin
 def _of(operand: cst.BaseExpression, model: Model) -> Value:
     """What is tested; ``mask.any()`` is a tensor where an unknown function made the mask of tensors."""
     value, asked = model.value(operand), method_call(operand, "any", "all")
-    return tensor(Evidence.INFERRED) if not value.known and asked and from_tensor(asked.value, model.evaluator) else value
+    computed = not value.known and asked is not None and from_tensor(asked.value, model.evaluator)
+    return tensor(Evidence.INFERRED) if computed else value
 
 
 @rule.check(cst.Call, called=tuple(_COMPARING))

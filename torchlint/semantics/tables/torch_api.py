@@ -33,8 +33,8 @@ TENSOR_ONLY = frozenset(
 )
 # Methods that only strings have.
 STRING_ONLY = frozenset(
-    "isspace isalpha isdigit isalnum isnumeric isdecimal isupper islower istitle startswith endswith strip lstrip rstrip "
-    "lower upper casefold capitalize splitlines rsplit removeprefix removesuffix ljust rjust zfill".split()
+    "isspace isalpha isdigit isalnum isnumeric isdecimal isupper islower istitle startswith endswith strip lstrip "
+    "rstrip lower upper casefold capitalize splitlines rsplit removeprefix removesuffix ljust rjust zfill".split()
 )
 # Methods and attributes of arrays of any library, of which a model is given tensors only.
 OF_ARRAYS = frozenset("any all sum max min mean size dim ndim shape view reshape permute transpose float long".split())
