@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.loading.loaders import Loaders
     from torchlint.semantics.process.environment import Environment
     from torchlint.semantics.process.switches import Switches
+    from torchlint.semantics.references.module_calls import ModuleCalls
     from torchlint.semantics.retention.graphs import Retentions
     from torchlint.semantics.retention.growth import Growths
     from torchlint.semantics.retention.totals import Accumulations
@@ -99,6 +100,13 @@ class Parts:
         from torchlint.semantics.layers.norms import Norms
 
         return Norms(self.layers)
+
+    @cached_property
+    def module_calls(self) -> ModuleCalls:
+        """Whether objects are modules, and calling them is the same as calling their ``forward``."""
+        from torchlint.semantics.references.module_calls import ModuleCalls
+
+        return ModuleCalls(self.evaluator)
 
     @cached_property
     def choices(self) -> Choices:

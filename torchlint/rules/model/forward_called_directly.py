@@ -59,7 +59,10 @@ rule = Rule(
         "unbound": "The function is called with the object as an argument: that is how a base class is asked.",
         "interface": "The module is known by an interface of TorchScript, of which only the methods can be called.",
         "call-protocol": "The code is a `__call__` itself, or the module's class has one of its own.",
-        "not-a-module": "Nothing says for certain that the object is a module: it can be a function of autograd.",
+        "not-a-module": "Nothing says for certain that the object is a module of torch: it can be a function of "
+        "autograd, a network in NumPy, or a wrapper around several networks.",
+        "hook": "The code is a hook of a module: calling the module would run it again.",
+        "compared": "The same function calls the object as well, or a library means something else by calls.",
     },
     fixes=(Safety.UNSAFE,),
     about_speed=False,
@@ -79,7 +82,12 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if value.kind is not Kind.MODULE or value.evidence is Evidence.NAMED:
         return
     definition = value.definition if isinstance(value.definition, cst.ClassDef) else None
-    if definition is not None and rule.silent("not-a-module", not _is_torch(definition, model)):
+    is_torch = _is_torch(definition, model) if definition is not None else _is_borne_out(call, receiver, model)
+    if rule.silent("not-a-module", not is_torch):
+        return
+    if rule.silent("hook", model.module_calls.is_in_hook(call)):
+        return
+    if rule.silent("compared", model.module_calls.differs(call, receiver)):
         return
     if rule.silent("interface", _is_interface(receiver, definition, model)):
         return
@@ -104,6 +112,12 @@ def _is_own(receiver: cst.BaseExpression, model: Model) -> bool:
     if isinstance(receiver, cst.Call):
         return model.qualified_name(receiver.func) == "builtins.super"
     return isinstance(receiver, cst.Name) and model.definitions.receiver(receiver) is not None
+
+
+def _is_borne_out(call: cst.Call, receiver: cst.BaseExpression, model: Model) -> bool:
+    """Whether an object whose class is not in the file is a module that is given something."""
+    value, without_graph = model.value(receiver), model.evaluator.gradients.disabled(call)
+    return bool(call.args) and (without_graph or model.module_calls.is_of_torch(receiver, value))
 
 
 def _is_torch(definition: cst.ClassDef, model: Model) -> bool:

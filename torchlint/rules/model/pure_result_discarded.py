@@ -28,9 +28,12 @@ import libcst as cst
 
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
+from torchlint.semantics.values import Origin
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.canonical import is_same
 
 IN_PLACE_TOO = frozenset(
     "abs add addcmul addmm atan2 bitwise_and ceil clamp clip cos cumprod cumsum detach div divide erf exp expm1 floor "
@@ -44,8 +47,19 @@ OTHERS = frozenset(
     "matmul mean mm permute prod repeat reshape roll softmax std sum unfold var view where".split()
 )
 METHODS = IN_PLACE_TOO | MOVES | OTHERS
-CLOCKS = frozenset("perf_counter time Timer timeit synchronize record elapsed_time profile benchmark".split())
-WARMS_UP = re.compile(r"warm|bench|time|profile", re.IGNORECASE)
+MEASURES = re.compile(r"memory_(allocated|reserved|stats|summary)|peak_memory|tracemalloc|[Ff]lop_?[Cc]ounter")
+CHECKS = re.compile(r"^_*(check|assert|validate|verify|probe|ensure|warm|bench\w*|profile)(_|$)|warm_?up")
+# Contexts in which an operation whose result is dropped has no effect either.
+PLAIN_CONTEXTS = re.compile(
+    r"grad|inference_mode|autocast|amp|^device$|^open$|^no_sync$|tqdm|[Pp]rogress|accumulate|nullcontext|[Ll]ock|[Pp]ool|_rng$|_context$"
+)
+# What moves itself, as no tensor does: encodings, graphs, and batches that hold them.
+MOVING_THEMSELVES = ("torch_geometric", "transformers", "dgl", "tensordict", "torchtext", "tokenizers")
+MOVING = MOVES | {"contiguous", "detach", "clone"}
+OF_STRUCTURES = frozenset(
+    "x y pos edge_index edge_attr batch num_graphs to_data_list get_example input_ids attention_mask ndata edata keys "
+    "items values fields".split()
+)
 
 rule = Rule(
     code="TL413",
@@ -61,8 +75,10 @@ rule = Rule(
     silences={
         "in-place": "The name ends in an underscore, or `out=` takes the result.",
         "used": "The result is assigned, returned, or handed on.",
-        "measured": "Something in the function around measures time, or its name says that it warms up.",
-        "expected-error": "The statement stands in a `try` or under `raises`: whether it fails is the question.",
+        "measured": "Time, memory or operations are measured around it.",
+        "expected-error": "It stands in a `try`, or its function checks something: the question is whether it fails.",
+        "watched": "A mode, a hook or the capture of a graph looks on, or a loop does nothing else.",
+        "structure": "It may be a graph, an encoding or a batch of them, which move themselves.",
         "shown": "The statement stands outside of functions and loops, where a notebook or a console shows the value.",
         "temporary": "The tensor is made in the same statement: nothing was to be kept, it wakes up the device.",
         "not-a-tensor": "The object is a module, an array, a set, or nothing says what it is.",
@@ -77,20 +93,22 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     function, statement = method_call(call, *METHODS), model.parent(call)
     if function is None or not isinstance(statement, cst.Expr):
         return
-    if rule.silent("shown", _is_shown(statement, model)) or rule.silent(
-        "temporary", isinstance(function.value, cst.Call)
-    ):
+    if rule.silent("shown", _is_shown(statement, model)) or rule.silent("temporary", _is_temporary(function, model)):
         return
     value = model.value(function.value)
     if rule.silent("not-a-tensor", not value.is_tensor or value.evidence is Evidence.NAMED):
         return
+    name = function.attr.value
+    if rule.silent("structure", name in MOVING and _may_move_itself(function.value, model)):
+        return
     if rule.silent("in-place", model.arguments(call, ()).get("out") is not None):
         return
-    if rule.silent("expected-error", model.enclosing(statement, cst.Try) is not None or _is_expected(statement, model)):
+    if rule.silent("expected-error", _is_tried(statement, model)) or rule.silent(
+        "watched", _is_watched(statement, model)
+    ):
         return
     if rule.silent("measured", _is_measured(statement, model)):
         return
-    name = function.attr.value
     what = "moves and converts no tensor: it gives another one" if name in MOVES else "gives a new tensor"
     yield Finding(
         call,
@@ -103,16 +121,70 @@ def _is_shown(statement: cst.Expr, model: Model) -> bool:
     return model.enclosing(statement, cst.FunctionDef, cst.ClassDef, cst.For, cst.While) is None
 
 
-def _is_expected(statement: cst.Expr, model: Model) -> bool:
-    around = [node for node in model.ancestors(statement) if isinstance(node, cst.With)]
-    names = (identifier(item.item.func) for node in around for item in node.items if isinstance(item.item, cst.Call))
-    return any(name in ("raises", "suppress", "warns") or name.startswith("assertRaises") for name in names)
+def _is_temporary(function: cst.Attribute, model: Model) -> bool:
+    """Whether a chain of methods begins with what the statement makes: ``torch.zeros(1).cuda()``."""
+    owner = function.value
+    while (
+        isinstance(owner, cst.Call)
+        and isinstance(owner.func, cst.Attribute)
+        and model.value(owner.func.value).is_tensor
+    ):
+        owner = owner.func.value
+    return isinstance(owner, cst.Call)
+
+
+def _may_move_itself(owner: cst.BaseExpression, model: Model) -> bool:
+    """Whether a batch, a part of one, or what a model gives may be a structure, whose methods work in place."""
+    if isinstance(owner, cst.Attribute):
+        return not (isinstance(owner.value, cst.Name) and model.definitions.receiver(owner.value) is not None)
+    if model.value(owner).origin not in (Origin.BATCH, Origin.OUTPUT):
+        return False
+    if (
+        isinstance(owner, cst.Name)
+        and _is_unpacked(owner, model)
+        and not model.evaluator.usage.as_tensor(owner, or_array=True)
+    ):
+        return True
+    imports = model.evaluator.scopes.imports
+    if any(map(imports, MOVING_THEMSELVES)) or model.evaluator.usage.attributes(owner) & OF_STRUCTURES:
+        return True
+    return any(argument.star == "**" and is_same(argument.value, owner) for argument in model.nodes(cst.Arg))
+
+
+def _is_unpacked(name: cst.Name, model: Model) -> bool:
+    """Whether a loop over a loader binds a name to a part of each batch."""
+    bindings = model.evaluator.flow.definitions(name)
+    return bool(bindings) and all(binding.kind is BindingKind.ITERATION and binding.path for binding in bindings)
+
+
+def _is_tried(statement: cst.Expr, model: Model) -> bool:
+    """Whether it is the question whether a statement fails: by a handler, ``raises``, or the name of the function."""
+    handlers = [h for node in model.ancestors(statement) if isinstance(node, cst.Try) for h in node.handlers]
+    if any(handler.type is None or identifier(handler.type) != "KeyboardInterrupt" for handler in handlers):
+        return True
+    around = model.enclosing_function(statement)
+    return around is not None and CHECKS.search(around.name.value) is not None
+
+
+def _is_watched(statement: cst.Expr, model: Model) -> bool:
+    """Whether something looks on: a mode or hooks of torch, the capture of a graph; or the work itself is wanted."""
+    contexts = (item.item for node in model.ancestors(statement) if isinstance(node, cst.With) for item in node.items)
+    names = (identifier(context.func if isinstance(context, cst.Call) else context) for context in contexts)
+    if any(PLAIN_CONTEXTS.search(name) is None for name in names):
+        return True
+    loop = model.enclosing(statement, cst.While)
+    below = model.descendants(loop.body) if loop is not None else ()
+    lines = [node for node in below if isinstance(node, cst.SimpleStatementLine)]
+    return bool(lines) and all(isinstance(part, cst.Expr) for line in lines for part in line.body)
 
 
 def _is_measured(statement: cst.Expr, model: Model) -> bool:
-    around = model.enclosing_function(statement)
-    if around is not None and WARMS_UP.search(around.name.value):
-        return True
-    loop = model.enclosing(statement, cst.For, cst.While)
-    parts = model.descendants(around or loop or statement)
-    return any(identifier(part) in CLOCKS for part in parts)
+    """Whether the function around reads a clock, or asks for the memory or the operations that something takes."""
+    around = model.enclosing_function(statement) or model.enclosing(statement, cst.For, cst.While) or statement
+    return any(
+        model.conditions.reads_clock(part)
+        if isinstance(part, cst.Call)
+        else MEASURES.search(identifier(part)) is not None
+        for part in model.descendants(around)
+        if isinstance(part, (cst.Call, cst.Name, cst.Attribute))
+    )

@@ -78,7 +78,7 @@ class Conditions:
             return True
         steps = self._steps_around(node, function)
         if steps is not None:  # a clock that runs around all steps needs no synchronisation in each
-            return any(map(self._reads_clock, self._tree.below(steps, cst.Call)))
+            return any(map(self.reads_clock, self._tree.below(steps, cst.Call)))
         if self._measures(function):
             return True
         callers = self._evaluator.callers(function)
@@ -97,13 +97,14 @@ class Conditions:
             own = frame if isinstance(frame, cst.FunctionDef) else None
             enclosing = self._evaluator.definitions.enclosing_function
             self._measuring[id(frame)] = any(
-                self._reads_clock(call)
+                self.reads_clock(call)
                 for call in self._tree.nodes(cst.Call)
                 if (enclosing(call) is own if own is None else self._tree.within(call, own))
             )
         return self._measuring[id(frame)]
 
-    def _reads_clock(self, call: cst.Call) -> bool:
+    def reads_clock(self, call: cst.Call) -> bool:
+        """Return whether a call reads a clock, records an event, or drives a timer or a profiler."""
         name = self._evaluator.names.qualified(call.func)
         if name in _TELL_NO_TIME:
             return False
