@@ -122,13 +122,13 @@ def _is_shown(statement: cst.Expr, model: Model) -> bool:
 
 
 def _is_temporary(function: cst.Attribute, model: Model) -> bool:
-    """Whether a chain of methods begins with what the statement makes: ``torch.zeros(1).cuda()``."""
+    """Whether a chain of methods begins with what the statement makes, or has changed its tensor in place by then."""
     owner = function.value
-    while (
-        isinstance(owner, cst.Call)
-        and isinstance(owner.func, cst.Attribute)
-        and model.value(owner.func.value).is_tensor
-    ):
+    while isinstance(owner, cst.Call) and isinstance(owner.func, cst.Attribute):
+        if owner.func.attr.value.endswith("_"):
+            return True
+        if not model.value(owner.func.value).is_tensor:
+            break
         owner = owner.func.value
     return isinstance(owner, cst.Call)
 
