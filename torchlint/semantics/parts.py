@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.layers.successors import Layers
     from torchlint.semantics.loading.datasets import Datasets
     from torchlint.semantics.loading.epochs import Epochs
+    from torchlint.semantics.loading.kept_workers import KeptWorkers
     from torchlint.semantics.loading.loaders import Loaders
     from torchlint.semantics.process.environment import Environment
     from torchlint.semantics.process.switches import Switches
@@ -100,6 +101,13 @@ class Parts:
         from torchlint.semantics.layers.norms import Norms
 
         return Norms(self.layers)
+
+    @cached_property
+    def kept_workers(self) -> KeptWorkers:
+        """What workers that stay from epoch to epoch would not see."""
+        from torchlint.semantics.loading.kept_workers import KeptWorkers
+
+        return KeptWorkers(self.evaluator, self.epochs)
 
     @cached_property
     def module_calls(self) -> ModuleCalls:

@@ -80,7 +80,8 @@ def train(step, data, epochs):
         "given": "`persistent_workers` is given, or a star argument may carry it.",
         "workers": "There are no workers, or their number is no constant.",
         "once": "Nothing shows that the loader is iterated over more than once.",
-        "changed": "The dataset is changed between epochs, which workers that stay would not see.",
+        "changed": "The dataset, or what it is made of, is changed between epochs, which workers that stay do not see.",
+        "shared": "The loader is iterated over while a loop over it runs: then both would share one iterator.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
         "test": "The code belongs to a test.",
     },
@@ -103,11 +104,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("given", loader.open or (given is not None and literal(given) is not False)):
         return
     epochs = model.epochs.repeating(call, through_accelerators=True)
-    if (
-        epochs is None
-        or rule.silent("changed", _changes(loader, epochs, model))
-        or rule.silent("test", model.in_test(call))
-    ):
+    if epochs is None or rule.silent("test", model.in_test(call)):
+        return
+    if rule.silent("changed", _changes(loader, epochs, model) or model.kept_workers.misses_changes(loader, epochs)):
+        return
+    if rule.silent("shared", model.kept_workers.share_iterator(call)):
         return
     yield Finding(
         call,
