@@ -107,8 +107,8 @@ def check_move(call: cst.Call, model: Model) -> Iterator[Finding]:
     if not in_loop and rule.silent("moves-along", not model.invariants.is_plain_attribute(moved)):
         return
     name = model.code(moved)
-    kept = f'`self.register_buffer("{name.rpartition(".")[2]}", ..., persistent=False)`'
-    advice = "Move it once, before the loop" if in_loop else f"Register it as a buffer of the module: {kept}"
+    kept = f'as a buffer of the module: `self.register_buffer("{name.rpartition(".")[2]}", ..., persistent=False)`'
+    advice = "Move it once, before the loop" if in_loop else f"Register it {kept}"
     yield Finding(
         call,
         f"`{name}` lies on the host and is copied to the device {heat.often}, though it does not change. {advice}.",
@@ -135,6 +135,7 @@ def _is_copy(move: Move, model: Model) -> bool:
         and moved.evidence >= Evidence.INFERRED
         and moved.origin not in (Origin.BATCH, Origin.PARAMETER)
         and move.place is not Device.CPU
+        and not model.on_default_device(move.call)
     )
 
 
@@ -149,7 +150,8 @@ def _is_same(move: Move, root: cst.CSTNode, model: Model) -> bool:
 def _fix(move: Move, heat: Heat, model: Model) -> Fix | None:
     loop, name = heat.root, f"{model.code(move.receiver).rpartition('.')[2]}_on_device"
     assert isinstance(loop, (cst.For, cst.While))
-    if model.names_any_of(name) or model.device_context(move.call) or not model.invariants.runs_once(move.call, loop):
+    once = model.invariants.runs_once(move.call, loop) and model.invariants.is_only_copy(move.call, move.receiver, loop)
+    if not once or model.names_any_of(name) or model.device_context(move.call):
         return None
     moved = model.value(move.receiver)
     if moved.graph is not Graph.DETACHED or not all(model.is_plain(each) for each in move.names):
@@ -174,9 +176,8 @@ def check_constant(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("leaf", not given.absent("requires_grad")):
         return
-    if rule.silent(
-        "on-device", not model.moves.leaves_host(device, model.accelerator) or model.code(data) in ("[]", "()")
-    ):
+    leaves = model.moves.leaves_host(device, model.accelerator)
+    if rule.silent("on-device", not leaves or model.code(data) in ("[]", "()")):
         return
     heat = _repeats(call, model)
     if heat is None or rule.silent("changes", not model.invariants.is_constant(data, heat.root)):
@@ -194,7 +195,6 @@ def _message(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Model)
     else:
         owner = model.enclosing(call, cst.ClassDef)
         is_module = isinstance(owner, cst.ClassDef) and model.definitions.class_kind(owner) is Kind.MODULE
-        advice = "Make it once and " + (
-            "register it as a buffer, which moves with the module" if is_module else "keep it"
-        )
+        kept = "register it as a buffer, which moves with the module" if is_module else "keep it"
+        advice = f"Make it once and {kept}"
     return f"{shown} writes the same numbers into host memory and copies them to the device {heat.often}. {advice}."

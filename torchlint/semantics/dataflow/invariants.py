@@ -8,10 +8,11 @@ import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import COMPREHENSIONS, FUNCTIONS, BindingKind
+from torchlint.semantics.dataflow.reads import Reads
 from torchlint.semantics.dataflow.writes import Writes
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
 
 _ASKED = frozenset("device dtype shape size dim ndim numel is_cuda requires_grad to cuda".split())
@@ -19,6 +20,8 @@ _BRANCHES = (
     cst.If, cst.IfExp, cst.BooleanOperation, cst.Try, cst.TryStar, cst.ExceptHandler, cst.Match, cst.Assert, cst.Raise,
 )  # fmt: skip
 _REPEATS = (*LOOPS, *FUNCTIONS, *COMPREHENSIONS)
+_SHARING = frozenset(("share_memory_", "memmap", "from_file", "from_buffer"))
+_VIEWS = frozenset(("from_numpy", "as_tensor", "frombuffer"))
 _MOVERS = ("to", "cuda", "_apply", "cpu")
 
 
@@ -29,6 +32,7 @@ class Invariants:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._writes = writes
+        self._reads = Reads(evaluator, writes)
 
     def is_constant(self, data: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether Python data is written out, of numbers and of variables that stay the same below ``root``."""
@@ -62,7 +66,10 @@ class Invariants:
         bound = self._evaluator.definitions.attribute(owner, variable.attr.value)
         if not bound or not all(each.method is not None and each.method.name.value == "__init__" for each in bound):
             return False
-        text = canonical(variable)
+        text, name = canonical(variable), variable.attr.value
+        stored = (t.target for t in self._tree.nodes(cst.AssignTarget) if isinstance(t.target, cst.Attribute))
+        if any(one.attr.value == name and canonical(one) != text for one in stored):
+            return False  # from outside of the class
         return not any(canonical(place) == text for place in self._writes.places())
 
     def _is_kept_name(self, name: cst.Name, root: cst.CSTNode) -> bool:
@@ -72,11 +79,49 @@ class Invariants:
             return False
         if any(b.kind not in kinds for b in self._evaluator.flow.definitions(name)):
             return False
+        if self._is_lent(name, root):
+            return False
         uses = (use for use in self._tree.below(root, cst.Name) if use.value == name.value and use is not name)
         if not all(self._only_asks(use) for use in uses if self._evaluator.scopes.bindings(use) is bindings):
             return False
         written = (place for place in self._writes.places() if self._tree.within(place, root))
         return not any(isinstance(place, cst.Name) and self._may_share(name, place, root) for place in written)
+
+    def _is_lent(self, name: cst.Name, root: cst.CSTNode) -> bool:
+        """Whether somebody else may write to a variable meanwhile: who was given it, or other processes and scopes."""
+        elsewhere: list[cst.Global | cst.Nonlocal] = [*self._tree.nodes(cst.Global), *self._tree.nodes(cst.Nonlocal)]
+        if any(item.name.value == name.value for statement in elsewhere for item in statement.names):
+            return True
+        bindings = self._evaluator.scopes.bindings(name)
+        made_of = [b.value for b in bindings if b.value is not None and not self._tree.within(b.node, root)]
+        calls = [call for value in made_of for call in self._tree.below(value, cst.Call)]
+        if any(identifier(call.func) in _SHARING for call in calls):
+            return True
+        views = (
+            call
+            for call in calls
+            if identifier(call.func) in _VIEWS
+            for a in call.args
+            if a.value.__class__ is cst.Name
+        )
+        shared = {name.value, *(identifier(call.args[0].value) for call in views)}
+        return any(
+            use.value in shared
+            and (use.value != name.value or not self._tree.within(use, root))
+            and self._is_given_away(use)
+            for use in self._tree.nodes(cst.Name)
+        )
+
+    def _is_given_away(self, use: cst.Name) -> bool:
+        """Whether a variable is handed to a call that may keep it: to none of torch's, and to none that only reads."""
+        argument = self._tree.parent(use)
+        call = self._tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        if not isinstance(call, cst.Call):
+            return False
+        name = self._evaluator.names.qualified(call.func) or ""
+        if name.partition(".")[0] in ("torch", "numpy", "builtins"):
+            return False
+        return self._evaluator.value(call.func).kind is not Kind.MODULE
 
     def _may_share(self, name: cst.Name, other: cst.Name, root: cst.CSTNode) -> bool:
         """Return whether one of two variables is made of the other outside ``root``: a view, or an array's tensor."""
@@ -114,21 +159,28 @@ class Invariants:
         return {literal(call.args[0].value) for call in calls}
 
     def is_changed(self, made: cst.Call, root: cst.CSTNode) -> bool:
-        """Return whether something below ``root`` writes into what a call gives."""
-        method = self._tree.parent(made)
-        if isinstance(method, cst.Attribute) and method.attr.value.endswith("_"):
-            return True
-        statement = self._evaluator.flow.statement(made)
-        if not isinstance(statement, (cst.Assign, cst.AnnAssign)):
-            return False
-        targets = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
-        texts = {canonical(target) for target in targets}
-        return any(canonical(place) in texts for place in self._writes.places())
+        """Return whether something below ``root`` may write into what a call gives, keep it, or make a leaf of it."""
+        return not self._reads.only_reads(made, root)
 
     def is_settled(self, expression: cst.BaseExpression, root: cst.CSTNode) -> bool:
-        """Return whether all variables of an expression are bound outside ``root`` only."""
-        names = (node for node in self._tree.descendants(expression) if isinstance(node, cst.Name))
+        """Return whether all variables of an expression are bound outside ``root`` only, attributes included."""
+        names = [node for node in self._tree.descendants(expression) if isinstance(node, cst.Name)]
+        attributes = {canonical(n) for n in self._tree.descendants(expression) if isinstance(n, cst.Attribute)}
+        if any(canonical(target.target) in attributes for target in self._tree.below(root, cst.AssignTarget)):
+            return False
+        moved = (method_call(call, "to", "cuda") for call in self._tree.below(root, cst.Call) if attributes)
+        if any(identifier(m.value) == name.value for m in moved if m is not None for name in names):
+            return False
         return not any(self._tree.within(b.node, root) for name in names for b in self._evaluator.scopes.bindings(name))
+
+    def is_only_copy(self, copy: cst.Call, moved: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether all moves of what has this name below ``root`` are the same: they would share one variable."""
+        for call in self._tree.below(root, cst.Call):
+            method = method_call(call, "to", "cuda")
+            named = method is not None and identifier(method.value) == identifier(moved)
+            if named and canonical(call) != canonical(copy):
+                return False
+        return True
 
     def is_unconditional(self, node: cst.CSTNode, root: cst.CSTNode) -> bool:
         """Return whether no branch between a node and ``root`` may leave it out."""
