@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.tensors.pinned import Pinned
     from torchlint.semantics.tensors.random_generators import RandomGenerators
     from torchlint.semantics.training.gradient_clearing import GradientClearing
+    from torchlint.semantics.training.mode_questions import ModeQuestions
     from torchlint.semantics.training.parameter_loops import ParameterLoops
     from torchlint.semantics.training.precision import Precision
     from torchlint.semantics.training.step_order import Steps
@@ -108,6 +109,13 @@ class Parts:
         from torchlint.semantics.loading.kept_workers import KeptWorkers
 
         return KeptWorkers(self.evaluator, self.epochs)
+
+    @cached_property
+    def mode_questions(self) -> ModeQuestions:
+        """Whether code asks if its module is being trained."""
+        from torchlint.semantics.training.mode_questions import ModeQuestions
+
+        return ModeQuestions(self.evaluator)
 
     @cached_property
     def module_calls(self) -> ModuleCalls:

@@ -35,7 +35,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import literal
 from torchlint.syntax.canonical import is_same
 
 RANKS = ("", "1d", "2d", "3d")
@@ -45,7 +45,11 @@ NAMES = tuple(name.rpartition(".")[2] for name in (*DROPOUTS, *LAYERS))
 ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 SIGNATURE = ("input", "p", "training", "inplace")
 ATTENDED = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
-WHOLE_PURPOSE = re.compile(r"mc|monte|bayes|always|stochastic|uncertain|prenet", re.IGNORECASE)
+WHOLE_PURPOSE = re.compile(
+    r"mc|monte|bayes|always|stochastic|uncertain|prenet|epistemic|thompson|augment|nois[ey]|corrupt|perturb|masking|"
+    r"Loss$|Criterion$|Transform$|Augmentor$",
+    re.IGNORECASE,
+)
 
 rule = Rule(
     code="TL408",
@@ -82,8 +86,8 @@ class Net(nn.Module):
     documentation=__doc__,
     silences={
         "chosen": "`training` is given, or may be: by a `**` argument, or by position.",
-        "guarded": "The code asks for the mode: around the call, before it, or in the probability itself.",
-        "training-only": "The method is a part of training by its name.",
+        "guarded": "The code asks for the mode, or for a flag that says what is wanted: around the call, before it, in "
+        "the probability, or where the method is called; or the method is a part of training by its name.",
         "outside-module": "The call stands in no method of a module: there is no mode to ask for.",
         "nothing-dropped": "The probability is 0, or an assertion is about it.",
         "not-constant": "The probability of attention is computed: that may ask for the mode.",
@@ -109,12 +113,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("outside-module", not is_module or _has_no_object(method, model)):
         return
     names = f"{method.name.value} {owner.name.value if owner is not None else ''}"
-    samples = method.name.value != "forward" and model.evaluator.gradients.function_disabled(method)
+    twice = model.qualified_name(call.func) != ATTENTION and model.mode_questions.is_doubled(call, method)
+    samples = twice or (method.name.value != "forward" and model.evaluator.gradients.function_disabled(method))
     if rule.silent("meant", samples or WHOLE_PURPOSE.search(names) is not None):
         return
-    if rule.silent("training-only", method.name.value.startswith("train")):
-        return
-    if rule.silent("guarded", _asks_for_mode(call, method, model)):
+    if rule.silent("guarded", model.mode_questions.guards(call, method) or model.mode_questions.knows(probability)):
         return
     itself = model.definitions.receiver_at(call, method)
     edit = _edit(call, probability, f"{itself}.training", model) if itself else None
@@ -159,7 +162,7 @@ def _is_constant(probability: cst.BaseExpression) -> bool:
 
 def _is_nothing(probability: cst.BaseExpression | None, method: cst.FunctionDef, model: Model) -> bool:
     """Whether a probability is 0, or has to be by an assertion of the method."""
-    if probability is None or literal(probability) == 0:
+    if probability is None or literal(probability) == 0 or model.mode_questions.is_never(probability):
         return probability is not None
     tests = (node.test for node in model.descendants(method) if isinstance(node, cst.Assert))
     return any(is_same(part, probability) for test in tests for part in model.descendants(test))
@@ -179,17 +182,6 @@ def _method(node: cst.CSTNode, model: Model) -> cst.FunctionDef | None:
 def _has_no_object(method: cst.FunctionDef, model: Model) -> bool:
     names = (model.qualified_name(decorator.decorator) for decorator in method.decorators)
     return any(name in ("builtins.staticmethod", "builtins.classmethod") for name in names)
-
-
-def _asks_for_mode(call: cst.Call, method: cst.FunctionDef, model: Model) -> bool:
-    """Whether a condition around the call, or one before it that returns, speaks of training."""
-    asked = [node for node in model.descendants(method) if isinstance(node, (cst.If, cst.IfExp))]
-    for node in asked:
-        if any("train" in identifier(part).lower() for part in model.descendants(node.test)):
-            returns = any(isinstance(part, cst.Return) for part in model.descendants(node))
-            if model.within(call, node) or (returns and model.order(node) < model.order(call)):
-                return True
-    return False
 
 
 def _edit(call: cst.Call, probability: cst.BaseExpression | None, mode: str, model: Model) -> Edit | None:
