@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.epochs import Epochs
 from torchlint.syntax.calls import identifier
@@ -56,17 +57,21 @@ class KeptWorkers:
                         return True
         return self._seeds_by_epoch(loader, loop)
 
-    def _is_one_of(self, node: cst.Name | cst.Attribute, held: list[cst.BaseExpression]) -> bool:
+    def _is_one_of(self, node: cst.Name | cst.Attribute, held: list[cst.BaseExpression], depth: int = 0) -> bool:
         """Whether an expression is a variable that is held, or another name of one."""
         if isinstance(node, cst.Attribute):
             return any(is_same(node, one) for one in held)
         definitions = self._evaluator.flow.definitions
-        bindings = [binding for binding in definitions(node) if binding.value is not None]
         here = {id(binding) for binding in definitions(node)}
         same = (one for one in held if isinstance(one, cst.Name) and one.value == node.value)
         if any(here & {id(binding) for binding in definitions(one)} for one in same):
             return True
-        return any(is_same(b.value, one) for one in held for b in bindings if b.value is not None)
+        values = [b.value for b in definitions(node) if b.kind is BindingKind.ASSIGNMENT and not b.path]
+        names = (value for value in values if isinstance(value, cst.Name))
+        if depth < _DEPTH and any(self._is_one_of(name, held, depth + 1) for name in names):
+            return True
+        others = (value for value in values if value is not None and not isinstance(value, cst.Name))
+        return any(is_same(value, one) for value in others for one in held)
 
     def _shares(self, function: cst.FunctionDef) -> bool:
         """Whether a function yields from what it is given, or uses a parameter again in a loop over it."""
