@@ -95,7 +95,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     loader = model.loader(call)
     if loader is None or loader.kind.workers is None or loader.kind.workers.keyword != "num_workers":
         return
-    workers = literal(loader.chosen(loader.kind.workers))
+    chosen = loader.chosen(loader.kind.workers)
+    workers = model.value(chosen).literal if chosen is not None else None
     if loader.kind.threaded or loader.kind.moves or workers is None:
         return
     given = loader.given.get(KEEPS)
@@ -103,8 +104,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("given", loader.open or (given is not None and literal(given) is not False)):
         return
-    epochs = model.epochs.repeating(call, through_accelerators=True)
-    if epochs is None or rule.silent("test", model.in_test(call)):
+    epochs = model.epochs.repeating(call, through_attributes=True, through_accelerators=True)
+    if epochs is None or model.epochs.makes_anew(epochs, call) or rule.silent("test", model.in_test(call)):
         return
     if rule.silent("changed", _changes(loader, epochs, model) or model.kept_workers.misses_changes(loader, epochs)):
         return
@@ -131,9 +132,11 @@ def _changes(loader: LoaderCall, epochs: cst.CSTNode, model: Model) -> bool:
 def _fix(loader: LoaderCall, given: cst.BaseExpression | None, model: Model) -> Fix | None:
     if model.is_partial(loader.call) or (given is not None and not model.within(given, loader.call)):
         return None
-    edit: Edit = AddKeyword(loader.call, KEEPS, "True") if given is None else Replace(given, "True")
+    workers = loader.given.get("num_workers")
+    keeps = "True" if workers is None or literal(workers) is not None else f"{model.code(workers)} > 0"
+    edit: Edit = AddKeyword(loader.call, KEEPS, keeps) if given is None else Replace(given, keeps)
     return Fix(
-        f"Pass `{KEEPS}=True`",
+        f"Pass `{KEEPS}={keeps}`",
         (edit,),
         Safety.UNSAFE,
         "Datasets in workers keep their state and random generators, and see no change made in the main process.",

@@ -12,10 +12,12 @@ from torchlint.semantics.binding.scopes import Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.loaders import PREPARES
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import identifier, method_call
 
 _WRAPPERS = ITERATION_WRAPPERS | {"builtins.enumerate", "builtins.zip"}
 _BARS = ("tqdm", "track")
+_DEPTH = 2
+"""Through how many functions a loader is followed that hand it on."""
 
 
 class Epochs:
@@ -34,12 +36,16 @@ class Epochs:
         ``self``, functions that return it, and what accelerate and Fabric hand back for it, only if asked.
         """
         prepared = (read for name in self.names(made) for read in self._prepared(name)) if through_accelerators else ()
-        for used in (*self._holders(made, through_attributes), *prepared):
+        for used in (*self.reads(made, through_attributes=through_attributes), *prepared):
             for place in self._iterations(used):
-                loop = self._loop_around(place, made)
+                loop = self._loop_around(place, made) or self._loop_below(place, used, made)
                 if loop is not None:
                     return loop
         return None
+
+    def makes_anew(self, loop: cst.For | cst.While, made: cst.Call) -> bool:
+        """Return whether what a loop calls makes the loader."""
+        return any(self._holds(region, made) for region in self.regions(loop))
 
     def iterated(self, made: cst.Call) -> bool:
         """Return whether a loop iterates over what a call makes, where it is made or through its variable."""
@@ -47,7 +53,7 @@ class Epochs:
 
     def places(self, made: cst.Call, *, through_attributes: bool = False) -> Iterator[cst.CSTNode]:
         """Yield the loops over what a call makes, and the calls of functions of the file that hold such a loop."""
-        for used in (made, *self._holders(made, through_attributes)):
+        for used in (made, *self.reads(made, through_attributes=through_attributes)):
             yield from self._iterations(used)
 
     def names(self, made: cst.Call) -> list[cst.Name]:
@@ -55,7 +61,21 @@ class Epochs:
         binding = self._binding(made)
         return self._uses(binding) if binding is not None else []
 
-    def _holders(self, made: cst.Call, through_attributes: bool) -> Iterator[cst.Name | cst.Attribute | cst.Call]:
+    def regions(self, loop: cst.For | cst.While) -> list[cst.CSTNode]:
+        """Return the body of a loop, and those of the functions of the file that it calls."""
+        found: list[cst.CSTNode] = [loop.body]
+        waiting: list[tuple[cst.CSTNode, int]] = [(loop.body, 0)]
+        for region, depth in waiting:
+            for call in self._tree.below(region, cst.Call) if depth <= _DEPTH else ():
+                function = self._evaluator.definitions.definition(call.func)
+                if isinstance(function, cst.FunctionDef) and not any(function.body is one for one in found):
+                    found.append(function.body)
+                    waiting.append((function.body, depth + 1))
+        return found
+
+    def reads(
+        self, made: cst.Call, *, through_attributes: bool = False
+    ) -> Iterator[cst.Name | cst.Attribute | cst.Call]:
         """Yield the reads of what holds the result of a call, and the calls of the function that returns it."""
         yield from self.names(made)
         if through_attributes:
@@ -140,16 +160,16 @@ class Epochs:
         names = (name for name in self._tree.nodes(cst.Name) if name.value == binding.name)
         return [name for name in names if self._evaluator.flow.definitions(name) == [binding]]
 
-    def _iterations(self, used: cst.Name | cst.Attribute | cst.Call) -> Iterator[cst.CSTNode]:
+    def _iterations(self, used: cst.Name | cst.Attribute | cst.Call, depth: int = 0) -> Iterator[cst.CSTNode]:
         """Yield the loop that a use of a loader iterates in, or the call of a function that does."""
         child: cst.CSTNode = used
         for ancestor in self._tree.ancestors(used):
-            if isinstance(ancestor, cst.For) and child is ancestor.iter:
+            if isinstance(ancestor, (cst.For, cst.CompFor)) and child is ancestor.iter:
                 yield ancestor
                 return
             if isinstance(ancestor, cst.Call):
                 if child is ancestor.func or not self._wraps(ancestor):
-                    if child is not ancestor.func and self._is_iterated_by(ancestor, child):
+                    if child is not ancestor.func and self._is_iterated_by(ancestor, child, depth):
                         yield ancestor
                     return
             elif not isinstance(ancestor, cst.Arg):
@@ -159,21 +179,25 @@ class Epochs:
     def _wraps(self, call: cst.Call) -> bool:
         return self._evaluator.names.qualified(call.func) in _WRAPPERS or identifier(call.func) in _BARS
 
-    def _is_iterated_by(self, call: cst.Call, argument: cst.CSTNode) -> bool:
-        """Whether a function of the file has a loop of its own over what a call gives it."""
-        function = self._evaluator.definitions.definition(call.func)
-        if not isinstance(function, cst.FunctionDef) or not isinstance(argument, cst.Arg) or argument.star:
+    def _is_iterated_by(self, call: cst.Call, argument: cst.CSTNode, depth: int) -> bool:
+        """Whether a function of the file has a loop over what a call gives it, or hands it to one that has."""
+        if not isinstance(argument, cst.Arg):
             return False
+        names = self.handed(call, argument) if depth < _DEPTH else []
+        return any(True for name in names for _ in self._iterations(name, depth + 1))
+
+    def handed(self, call: cst.Call, argument: cst.Arg) -> list[cst.Name]:
+        """Return the uses, in the function of the file that a call runs, of what the call gives it."""
+        function = self._evaluator.definitions.definition(call.func)
+        if not isinstance(function, cst.FunctionDef) or argument.star:
+            return []
         name = self._parameter(function, call, argument)
         scope = self._evaluator.scopes.inner(function)
-        return any(
-            isinstance(used, cst.Name)
-            and used.value == name
-            and self._evaluator.scopes.deciding(name, self._evaluator.scopes.scope(used)) is scope
-            and any(isinstance(place, cst.For) for place in self._iterations(used))
-            for loop in self._tree.below(function.body, cst.For)
-            for used in self._tree.descendants(loop.iter)
-        )
+        return [
+            used
+            for used in self._tree.below(function.body, cst.Name)
+            if used.value == name and self._evaluator.scopes.deciding(name, self._evaluator.scopes.scope(used)) is scope
+        ]
 
     @staticmethod
     def _parameter(function: cst.FunctionDef, call: cst.Call, argument: cst.Arg) -> str:
@@ -186,14 +210,10 @@ class Epochs:
 
     def _loop_around(self, place: cst.CSTNode, made: cst.Call) -> cst.For | cst.While | None:
         """The loop around a place, or around the calls of its function, in which the loader is not made anew."""
+        loop = self._loop_of(place, made)
+        if loop is not None:
+            return None if self._runs_once(loop) else loop
         function = self._evaluator.definitions.enclosing_function(place)
-        child = place
-        for ancestor in self._tree.ancestors(place):
-            if ancestor is function:
-                break
-            if isinstance(ancestor, LOOPS) and child is ancestor.body and not self._holds(ancestor, made):
-                return None if _runs_once(ancestor) else ancestor
-            child = ancestor
         if function is None or self._holds(function, made):
             return None
         for caller in self._evaluator.callers(function):
@@ -203,11 +223,47 @@ class Epochs:
                     return loop
         return None
 
+    def _loop_of(self, place: cst.CSTNode, made: cst.Call) -> cst.For | cst.While | None:
+        """The loop around a place, in its function, in which the loader is not made anew."""
+        function = self._evaluator.definitions.enclosing_function(place)
+        child = place
+        for ancestor in self._tree.ancestors(place):
+            if ancestor is function:
+                break
+            if isinstance(ancestor, LOOPS) and child is ancestor.body and not self._holds(ancestor, made):
+                return ancestor
+            child = ancestor
+        return None
+
+    def _loop_below(
+        self, place: cst.CSTNode, used: cst.CSTNode, made: cst.Call, depth: int = 0
+    ) -> cst.For | cst.While | None:
+        """The loop of the function that a call hands the loader to, around its iterations over it."""
+        if not isinstance(place, cst.Call) or depth == _DEPTH:
+            return None
+        argument = next(argument for argument in place.args if self._tree.within(used, argument))
+        for name in self.handed(place, argument):
+            for inner in self._iterations(name, depth + 1):
+                loop = self._loop_of(inner, made)
+                loop = loop if loop is not None and not self._runs_once(loop) else None
+                loop = loop or self._loop_below(inner, name, made, depth + 1)
+                if loop is not None:
+                    return loop
+        return None
+
+    def _runs_once(self, loop: cst.For | cst.While) -> bool:
+        """Whether a loop is over ``range(1)``, or only tries again what raised an error."""
+        over = loop.iter if isinstance(loop, cst.For) and isinstance(loop.iter, cst.Call) else None
+        if over is not None and len(over.args) == 1 and self._evaluator.value(over.args[0].value).literal == 1:
+            return True
+        attempts = [statement.body for statement in loop.body.body if isinstance(statement, cst.Try)]
+        return any(_leaves(body) for body in (loop.body, *attempts))
+
     def _holds(self, node: cst.CSTNode, below: cst.CSTNode) -> bool:
         return self._tree.order(node) <= self._tree.order(below) <= self._tree.last(node)
 
 
-def _runs_once(loop: cst.For | cst.While) -> bool:
-    """Whether a loop is over ``range(1)``."""
-    made = loop.iter if isinstance(loop, cst.For) and isinstance(loop.iter, cst.Call) else None
-    return made is not None and len(made.args) == 1 and literal(made.args[0].value) == 1
+def _leaves(body: cst.BaseSuite) -> bool:
+    """Whether the last statement of a block is one that ends a loop."""
+    last = body.body[-1] if body.body else None
+    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], (cst.Break, cst.Return))

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.loading.epochs import Epochs
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
@@ -31,22 +32,41 @@ class KeptWorkers:
 
     def share_iterator(self, made: cst.Call) -> bool:
         """Return whether a loader is iterated over while a loop over it runs: both would take turns on one iterator."""
-        places = list(self._epochs.places(made))
+        places = list(self._epochs.places(made, through_attributes=True))
         loops = [place for place in places if isinstance(place, cst.For)]
-        if any(self._tree.within(place, loop.body) for place in places for loop in loops):
+        regions = [region for loop in loops for region in self._epochs.regions(loop)]
+        reads = list(self._epochs.reads(made, through_attributes=True))
+        again = [*places, *filter(self._is_iterated, reads)]
+        if any(self._tree.within(place, region) for place in again for region in regions):
             return True
-        names = self._epochs.names(made)
-        if any(sum(self._tree.within(name, loop.iter) for name in names) > 1 for loop in loops):
+        if any(sum(self._tree.within(read, loop.iter) for read in reads) > 1 for loop in loops):
             return True
-        arguments = [parent for name in names if isinstance(parent := self._tree.parent(name), cst.Arg)]
-        calls = [call for argument in arguments if isinstance(call := self._tree.parent(argument), cst.Call)]
-        functions = [function for call in calls if (function := self._function(call)) is not None]
-        return any(map(self._shares, functions))
+        return any(self._shares(function) for call, _ in self._given(reads) for function in self._reached(call))
+
+    def _given(self, reads: Iterable[cst.CSTNode]) -> Iterator[tuple[cst.Call, cst.Arg]]:
+        """The calls that are given one of the reads, and as which argument."""
+        for read in reads:
+            argument = self._tree.parent(read)
+            call = self._tree.parent(argument) if isinstance(argument, cst.Arg) else None
+            if isinstance(argument, cst.Arg) and isinstance(call, cst.Call):
+                yield call, argument
+
+    def _reached(self, call: cst.Call, depth: int = 0) -> Iterator[cst.FunctionDef]:
+        """The function of the file that a call runs, and those that it hands its arguments on to."""
+        function = self._function(call)
+        if function is None:
+            return
+        yield function
+        for argument in call.args if depth < _DEPTH else ():
+            for inner, _ in self._given(self._epochs.handed(call, argument)):
+                yield from self._reached(inner, depth + 1)
 
     def misses_changes(self, loader: LoaderCall, loop: cst.For | cst.While) -> bool:
         """Return whether the loop over epochs, or what it calls, does something to what the workers hold."""
         direct, below = self._held(loader)
-        for region in self._regions(loop):
+        if self._goes_along(loader, direct):
+            return True
+        for region in self._epochs.regions(loop):
             for node in self._tree.descendants(region):
                 if isinstance(node, cst.Attribute) and node.attr.value == "dataset" and self._is_changed(node):
                     return True
@@ -56,6 +76,17 @@ class KeptWorkers:
                     if self._is_one_of(node, below) and self._is_changed(node):
                         return True
         return self._seeds_by_epoch(loader, loop)
+
+    def _goes_along(self, loader: LoaderCall, held: list[cst.BaseExpression]) -> bool:
+        """Whether a function or class of the file is given the loader and also what its workers hold."""
+        reads = (loader.call, *self._epochs.reads(loader.call, through_attributes=True))
+        return any(
+            isinstance(other.value, (cst.Name, cst.Attribute)) and self._is_one_of(other.value, held)
+            for call, argument in self._given(reads)
+            if self._evaluator.definitions.definition(call.func) is not None
+            for other in call.args
+            if other is not argument
+        )
 
     def _is_one_of(self, node: cst.Name | cst.Attribute, held: list[cst.BaseExpression], depth: int = 0) -> bool:
         """Whether an expression is a variable that is held, or another name of one."""
@@ -85,9 +116,10 @@ class KeptWorkers:
                     return True
         return False
 
-    def _is_iterated(self, name: cst.Name) -> bool:
-        parent = self._tree.parent(name)
-        return (isinstance(parent, cst.For) and parent.iter is name) or self._is_given(name, reading=False)
+    def _is_iterated(self, read: cst.CSTNode) -> bool:
+        parent = self._tree.parent(read)
+        is_looped = isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is read
+        return is_looped or self._is_given(read, reading=False)
 
     def _held(self, loader: LoaderCall) -> tuple[list[cst.BaseExpression], list[cst.BaseExpression]]:
         """The datasets and functions that the workers hold, and what those are made of."""
@@ -96,6 +128,8 @@ class KeptWorkers:
         for source in (*loader.datasets, loader.collate, started):
             if source is not None:
                 direct += [source, *self._variables(source)]
+        direct += [given for held in direct for given in self._passed(held, loader.call)]
+        direct += [kept for held in direct for kept in self._kept(held)]
         below: list[cst.BaseExpression] = []
         waiting = [(held, 0) for held in direct]
         for held, depth in waiting:
@@ -105,6 +139,25 @@ class KeptWorkers:
                 (direct if isinstance(value, cst.Name) else below).extend(found)
                 waiting += [(one, depth + 1) for one in found if depth < _DEPTH]
         return direct, below
+
+    def _passed(self, held: cst.BaseExpression, made: cst.Call) -> Iterator[cst.BaseExpression]:
+        """What callers pass for a parameter, where the function that makes the loader takes it as one."""
+        function = self._evaluator.definitions.enclosing_function(made)
+        if function is None or not isinstance(held, cst.Name):
+            return
+        param = next((param for param in parameters(function) if param.name.value == held.value), None)
+        if param is None:
+            return
+        for call in self._evaluator.callers(function):
+            given = argument_for(function, param, call, self._evaluator)
+            if given is not None:
+                yield from (given, *self._variables(given))
+
+    def _kept(self, held: cst.BaseExpression) -> Iterator[cst.Attribute]:
+        """The attributes in which the value of a variable is kept."""
+        for statement in self._tree.nodes(cst.Assign) if isinstance(held, cst.Name) else ():
+            if isinstance(statement.value, cst.Name) and self._is_one_of(statement.value, [held]):
+                yield from (t.target for t in statement.targets if isinstance(t.target, cst.Attribute))
 
     def _variables(self, expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The variables that an expression is made of: names, and attributes of names."""
@@ -119,18 +172,6 @@ class KeptWorkers:
         elif isinstance(expression, (cst.List, cst.Tuple)):
             for element in expression.elements:
                 yield from self._variables(element.value)
-
-    def _regions(self, loop: cst.For | cst.While) -> list[cst.CSTNode]:
-        """The body of a loop, and those of the functions of the file that it calls."""
-        found: list[cst.CSTNode] = [loop.body]
-        waiting: list[tuple[cst.CSTNode, int]] = [(loop.body, 0)]
-        for region, depth in waiting:
-            for call in self._tree.below(region, cst.Call) if depth < _DEPTH else ():
-                function = self._function(call)
-                if function is not None and not any(function.body is one for one in found):
-                    found.append(function.body)
-                    waiting.append((function.body, depth + 1))
-        return found
 
     def _function(self, call: cst.Call) -> cst.FunctionDef | None:
         found = self._evaluator.definitions.definition(call.func)
