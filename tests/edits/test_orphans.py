@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.orphans import removals
 from torchlint.edits.text import apply_edits
 from torchlint.edits.verify import Original
@@ -13,6 +14,9 @@ from torchlint.edits.verify import Original
     ("text", "after"),
     [
         ("import a\nb\n", "b\n"),
+        ("import a\n\n\nb\n", "b\n"),
+        ("\nimport a\r\n \r\nb\r\n", "\nb\r\n"),
+        ("b\n\nimport a\n\nc\n", "b\n\n\nc\n"),
         ("import a; b\n", "b\n"),
         ("b; import a\n", "b\n"),
         ("b; import a  # why\n", "b  # why\n"),
@@ -54,6 +58,13 @@ from torchlint.edits.verify import Original
 def test_an_import_goes_with_its_separator(text: str, after: str) -> None:
     edits = [orphan.edit for orphan in removals(Original(text), "x.py", {"a"})]
     assert apply_edits(text, edits) == after
+
+
+def test_blank_lines_stay_where_another_edit_puts_something() -> None:
+    text = "import a\n\nb\n"
+    other = TextEdit(Range(9, 9), "import c\n")
+    (orphan,) = removals(Original(text), "x.py", {"a"}, [other])
+    assert apply_edits(text, [orphan.edit, other]) == "import c\n\nb\n"
 
 
 def test_a_comment_that_goes_too_is_a_risk() -> None:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from torchlint.diagnostic import Range, TextEdit
-from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line
+from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, without_gap_at_top
 from torchlint.edits.verify import Original, parse_python, uses_of_names
 
 _HARMLESS = sys.stdlib_module_names | {
@@ -103,8 +103,17 @@ def removals(
             and not any(_is_kept(original.text, around) for around in (place, _place_of(rows, alias)))
         ]
         if unused and not any(e.range.start < place.end and e.range.end > place.start for e in edits):
-            found += _removal(original.text, rows, statement, unused)
+            gone = _removal(original.text, rows, statement, unused)
+            found += [each._replace(edit=_without_gap_at_top(original.text, each.edit, edits)) for each in gone]
     return found
+
+
+def _without_gap_at_top(text: str, removal: TextEdit, edits: Sequence[TextEdit]) -> TextEdit:
+    """Return the removal with the blank lines below, where nothing else would stand above them."""
+    place = removal.range
+    end = without_gap_at_top(text, place).end
+    is_free = not any(edit.range.start < end and edit.range.end >= place.end for edit in edits)
+    return TextEdit(Range(place.start, end), "") if is_free else removal
 
 
 def _is_kept(text: str, place: Range) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.errors import RenderError
 from torchlint.edits.locate import Locator
-from torchlint.edits.text import indentation, line_before, line_end, line_start, next_line
+from torchlint.edits.text import indentation, line_before, line_end, line_start, next_line, without_one_gap
 
 _INDENT_OF_LINES = "    "
 
@@ -36,7 +36,7 @@ def remove_statement(locator: Locator, statement: cst.CSTNode, removed: Set[int]
             return _pass_instead(locator, statement, siblings or ())
     elif siblings is not None and siblings[0] is not statement:
         return []  # the first statement of the line takes all of it
-    lines = _without_one_gap(locator.text, _lines(locator, line))
+    lines = without_one_gap(locator.text, _lines(locator, line))
     return [TextEdit(_without_final_newline(locator.text, lines), "")]
 
 
@@ -57,26 +57,6 @@ def _comments(node: cst.CSTNode) -> Iterator[cst.Comment]:
         if isinstance(child, cst.Comment):
             yield child
         yield from _comments(child)
-
-
-def _without_one_gap(text: str, lines: Range) -> Range:
-    """Return the lines with blank ones above, so that of two gaps around them the larger one is left."""
-    above, below = _blank_lines(text, lines.start, upwards=True), _blank_lines(text, lines.end)
-    count = len(above) if lines.end + sum(below) == len(text) else min(len(above), len(below))
-    return Range(lines.start - sum(above[:count]), lines.end)
-
-
-def _blank_lines(text: str, offset: int, *, upwards: bool = False) -> list[int]:
-    """Return the lengths of the blank lines that begin, or upwards end, at an offset where a line begins."""
-    found: list[int] = []
-    while offset > 0 if upwards else offset < len(text):
-        start = line_start(text, line_before(text, offset)) if upwards else offset
-        end = offset if upwards else next_line(text, offset)
-        if text[start:end].strip():
-            break
-        found.append(end - start)
-        offset = start if upwards else end
-    return found
 
 
 def _without_final_newline(text: str, lines: Range) -> Range:

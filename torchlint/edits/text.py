@@ -50,6 +50,31 @@ def indentation(text: str, offset: int) -> str:
     return text[start:end]
 
 
+def without_one_gap(text: str, lines: Range) -> Range:
+    """Return the lines with blank ones above, so that of two gaps around them the larger one is left."""
+    above, below = _blank_lines(text, lines.start, upwards=True), _blank_lines(text, lines.end)
+    count = len(above) if lines.end + sum(below) == len(text) else min(len(above), len(below))
+    return Range(lines.start - sum(above[:count]), lines.end)
+
+
+def without_gap_at_top(text: str, lines: Range) -> Range:
+    """Return the lines with the blank ones below, where nothing stands above them."""
+    return lines if text[: lines.start].strip() else Range(lines.start, lines.end + sum(_blank_lines(text, lines.end)))
+
+
+def _blank_lines(text: str, offset: int, *, upwards: bool = False) -> list[int]:
+    """Return the lengths of the blank lines that begin, or upwards end, at an offset where a line begins."""
+    found: list[int] = []
+    while offset > 0 if upwards else offset < len(text):
+        start = line_start(text, line_before(text, offset)) if upwards else offset
+        end = offset if upwards else next_line(text, offset)
+        if text[start:end].strip():
+            break
+        found.append(end - start)
+        offset = start if upwards else end
+    return found
+
+
 def is_word(character: str) -> bool:
     """Return whether a character can be part of an identifier, keyword or number."""
     return character.isalnum() or character == "_"

@@ -68,7 +68,7 @@ rule = Rule(
         ),
         Example(
             bad="from torch.autograd import Variable\n\ndef leaf(x):\n    return Variable(x, requires_grad=True)\n",
-            good="\ndef leaf(x):\n    return x.detach().requires_grad_()\n",
+            good="def leaf(x):\n    return x.detach().requires_grad_()\n",
         ),
     ),
     references=("https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated",),
