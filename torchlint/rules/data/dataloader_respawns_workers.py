@@ -77,9 +77,9 @@ def train(step, data, epochs):
     ),
     documentation=__doc__,
     silences={
-        "given": "`persistent_workers` is given, or a star argument may carry it.",
+        "given": "`persistent_workers` is `True` or left to an expression, or a star argument may carry it.",
         "workers": "There are no workers, or their number is no constant.",
-        "once": "Nothing shows that the loader is iterated over more than once.",
+        "once": "Nothing shows that the loader is iterated over more than once, or it is in one of the epochs only.",
         "changed": "The dataset, or what it is made of, is changed between epochs, which workers that stay do not see.",
         "shared": "The loader is iterated over while a loop over it runs: then both would share one iterator.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",

@@ -12,7 +12,7 @@ from torchlint.semantics.dataflow.reads import Reads
 from torchlint.semantics.dataflow.writes import Writes
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
 
 _ASKED = frozenset("device dtype shape size dim ndim numel is_cuda requires_grad to cuda".split())
@@ -21,6 +21,7 @@ _BRANCHES = (
 )  # fmt: skip
 _REPEATS = (*LOOPS, *FUNCTIONS, *COMPREHENSIONS)
 _SHARING = frozenset(("share_memory_", "memmap", "from_file", "from_buffer"))
+_LEAVES = ("requires_grad_", "Parameter")
 _VIEWS = frozenset(("from_numpy", "as_tensor", "frombuffer"))
 _MOVERS = ("to", "cuda", "_apply", "cpu")
 
@@ -95,7 +96,7 @@ class Invariants:
         bindings = self._evaluator.scopes.bindings(name)
         made_of = [b.value for b in bindings if b.value is not None and not self._tree.within(b.node, root)]
         calls = [call for value in made_of for call in self._tree.below(value, cst.Call)]
-        if any(identifier(call.func) in _SHARING for call in calls):
+        if any(identifier(call.func) in _SHARING for call in calls) or self._is_leaf(name, calls):
             return True
         views = (
             call
@@ -111,6 +112,16 @@ class Invariants:
             and self._is_given_away(use)
             for use in self._tree.nodes(cst.Name)
         )
+
+    def _is_leaf(self, name: cst.Name, makers: list[cst.Call]) -> bool:
+        """Whether a variable asks for a gradient: an optimizer then writes to it."""
+        flags = (bind(call.args).get("requires_grad") for call in makers)
+        if any(flag is not None and literal(flag) is not False for flag in flags):
+            return True
+        if any(identifier(call.func) in _LEAVES for call in makers):
+            return True
+        asked = (node for node in self._tree.nodes(cst.Attribute) if node.attr.value in ("requires_grad", *_LEAVES))
+        return any(isinstance(node.value, cst.Name) and node.value.value == name.value for node in asked)
 
     def _is_given_away(self, use: cst.Name) -> bool:
         """Whether a variable is handed to a call that may keep it: to none of torch's, and to none that only reads."""

@@ -165,7 +165,8 @@ class Epochs:
         child: cst.CSTNode = used
         for ancestor in self._tree.ancestors(used):
             if isinstance(ancestor, (cst.For, cst.CompFor)) and child is ancestor.iter:
-                yield ancestor
+                if isinstance(ancestor, cst.CompFor) or not _leaves(ancestor.body):
+                    yield ancestor
                 return
             if isinstance(ancestor, cst.Call):
                 if child is ancestor.func or not self._wraps(ancestor):
@@ -227,13 +228,33 @@ class Epochs:
         """The loop around a place, in its function, in which the loader is not made anew."""
         function = self._evaluator.definitions.enclosing_function(place)
         child = place
+        tests: list[cst.BaseExpression] = []
         for ancestor in self._tree.ancestors(place):
             if ancestor is function:
                 break
             if isinstance(ancestor, LOOPS) and child is ancestor.body and not self._holds(ancestor, made):
-                return ancestor
+                return None if any(self._holds_once(test, ancestor) for test in tests) else ancestor
+            if isinstance(ancestor, cst.If) and child is ancestor.body:
+                tests.append(ancestor.test)
             child = ancestor
         return None
+
+    def _holds_once(self, test: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+        """Whether a condition holds in one pass of a loop only: ``epoch == 0``, or ``not done`` until it is done."""
+        counts = (
+            {name.value for name in self._tree.below(loop.target, cst.Name)} if isinstance(loop, cst.For) else set()
+        )
+        for each in self._tree.below(test, cst.Comparison):
+            is_equal = all(isinstance(target.operator, cst.Equal) for target in each.comparisons)
+            named = {name.value for name in self._tree.below(each, cst.Name)}
+            if is_equal and named & counts and not any(map(_is_remainder, self._tree.below(each, cst.BinaryOperation))):
+                return True
+        flags = (
+            part.expression for part in self._tree.below(test, cst.UnaryOperation) if isinstance(part.operator, cst.Not)
+        )
+        names = {flag.value for flag in flags if isinstance(flag, cst.Name)}
+        stored = (target.target for target in self._tree.below(loop.body, cst.AssignTarget))
+        return any(isinstance(target, cst.Name) and target.value in names for target in stored)
 
     def _loop_below(
         self, place: cst.CSTNode, used: cst.CSTNode, made: cst.Call, depth: int = 0
@@ -252,15 +273,25 @@ class Epochs:
         return None
 
     def _runs_once(self, loop: cst.For | cst.While) -> bool:
-        """Whether a loop is over ``range(1)``, or only tries again what raised an error."""
-        over = loop.iter if isinstance(loop, cst.For) and isinstance(loop.iter, cst.Call) else None
-        if over is not None and len(over.args) == 1 and self._evaluator.value(over.args[0].value).literal == 1:
+        """Whether a loop is over ``range(1)`` or one written element, or only tries again what raised an error."""
+        over = loop.iter if isinstance(loop, cst.For) else None
+        if isinstance(over, (cst.Tuple, cst.List)) and len(over.elements) == 1:
+            return True
+        if (
+            isinstance(over, cst.Call)
+            and len(over.args) == 1
+            and self._evaluator.value(over.args[0].value).literal == 1
+        ):
             return True
         attempts = [statement.body for statement in loop.body.body if isinstance(statement, cst.Try)]
         return any(_leaves(body) for body in (loop.body, *attempts))
 
     def _holds(self, node: cst.CSTNode, below: cst.CSTNode) -> bool:
         return self._tree.order(node) <= self._tree.order(below) <= self._tree.last(node)
+
+
+def _is_remainder(operation: cst.BinaryOperation) -> bool:
+    return isinstance(operation.operator, cst.Modulo)
 
 
 def _leaves(body: cst.BaseSuite) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
@@ -66,8 +67,10 @@ class KeptWorkers:
         direct, below = self._held(loader)
         if self._goes_along(loader, direct):
             return True
-        for region in self._epochs.regions(loop):
-            for node in self._tree.descendants(region):
+        around = (node for node in self._tree.ancestors(loop) if isinstance(node, LOOPS))
+        loop = next((node for node in reversed([loop, *around]) if not self._tree.within(loader.call, node)), loop)
+        for nodes in (self._between(loader.call), *map(self._tree.descendants, self._epochs.regions(loop))):
+            for node in nodes:
                 if isinstance(node, cst.Attribute) and node.attr.value == "dataset" and self._is_changed(node):
                     return True
                 if isinstance(node, (cst.Name, cst.Attribute)):
@@ -76,6 +79,14 @@ class KeptWorkers:
                     if self._is_one_of(node, below) and self._is_changed(node):
                         return True
         return self._seeds_by_epoch(loader, loop)
+
+    def _between(self, made: cst.Call) -> Iterator[cst.CSTNode]:
+        """What runs between two loops over the loader, in the function that makes it."""
+        places = [self._tree.order(place) for place in self._epochs.places(made)]
+        function = self._evaluator.definitions.enclosing_function(made)
+        for node in self._tree.descendants(function.body) if function is not None and len(places) > 1 else ():
+            if min(places) < self._tree.order(node) < max(places):
+                yield node
 
     def _goes_along(self, loader: LoaderCall, held: list[cst.BaseExpression]) -> bool:
         """Whether a function or class of the file is given the loader and also what its workers hold."""

@@ -12,6 +12,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate import hints, unknown_calls
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.synchronization.scores import is_score
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
@@ -358,7 +359,9 @@ class HostReads:
         return [name for name in same if name is not target and enclosing(name) is enclosing(call)]
 
     def may_choose(self, read: ScalarRead) -> bool:
-        """Return whether what is read may be a choice of the program, such as the next token: no loss, no total."""
+        """Return whether what is read may be a choice of the program, such as the next token: no loss, no score."""
+        if read.tensor is not None and is_score(read.tensor, self._evaluator):
+            return False
         return read.value.origin is not Origin.LOSS and not self.is_added_up(read.call)
 
     def is_added_up(self, call: cst.Call) -> bool:

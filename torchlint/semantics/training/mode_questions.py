@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import canonical
 
 # What a flag is called that says whether to train, to sample, or to drop.
 _ASKS = re.compile(
     r"train|eval|(^|_)test|infer|determ|(apply|use|do|with|mc|force|enable)_?drop|(^|_)mc(_|$)|sampl|explor|(^|_)mode|"
-    r"augment|(^|_)noise|corrupt",
+    r"augment|(^|_)noise|corrupt|grad_enabled",
     re.IGNORECASE,
 )
 _ONLY_TRAINS = re.compile(r"(^|_)(pre)?train|loss|augment|corrupt|nois[ey]|perturb", re.IGNORECASE)
@@ -33,7 +34,8 @@ class ModeQuestions:
         """Return whether a place in a method is only reached in some mode: by conditions, or by its callers."""
         if _ONLY_TRAINS.search(method.name.value) or any(self._holds(test) for test in self._tests(node, method)):
             return True
-        calls = self._evaluator.callers(method) if depth < _MAX_DEPTH else []
+        is_known = depth < _MAX_DEPTH and method.name.value != "forward"  # which the calls of the module run as well
+        calls = self._evaluator.callers(method) if is_known else []
         around = [(call, self._evaluator.definitions.enclosing_function(call)) for call in calls]
         return bool(around) and all(
             outer is not None and outer is not method and self.guards(call, outer, depth + 1) for call, outer in around
@@ -47,10 +49,15 @@ class ModeQuestions:
             return True
         if isinstance(value, cst.Name):
             bound = self._evaluator.flow.definitions(value)
+            default = self._default(value)
+            if is_none(default) or (default is not None and literal(default) in (0, True, False)):
+                return True  # the caller says when to drop, and how much
             return any(b.value is not None and self.knows(b.value, depth + 1) for b in bound) or (
                 len(bound) > 1 and any(self._is_set_by_mode(b.node) for b in bound)
             )
-        return isinstance(value, cst.Attribute) and self._attribute_knows(value)
+        if isinstance(value, cst.Attribute):
+            return self._attribute_knows(value)
+        return any(self.knows(variable, depth + 1) for variable in self._variables(value))
 
     def is_never(self, value: cst.BaseExpression | None) -> bool:
         """Return whether a value is an attribute of the object that is 0 wherever it is set."""
@@ -102,9 +109,19 @@ class ModeQuestions:
             if _ASKS.search(identifier(variable)):
                 return True
             bound = self._evaluator.flow.definitions(variable) if isinstance(variable, cst.Name) else []
-            if any(b.value is not None and self.knows(b.value, 1) for b in bound):
+            if any(b.value is not None and self.knows(b.value, 1) for b in bound) or self._is_flag(variable):
                 return True
         return False
+
+    def _is_flag(self, variable: cst.Name | cst.Attribute) -> bool:
+        """Whether a variable is a parameter that callers switch on or off."""
+        default = self._default(variable)
+        return default is not None and isinstance(literal(default), bool)
+
+    def _default(self, variable: cst.BaseExpression) -> cst.BaseExpression | None:
+        """What a variable is by default that is a parameter; None if it is none, or has to be given."""
+        bound = self._evaluator.flow.definitions(variable) if isinstance(variable, cst.Name) else []
+        return bound[0].value if len(bound) == 1 and bound[0].kind is BindingKind.PARAMETER else None
 
     def _variables(self, expression: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:
         return (n for n in self._tree.descendants(expression) if isinstance(n, (cst.Name, cst.Attribute)))
