@@ -241,20 +241,19 @@ class Epochs:
 
     def _holds_once(self, test: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
         """Whether a condition holds in one pass of a loop only: ``epoch == 0``, or ``not done`` until it is done."""
-        counts = (
-            {name.value for name in self._tree.below(loop.target, cst.Name)} if isinstance(loop, cst.For) else set()
-        )
-        for each in self._tree.below(test, cst.Comparison):
-            is_equal = all(isinstance(target.operator, cst.Equal) for target in each.comparisons)
-            named = {name.value for name in self._tree.below(each, cst.Name)}
-            if is_equal and named & counts and not any(map(_is_remainder, self._tree.below(each, cst.BinaryOperation))):
-                return True
-        flags = (
-            part.expression for part in self._tree.below(test, cst.UnaryOperation) if isinstance(part.operator, cst.Not)
-        )
-        names = {flag.value for flag in flags if isinstance(flag, cst.Name)}
+        if isinstance(test, cst.BooleanOperation):
+            sides = (self._holds_once(side, loop) for side in (test.left, test.right))
+            return all(sides) if isinstance(test.operator, cst.Or) else any(sides)
+        if isinstance(test, cst.Comparison):
+            named = {name.value for name in self._tree.below(test, cst.Name)}
+            counts = self._tree.below(loop.target, cst.Name) if isinstance(loop, cst.For) else ()
+            is_equal = all(isinstance(target.operator, cst.Equal) for target in test.comparisons)
+            is_periodic = any(map(_is_remainder, self._tree.below(test, cst.BinaryOperation)))
+            return is_equal and not is_periodic and any(name.value in named for name in counts)
+        if not isinstance(test, cst.UnaryOperation) or not isinstance(test.expression, cst.Name):
+            return False
         stored = (target.target for target in self._tree.below(loop.body, cst.AssignTarget))
-        return any(isinstance(target, cst.Name) and target.value in names for target in stored)
+        return any(isinstance(target, cst.Name) and target.value == test.expression.value for target in stored)
 
     def _loop_below(
         self, place: cst.CSTNode, used: cst.CSTNode, made: cst.Call, depth: int = 0
