@@ -38,7 +38,7 @@ class Epochs:
         prepared = (read for name in self.names(made) for read in self._prepared(name)) if through_accelerators else ()
         for used in (*self.reads(made, through_attributes=through_attributes), *prepared):
             for place in self._iterations(used):
-                loop = self._loop_around(place, made) or self._loop_below(place, used, made)
+                loop = self._loop_around(place, used, made) or self._loop_below(place, used, made)
                 if loop is not None:
                     return loop
         return None
@@ -148,12 +148,18 @@ class Epochs:
         return self._evaluator.definitions.receiver(owner) if isinstance(owner, cst.Name) else None
 
     def _binding(self, made: cst.Call) -> Binding | None:
-        """The binding of the variable that a call is assigned to."""
-        statement = self._tree.parent(made)
+        """The binding of the variable that a call is assigned to, itself or as a value of a dictionary."""
+        held: cst.CSTNode = made
+        entry = self._tree.parent(made)
+        if isinstance(entry, cst.DictElement):
+            held = self._tree.parent(entry) or made
+        elif isinstance(entry, cst.DictComp) and entry.value is made:
+            held = entry
+        statement = self._tree.parent(held)
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
         if not isinstance(target, cst.Name):
             return None
-        return next((b for b in self._evaluator.scopes.bindings(target) if b.value is made), None)
+        return next((b for b in self._evaluator.scopes.bindings(target) if b.value is held), None)
 
     def _uses(self, binding: Binding) -> list[cst.Name]:
         """The uses of a variable where it can hold nothing but what this binding gives it."""
@@ -173,7 +179,9 @@ class Epochs:
                     if child is not ancestor.func and self._is_iterated_by(ancestor, child, depth):
                         yield ancestor
                     return
-            elif not isinstance(ancestor, cst.Arg):
+            elif not isinstance(ancestor, cst.Arg) and not (
+                isinstance(ancestor, cst.Subscript) and child is ancestor.value  # of a dictionary of loaders
+            ):
                 return
             child = ancestor
 
@@ -209,9 +217,9 @@ class Epochs:
         place = next(index for index, given in enumerate(call.args) if given is argument)
         return argument.keyword.value if argument.keyword is not None else (names[place : place + 1] or [""])[0]
 
-    def _loop_around(self, place: cst.CSTNode, made: cst.Call) -> cst.For | cst.While | None:
+    def _loop_around(self, place: cst.CSTNode, used: cst.CSTNode, made: cst.Call) -> cst.For | cst.While | None:
         """The loop around a place, or around the calls of its function, in which the loader is not made anew."""
-        loop = self._loop_of(place, made)
+        loop = self._loop_of(place, used, made)
         if loop is not None:
             return None if self._runs_once(loop) else loop
         function = self._evaluator.definitions.enclosing_function(place)
@@ -219,12 +227,12 @@ class Epochs:
             return None
         for caller in self._evaluator.callers(function):
             if not self._holds(function, caller):
-                loop = self._loop_around(caller, made)
+                loop = self._loop_around(caller, caller, made)
                 if loop is not None:
                     return loop
         return None
 
-    def _loop_of(self, place: cst.CSTNode, made: cst.Call) -> cst.For | cst.While | None:
+    def _loop_of(self, place: cst.CSTNode, used: cst.CSTNode, made: cst.Call) -> cst.For | cst.While | None:
         """The loop around a place, in its function, in which the loader is not made anew."""
         function = self._evaluator.definitions.enclosing_function(place)
         child = place
@@ -232,12 +240,21 @@ class Epochs:
         for ancestor in self._tree.ancestors(place):
             if ancestor is function:
                 break
-            if isinstance(ancestor, LOOPS) and child is ancestor.body and not self._holds(ancestor, made):
+            is_within = child is getattr(ancestor, "body", None) and not self._holds(ancestor, made)
+            if isinstance(ancestor, LOOPS) and is_within and not self._takes_turns(ancestor, used):
                 return None if any(self._holds_once(test, ancestor) for test in tests) else ancestor
             if isinstance(ancestor, cst.If) and child is ancestor.body:
                 tests.append(ancestor.test)
             child = ancestor
         return None
+
+    def _takes_turns(self, loop: cst.For | cst.While, used: cst.CSTNode) -> bool:
+        """Whether each pass of a loop takes another loader out of a dictionary: ``loaders[phase]``."""
+        entry = self._tree.parent(used)
+        if not isinstance(entry, cst.Subscript) or not isinstance(loop, cst.For):
+            return False
+        keys = {name.value for element in entry.slice for name in self._tree.below(element, cst.Name)}
+        return any(name.value in keys for name in self._tree.below(loop.target, cst.Name))
 
     def _holds_once(self, test: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
         """Whether a condition holds in one pass of a loop only: ``epoch == 0``, or ``not done`` until it is done."""
@@ -264,7 +281,7 @@ class Epochs:
         argument = next(argument for argument in place.args if self._tree.within(used, argument))
         for name in self.handed(place, argument):
             for inner in self._iterations(name, depth + 1):
-                loop = self._loop_of(inner, made)
+                loop = self._loop_of(inner, name, made)
                 loop = loop if loop is not None and not self._runs_once(loop) else None
                 loop = loop or self._loop_below(inner, name, made, depth + 1)
                 if loop is not None:
