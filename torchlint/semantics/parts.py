@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluation.detached import DetachedForwards
     from torchlint.semantics.evaluation.inference import Inference
     from torchlint.semantics.evaluation.modes import Modes
+    from torchlint.semantics.evaluation.shown import ShownForwards
     from torchlint.semantics.heat.choices import Choices
     from torchlint.semantics.heat.conditions import Conditions
     from torchlint.semantics.heat.guards import Guards
@@ -361,6 +362,13 @@ class Parts:
         from torchlint.semantics.evaluation.detached import DetachedForwards
 
         return DetachedForwards(self.evaluator, self.inference)
+
+    @cached_property
+    def shown_forwards(self) -> ShownForwards:
+        """Forward passes of which only pictures are made."""
+        from torchlint.semantics.evaluation.shown import ShownForwards
+
+        return ShownForwards(self.evaluator, self.inference, self.detached)
 
     @cached_property
     def retentions(self) -> Retentions:

@@ -113,7 +113,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if read.tensor is not None and rule.silent("asked", model.decisions.is_asked_before(read.tensor, call)):
         return
-    known = not heat.trains and read.tensor is not None and model.hoistable.is_known(read.tensor, heat.root)
+    known = not heat.trains and read.tensor is not None and model.hoistable.is_known_within(read.tensor, heat.root)
     chooses = model.decisions.is_asked_by_loop(call) or model.host_reads.may_choose(read)
     decides = heat.role is Role.SAMPLING_LOOP and chooses and not known
     if rule.silent("decision", decides or model.decides(call)):

@@ -14,7 +14,8 @@ graph. A generator or a coroutine is not decorated: wrap the call in `with torch
 and evaluates by turns (a loop over a validation loader, or behind `model.eval()`), wrap the loop that evaluates.
 
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
-(by the object, by a function of the file, at the top level of a script) and nothing in the file trains.
+(by the object, by a function of the file, at the top level of a script) and nothing in the file trains. In training
+code a forward pass is reported of which nothing but pictures are made (`save_image`, `make_grid`, `imshow`, ...).
 
 ## When to ignore it
 
@@ -35,6 +36,7 @@ from torchlint.edits.operations import AddDecorator
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.pictures import PICTURES
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def evaluate(model: torch.nn.Module, loader):
         "wanted": "The function switches gradients on: `torch.enable_grad()`, `set_grad_enabled(True)`.",
         "volatile": "The routine still asks for `volatile=True`, which TL504 reports with the same advice.",
         "trains": "The routine computes gradients, or what it returns is backpropagated.",
-        "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so.",
+        "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so, no picture.",
         "no-model": "What is called is no model: a loss, a metric, a transform, `generate` of a library.",
         "frozen": "The parameters of the model are frozen (`requires_grad_(False)`): no graph is built.",
         "dry-run": "The model is tried out once, and nothing looks at the result.",
@@ -95,10 +97,10 @@ def evaluate(model: torch.nn.Module, loader):
 )
 
 
-@rule.check(cst.Call, condition=lambda model: model.inference.speaks_of_evaluation)
+@rule.check(cst.Call, condition=lambda model: model.inference.speaks_of_evaluation or model.mentions(*PICTURES))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a forward pass with gradients in an evaluation routine."""
-    found = model.inference.call(call)
+    found = model.inference.call(call) or (model.shown_forwards.call(call) if model.mentions(*PICTURES) else None)
     if found is None:
         return
     if rule.silent("trains", found.trains) or rule.silent("frozen", found.frozen):

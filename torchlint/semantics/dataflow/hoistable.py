@@ -49,6 +49,12 @@ class Hoistable:
             and self._is_known(read, loop, 0)
         )
 
+    def is_known_within(self, read: cst.BaseExpression, loop: cst.CSTNode) -> bool:
+        """Return whether an expression is known before a loop, or before the innermost one in it that is around."""
+        inner = next((node for node in self._tree.ancestors(read) if isinstance(node, cst.For)), None)
+        is_below = inner is not None and inner is not loop and self._tree.within(inner, loop)
+        return self.is_known(read, loop) or (inner is not None and is_below and self.is_known(read, inner))
+
     def _is_known(self, node: cst.BaseExpression, loop: cst.For | cst.While, depth: int) -> bool:
         if depth > _MAX_DEPTH:
             return False

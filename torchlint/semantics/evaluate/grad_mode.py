@@ -17,8 +17,10 @@ from torchlint.syntax.walk import Tree
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
-# Methods around which Lightning and Ignite disable gradients themselves.
-FRAMEWORK_INFERENCE_METHODS = frozenset(("validation_step", "test_step", "predict_step", "on_validation_epoch_end"))
+# Methods around which Lightning disables gradients itself.
+_FRAMEWORK_INFERENCE = re.compile(
+    r"(validation|test|predict)_step|(on_)?(validation|test|predict)_((epoch|batch)_)?(start|end)"
+)
 # Methods that frameworks call in each training step, by what the name of their class or of an ancestor holds.
 FRAMEWORK_STEP_METHODS = {
     "training_step": "Lightning",
@@ -187,12 +189,12 @@ class Gradients:
                 return decision
         owner = self._definitions.owner(function)
         name = function.name.value
-        by_framework = name in FRAMEWORK_INFERENCE_METHODS or name in FRAMEWORK_STEP_METHODS
+        by_framework = _FRAMEWORK_INFERENCE.fullmatch(name) is not None or name in FRAMEWORK_STEP_METHODS
         ancestry = self._definitions.ancestry(owner) if owner is not None and by_framework else ()
         if name in FRAMEWORK_STEP_METHODS:
             if any(FRAMEWORK_STEP_METHODS[name] in base for base in ancestry):
                 return False  # whatever else calls it
-        elif any("Lightning" in base or base.startswith("lightning.") for base in ancestry):
+        elif any("Lightning" in base or base.startswith(("lightning.", "pytorch_lightning.")) for base in ancestry):
             return True
         if name == "forward" and owner is not None and self._definitions.class_kind(owner) is Kind.MODULE:
             return False  # calls of the module run it too

@@ -94,13 +94,13 @@ class DetachedForwards:
             if isinstance(parent, cst.Attribute) and parent.attr.value in _DETACHES:
                 taken = self._tree.parent(parent)
                 return isinstance(taken, cst.Call) and taken.func is parent
-            if not self._carries(parent, node):
+            if not self.carries(parent, node):
                 return False
             node, parent = parent, self._tree.parent(parent)
         return False
 
-    def _carries(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Whether an expression computes its value from a part of it, and does nothing else with that part."""
+    def carries(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Return whether an expression computes its value from a part of it, and does nothing else with that part."""
         if isinstance(parent, (cst.Attribute, cst.Subscript)):
             return parent.value is node
         if isinstance(parent, cst.Call):
@@ -123,11 +123,11 @@ class DetachedForwards:
         names = tuple(target for target in targets if target is not None)
         if not names or len(names) < len(targets):
             return None
-        uses = [use for name in names for use in self._uses(name)]
+        uses = [use for name in names for use in self.uses(name)]
         detached = [use for use in uses if self._is_detached(use)]
         return names if detached and all(use in detached or self._asks_for_shape(use) for use in uses) else None
 
-    def _uses(self, name: cst.Name) -> Iterator[cst.Name]:
+    def uses(self, name: cst.Name) -> Iterator[cst.Name]:
         """Every name that can read what an assignment puts into a variable."""
         scopes, function = self._evaluator.scopes, self._evaluator.definitions.enclosing_function(name)
         scope = scopes.deciding(name.value, scopes.scope(name))
@@ -143,6 +143,10 @@ class DetachedForwards:
                 bindings = self._evaluator.flow.definitions(use)
             if any(binding.node is name for binding in bindings):
                 yield use
+
+    def keeps_no_graph(self, use: cst.Name) -> bool:
+        """Return whether a use of a variable detaches its value, or only asks for its shape."""
+        return self._is_detached(use) or self._asks_for_shape(use)
 
     def _asks_for_shape(self, use: cst.Name) -> bool:
         parent = self._tree.parent(use)

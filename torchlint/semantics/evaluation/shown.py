@@ -1,0 +1,70 @@
+"""Forward passes in training code of which a program only shows the result: samples of a generator, reconstructions."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.detached import DetachedForwards
+from torchlint.semantics.evaluation.inference import Inference, InferenceCall
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.pictures import PICTURES
+from torchlint.syntax.calls import identifier
+
+_DEPTH = 3
+
+
+class ShownForwards:
+    """Finds them."""
+
+    def __init__(self, evaluator: Evaluator, inference: Inference, detached: DetachedForwards) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._inference = inference
+        self._detached = detached
+
+    def call(self, call: cst.Call) -> InferenceCall | None:
+        """Return the inference call that a call of a model is, if all that comes of it are pictures."""
+        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
+            return None
+        model = self._inference.called_model(call.func)
+        if model is None or model.evidence < Evidence.INFERRED:
+            return None
+        return InferenceCall(
+            self._evaluator.definitions.enclosing_function(call),
+            Evidence.INFERRED,
+            trains=False,
+            frozen=self._inference.frozen.holds(call.func),
+            is_generator=False,
+            returns_host_values=True,
+            switches_off=self._inference.switches_off(call.func, model),
+            is_part=True,
+            in_loop=False,
+            is_dry_run=False,
+        )
+
+    def _is_shown(self, expression: cst.BaseExpression, depth: int) -> bool:
+        """Whether an expression only goes into pictures, also by variables."""
+        node: cst.CSTNode = expression
+        parent = self._tree.parent(node)
+        while parent is not None:
+            if isinstance(parent, cst.Call) and node is not parent.func and identifier(parent.func) in PICTURES:
+                return True
+            if isinstance(parent, cst.Assign):
+                target = parent.targets[0].target if len(parent.targets) == 1 else None
+                return isinstance(target, cst.Name) and depth < _DEPTH and self._are_shown(target, depth)
+            if not self._carries(parent, node):
+                return False
+            node, parent = parent, self._tree.parent(parent)
+        return False
+
+    def _are_shown(self, variable: cst.Name, depth: int) -> bool:
+        """Whether a picture is made of a variable, and nothing else that could want its graph."""
+        uses = list(self._detached.uses(variable))
+        shown = [use for use in uses if self._is_shown(use, depth + 1)]
+        return bool(shown) and all(use in shown or self._detached.keeps_no_graph(use) for use in uses)
+
+    def _carries(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
+        if isinstance(parent, (cst.Tuple, cst.List, cst.Element)):
+            return True
+        return self._detached.carries(parent, node)
