@@ -36,7 +36,6 @@ from torchlint.edits.operations import AddDecorator
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.pictures import PICTURES
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -97,10 +96,10 @@ def evaluate(model: torch.nn.Module, loader):
 )
 
 
-@rule.check(cst.Call, condition=lambda model: model.inference.speaks_of_evaluation or model.mentions(*PICTURES))
+@rule.check(cst.Call, condition=lambda model: model.inference.speaks_of_evaluation or model.shown_forwards.any_pictures)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a forward pass with gradients in an evaluation routine."""
-    found = model.inference.call(call) or (model.shown_forwards.call(call) if model.mentions(*PICTURES) else None)
+    found = model.inference.call(call) or model.shown_forwards.call(call)
     if found is None:
         return
     if rule.silent("trains", found.trains) or rule.silent("frozen", found.frozen):

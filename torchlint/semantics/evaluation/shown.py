@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -25,7 +27,7 @@ class ShownForwards:
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call of a model is, if all that comes of it are pictures."""
-        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
+        if not self.any_pictures or not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
             return None
         model = self._inference.called_model(call.func)
         if model is None or model.evidence < Evidence.INFERRED:
@@ -42,6 +44,11 @@ class ShownForwards:
             in_loop=False,
             is_dry_run=False,
         )
+
+    @cached_property
+    def any_pictures(self) -> bool:
+        """Whether anything in the file makes or shows a picture: asked before each call is looked at."""
+        return any(identifier(call.func) in PICTURES for call in self._tree.nodes(cst.Call))
 
     def _is_shown(self, expression: cst.BaseExpression, depth: int) -> bool:
         """Whether an expression only goes into pictures, also by variables."""
