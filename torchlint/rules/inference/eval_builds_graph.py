@@ -36,6 +36,7 @@ from torchlint.edits.operations import AddDecorator
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.pictures import PICTURES
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -96,12 +97,23 @@ def evaluate(model: torch.nn.Module, loader):
 )
 
 
-@rule.check(cst.Call, condition=lambda model: model.inference.speaks_of_evaluation or model.shown_forwards.any_pictures)
+@rule.check(cst.Call, condition=lambda model: model.inference.speaks_of_evaluation)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a forward pass with gradients in an evaluation routine."""
-    found = model.inference.call(call) or model.shown_forwards.call(call)
-    if found is None:
-        return
+    found = model.inference.call(call)
+    if found is not None:
+        yield from _report(call, found, model)
+
+
+@rule.check(cst.Call, condition=lambda model: model.calls_by_name.occur(PICTURES))
+def check_pictures(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a forward pass with gradients of which only pictures are made."""
+    found = model.shown_forwards.call(call)
+    if found is not None and model.inference.call(call) is None:
+        yield from _report(call, found, model)
+
+
+def _report(call: cst.Call, found: InferenceCall, model: Model) -> Iterator[Finding]:
     if rule.silent("trains", found.trains) or rule.silent("frozen", found.frozen):
         return
     if rule.silent("dry-run", found.is_dry_run):

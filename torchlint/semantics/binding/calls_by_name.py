@@ -37,6 +37,10 @@ class CallsByName:
             found.sort()
         return [self._calls[place] for place in found]
 
+    def occur(self, names: frozenset[str]) -> bool:
+        """Return whether anything is called by one of these names, not counting names that may stand for them."""
+        return not names.isdisjoint(self._by_name)
+
     def may_be(self, call: cst.Call, names: frozenset[str]) -> bool:
         """Return whether a call is among those by these names, for who asks call by call."""
         function = call.func

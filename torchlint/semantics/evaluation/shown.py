@@ -27,7 +27,7 @@ class ShownForwards:
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call of a model is, if all that comes of it are pictures."""
-        if not self.any_pictures or not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
+        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
             return None
         model = self._inference.called_model(call.func)
         if model is None or model.evidence < Evidence.INFERRED:
@@ -46,9 +46,14 @@ class ShownForwards:
         )
 
     @cached_property
-    def any_pictures(self) -> bool:
-        """Whether anything in the file makes or shows a picture: asked before each call is looked at."""
-        return any(identifier(call.func) in PICTURES for call in self._tree.nodes(cst.Call))
+    def _pictured(self) -> frozenset[str]:
+        """The names of variables of which a picture may be made, also by other variables: asked before their uses."""
+        calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in PICTURES)
+        found = {name.value for call in calls for name in self._tree.below(call, cst.Name)}
+        for _ in range(_DEPTH):
+            made = [s.value for s in self._tree.nodes(cst.Assign) if identifier(s.targets[0].target) in found]
+            found.update(name.value for value in made for name in self._tree.below(value, cst.Name))
+        return frozenset(found)
 
     def _is_shown(self, expression: cst.BaseExpression, depth: int) -> bool:
         """Whether an expression only goes into pictures, also by variables."""
@@ -59,7 +64,8 @@ class ShownForwards:
                 return True
             if isinstance(parent, cst.Assign):
                 target = parent.targets[0].target if len(parent.targets) == 1 else None
-                return isinstance(target, cst.Name) and depth < _DEPTH and self._are_shown(target, depth)
+                may_be = isinstance(target, cst.Name) and target.value in self._pictured
+                return isinstance(target, cst.Name) and may_be and depth < _DEPTH and self._are_shown(target, depth)
             if not self._carries(parent, node):
                 return False
             node, parent = parent, self._tree.parent(parent)
