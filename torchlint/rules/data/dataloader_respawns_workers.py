@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits.operations import AddKeyword, Edit, Replace
+from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
@@ -77,7 +77,7 @@ def train(step, data, epochs):
     ),
     documentation=__doc__,
     silences={
-        "given": "`persistent_workers` is `True` or left to an expression, or a star argument may carry it.",
+        "given": "`persistent_workers` is given, or a star argument may carry it.",
         "workers": "There are no workers, or their number is no constant.",
         "once": "Nothing shows that the loader is iterated over more than once, or it is in one of the epochs only.",
         "changed": "The dataset, or what it is made of, is changed between epochs, which workers that stay do not see.",
@@ -99,10 +99,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     workers = model.value(chosen).literal if chosen is not None else None
     if loader.kind.threaded or loader.kind.moves or workers is None:
         return
-    given = loader.given.get(KEEPS)
     if rule.silent("workers", not isinstance(workers, int) or workers <= 0):
         return
-    if rule.silent("given", loader.open or (given is not None and literal(given) is not False)):
+    if rule.silent("given", loader.open or not loader.given.absent(KEEPS)):
         return
     epochs = model.epochs.repeating(call, through_attributes=True, through_accelerators=True)
     if epochs is None or model.epochs.makes_anew(epochs, call) or rule.silent("test", model.in_test(call)):
@@ -115,7 +114,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         call,
         f"{loader.kind.title.capitalize()} starts its worker processes ({workers}) anew for each iteration over it, "
         f"and the first batches are waited for each time. Pass `{KEEPS}=True`.",
-        _fix(loader, given, model),
+        _fix(loader, model),
     )
 
 
@@ -129,15 +128,14 @@ def _changes(loader: LoaderCall, epochs: cst.CSTNode, model: Model) -> bool:
     )
 
 
-def _fix(loader: LoaderCall, given: cst.BaseExpression | None, model: Model) -> Fix | None:
-    if model.is_partial(loader.call) or (given is not None and not model.within(given, loader.call)):
+def _fix(loader: LoaderCall, model: Model) -> Fix | None:
+    if model.is_partial(loader.call):
         return None
     workers = loader.given.get("num_workers")
     keeps = "True" if workers is None or literal(workers) is not None else f"{model.code(workers)} > 0"
-    edit: Edit = AddKeyword(loader.call, KEEPS, keeps) if given is None else Replace(given, keeps)
     return Fix(
         f"Pass `{KEEPS}={keeps}`",
-        (edit,),
+        (AddKeyword(loader.call, KEEPS, keeps),),
         Safety.UNSAFE,
         "Datasets in workers keep their state and random generators, and see no change made in the main process.",
     )
