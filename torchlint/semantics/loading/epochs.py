@@ -16,6 +16,9 @@ from torchlint.syntax.calls import identifier, method_call
 
 _WRAPPERS = ITERATION_WRAPPERS | {"builtins.enumerate", "builtins.zip"}
 _BARS = ("tqdm", "track")
+_EAGER = frozenset(("builtins.iter", "builtins.list", "builtins.tuple", "builtins.sorted"))
+"""What begins to iterate at once."""
+
 _DEPTH = 2
 """Through how many functions a loader is followed that hand it on."""
 
@@ -167,23 +170,39 @@ class Epochs:
         return [name for name in names if self._evaluator.flow.definitions(name) == [binding]]
 
     def _iterations(self, used: cst.Name | cst.Attribute | cst.Call, depth: int = 0) -> Iterator[cst.CSTNode]:
-        """Yield the loop that a use of a loader iterates in, or the call of a function that does."""
+        """Yield the loop that a use of a loader iterates in, or the call of a function that does, or of ``iter``."""
         child: cst.CSTNode = used
+        wrapper: cst.Call | None = None
         for ancestor in self._tree.ancestors(used):
             if isinstance(ancestor, (cst.For, cst.CompFor)) and child is ancestor.iter:
                 if isinstance(ancestor, cst.CompFor) or not _leaves(ancestor.body):
                     yield ancestor
                 return
-            if isinstance(ancestor, cst.Call):
-                if child is ancestor.func or not self._wraps(ancestor):
-                    if child is not ancestor.func and self._is_iterated_by(ancestor, child, depth):
-                        yield ancestor
-                    return
+            is_call = isinstance(ancestor, cst.Call) and child is not ancestor.func
+            if isinstance(ancestor, cst.Call) and is_call and self._wraps(ancestor):
+                wrapper = ancestor
+            elif isinstance(ancestor, cst.Call) and is_call and self._is_iterated_by(ancestor, child, depth):
+                yield ancestor
+                return
             elif not isinstance(ancestor, cst.Arg) and not (
                 isinstance(ancestor, cst.Subscript) and child is ancestor.value  # of a dictionary of loaders
             ):
-                return
+                break
             child = ancestor
+        if wrapper is not None and self._evaluator.names.qualified(wrapper.func) in _EAGER:
+            yield wrapper
+        elif wrapper is not None and depth < _DEPTH:
+            for name in self._bound_to(wrapper):
+                yield from self._iterations(name, depth + 1)
+
+    def _bound_to(self, wrapper: cst.Call) -> list[cst.Name]:
+        """The uses of the variable that holds what wraps a loader: ``with tqdm(loader) as bar``."""
+        holder = self._tree.parent(wrapper)
+        target = holder.targets[0].target if isinstance(holder, cst.Assign) else None
+        if isinstance(holder, cst.WithItem) and holder.asname is not None:
+            target = holder.asname.name
+        bindings = self._evaluator.scopes.bindings(target) if isinstance(target, cst.Name) else []
+        return [use for each in bindings if each.node is target for use in self._uses(each)]
 
     def _wraps(self, call: cst.Call) -> bool:
         return self._evaluator.names.qualified(call.func) in _WRAPPERS or identifier(call.func) in _BARS

@@ -37,12 +37,21 @@ class KeptWorkers:
         loops = [place for place in places if isinstance(place, cst.For)]
         regions = [region for loop in loops for region in self._epochs.regions(loop)]
         reads = list(self._epochs.reads(made, through_attributes=True))
+        holders = [self._holder(place) for place in places]
+        if any(holders) and len(set(holders)) > 1:
+            return True
         again = [*places, *filter(self._is_iterated, reads)]
         if any(self._tree.within(place, region) for place in again for region in regions):
             return True
         if any(sum(self._tree.within(read, loop.iter) for read in reads) > 1 for loop in loops):
             return True
         return any(self._shares(function) for call, _ in self._given(reads) for function in self._reached(call))
+
+    def _holder(self, place: cst.CSTNode) -> str:
+        """The variable that keeps an iterator; "" for a loop, which is done with it at its end."""
+        is_kept = isinstance(place, cst.Call) and identifier(place.func) == "iter"
+        statement = self._tree.parent(place) if is_kept else None
+        return identifier(statement.targets[0].target) if isinstance(statement, cst.Assign) else ""
 
     def _given(self, reads: Iterable[cst.CSTNode]) -> Iterator[tuple[cst.Call, cst.Arg]]:
         """The calls that are given one of the reads, and as which argument."""
