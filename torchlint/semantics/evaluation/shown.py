@@ -11,9 +11,14 @@ from torchlint.semantics.evaluation.detached import DetachedForwards
 from torchlint.semantics.evaluation.inference import Inference, InferenceCall
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.pictures import PICTURES
+from torchlint.semantics.values import Value
 from torchlint.syntax.calls import identifier
 
 _DEPTH = 3
+_WITH_PARAMETERS = (
+    *("Linear", "Bilinear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention", "Transformer"),
+    *("BatchNorm", "LayerNorm", "GroupNorm", "Parameter"),
+)
 
 
 class ShownForwards:
@@ -30,7 +35,7 @@ class ShownForwards:
         if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
             return None
         model = self._inference.called_model(call.func)
-        if model is None or model.evidence < Evidence.INFERRED:
+        if model is None or model.evidence < Evidence.INFERRED or not self._learns(call.func, model):
             return None
         return InferenceCall(
             self._evaluator.definitions.enclosing_function(call),
@@ -44,6 +49,26 @@ class ShownForwards:
             in_loop=False,
             is_dry_run=False,
         )
+
+    def _learns(self, called: cst.Name | cst.Attribute, model: Value) -> bool:
+        """Whether a model has parameters, without which no graph is built: transforms of images have none."""
+        if identifier(called) in self._evaluator.usage.names_of_models():
+            return True
+        return isinstance(model.definition, cst.ClassDef) and self._has_layers(model.definition, 0)
+
+    def _has_layers(self, owner: cst.ClassDef, depth: int) -> bool:
+        """Whether a class makes layers with parameters, also by classes of the file, or asks for parameters."""
+        if any(node.attr.value == "parameters" for node in self._tree.below(owner, cst.Attribute)):
+            return True
+        for call in self._tree.below(owner, cst.Call):
+            library, _, layer = (self._evaluator.names.qualified(call.func) or "").rpartition(".")
+            if library.startswith("torch.nn") and layer.startswith(_WITH_PARAMETERS):
+                return True
+            made = self._evaluator.definitions.definition(call.func)
+            is_other = isinstance(made, cst.ClassDef) and made is not owner and depth < _DEPTH
+            if is_other and isinstance(made, cst.ClassDef) and self._has_layers(made, depth + 1):
+                return True
+        return False
 
     @cached_property
     def _pictured(self) -> frozenset[str]:
