@@ -110,11 +110,12 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("shared", model.kept_workers.share_iterator(call)):
         return
+    keeps = "True" if literal(chosen) is not None or chosen is None else f"{model.code(chosen)} > 0"
     yield Finding(
         call,
         f"{loader.kind.title.capitalize()} starts its worker processes ({workers}) anew for each iteration over it, "
-        f"and the first batches are waited for each time. Pass `{KEEPS}=True`.",
-        _fix(loader, model),
+        f"and the first batches are waited for each time. Pass `{KEEPS}={keeps}`.",
+        _fix(loader, keeps, model),
     )
 
 
@@ -128,11 +129,9 @@ def _changes(loader: LoaderCall, epochs: cst.CSTNode, model: Model) -> bool:
     )
 
 
-def _fix(loader: LoaderCall, model: Model) -> Fix | None:
+def _fix(loader: LoaderCall, keeps: str, model: Model) -> Fix | None:
     if model.is_partial(loader.call):
         return None
-    workers = loader.given.get("num_workers")
-    keeps = "True" if workers is None or literal(workers) is not None else f"{model.code(workers)} > 0"
     return Fix(
         f"Pass `{KEEPS}={keeps}`",
         (AddKeyword(loader.call, KEEPS, keeps),),

@@ -16,6 +16,7 @@ from torchlint.syntax.calls import identifier, method_call
 
 _WRAPPERS = ITERATION_WRAPPERS | {"builtins.enumerate", "builtins.zip"}
 _BARS = ("tqdm", "track")
+_MOST_CALLERS = 4
 _EAGER = frozenset(("builtins.iter", "builtins.list", "builtins.tuple", "builtins.sorted"))
 """What begins to iterate at once."""
 
@@ -236,17 +237,20 @@ class Epochs:
         place = next(index for index, given in enumerate(call.args) if given is argument)
         return argument.keyword.value if argument.keyword is not None else (names[place : place + 1] or [""])[0]
 
-    def _loop_around(self, place: cst.CSTNode, used: cst.CSTNode, made: cst.Call) -> cst.For | cst.While | None:
+    def _loop_around(
+        self, place: cst.CSTNode, used: cst.CSTNode, made: cst.Call, through: tuple[cst.FunctionDef, ...] = ()
+    ) -> cst.For | cst.While | None:
         """The loop around a place, or around the calls of its function, in which the loader is not made anew."""
         loop = self._loop_of(place, used, made)
         if loop is not None:
             return None if self._runs_once(loop) else loop
         function = self._evaluator.definitions.enclosing_function(place)
-        if function is None or self._holds(function, made):
+        is_known = any(function is each for each in through) or len(through) > _MOST_CALLERS
+        if function is None or self._holds(function, made) or is_known:
             return None
         for caller in self._evaluator.callers(function):
             if not self._holds(function, caller):
-                loop = self._loop_around(caller, caller, made)
+                loop = self._loop_around(caller, caller, made, (*through, function))
                 if loop is not None:
                     return loop
         return None
@@ -297,8 +301,8 @@ class Epochs:
         """The loop of the function that a call hands the loader to, around its iterations over it."""
         if not isinstance(place, cst.Call) or depth == _DEPTH:
             return None
-        argument = next(argument for argument in place.args if self._tree.within(used, argument))
-        for name in self.handed(place, argument):
+        argument = next((argument for argument in place.args if self._tree.within(used, argument)), None)
+        for name in self.handed(place, argument) if argument is not None else ():  # else a variable in between
             for inner in self._iterations(name, depth + 1):
                 loop = self._loop_of(inner, name, made)
                 loop = loop if loop is not None and not self._runs_once(loop) else None
