@@ -42,7 +42,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ON,
     summary="a loss or output is accumulated with its autograd graph",
-    triggers=Triggers.all_of("torch"),
+    triggers=Triggers.all_of(("torch", "speechbrain", "fairseq")),
     examples=(
         Example(
             bad="""
