@@ -81,9 +81,9 @@ def features(model, loader):
     documentation=__doc__,
     silences={
         "not-grown": "The result does not go back into the tensor that is concatenated.",
-        "rebuilt": "Each pass makes the tensor anew, so that it does not grow from pass to pass.",
-        "few-passes": "The loop runs over the layers of a module or the keyword arguments of a function, or a small "
-        "constant number of times.",
+        "rebuilt": "Each pass makes the tensor anew or cuts it back, so that it does not grow from pass to pass.",
+        "few-passes": "The loop runs over the layers of a module, the folds of a cross-validation or the keyword "
+        "arguments of a function, or a small constant number of times.",
         "window": "A slice of the tensor is kept: its size does not grow.",
     },
     fixes=(Safety.UNSAFE,),

@@ -82,8 +82,8 @@ def train(model, loader, optimizer, history):
         "read-as-number": "The copy is read as one number: TL202 reports that synchronisation.",
         "rare": "The value of a tensor decides about it, so that it may run hardly ever; TL204 reports that test.",
         "decision": "The value goes to an environment, which runs on the host.",
-        "needs-host": "The function that takes it needs it on the host: lengths for `pack_padded_sequence`, "
-        "the priorities of a replay buffer.",
+        "needs-host": "The function that takes it needs it on the host: lengths for `pack_padded_sequence`, targets "
+        "for `ctc_loss`, the priorities of a replay buffer, the queries of a search index.",
     },
     fixes=(Safety.DISPLAY,),
 )

@@ -83,7 +83,8 @@ def evaluate(model: torch.nn.Module, loader):
     silences={
         "no-graph": "Gradients are off, or may be: a decorator, a `with` block, `set_grad_enabled(...)`, every caller, "
         "the method that is called, or the framework.",
-        "wanted": "The function switches gradients on: `torch.enable_grad()`, `set_grad_enabled(True)`.",
+        "wanted": "The function asks for gradients: `torch.enable_grad()`, `set_grad_enabled(True)`, "
+        "`requires_grad_()` on an input, a model that gives forces.",
         "volatile": "The routine still asks for `volatile=True`, which TL504 reports with the same advice.",
         "trains": "The routine computes gradients, or what it returns is backpropagated.",
         "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so, no picture.",
@@ -123,7 +124,8 @@ def _report(call: cst.Call, found: InferenceCall, model: Model) -> Iterator[Find
     gradients = model.evaluator.gradients
     if rule.silent("no-graph", found.switches_off or gradients.disabled(call) or gradients.left_open(call)):
         return
-    if rule.silent("wanted", gradients.wanted(call)) or rule.silent("volatile", _is_volatile(found, model)):
+    wanted = gradients.wanted(call) or found.needs_gradients
+    if rule.silent("wanted", wanted) or rule.silent("volatile", _is_volatile(found, model)):
         return
     place = f"`{found.function.name.value}`" if found.function is not None else "This script"
     yield Finding(
@@ -144,19 +146,26 @@ def _is_volatile(found: InferenceCall, model: Model) -> bool:
 
 
 def _cure(found: InferenceCall, model: Model) -> str:
-    if found.in_loop:
+    if found.in_loop and not _may_differentiate(found, model):
         return "Put the loop into `with torch.no_grad():`."
     wrap = "rap the call in `with torch.no_grad():`."
-    if found.function is None or found.is_part or model.training_code.may_train(found.function.body):
+    if found.function is None or found.is_part or _may_differentiate(found, model):
         return f"W{wrap}"
     return f"Decorate the function with `@torch.no_grad()` or w{wrap}"
+
+
+def _may_differentiate(found: InferenceCall, model: Model) -> bool:
+    """Whether something else that the function calls may need gradients."""
+    if found.function is None:
+        return False
+    return model.training_code.may_train(found.function.body) or model.inference.gradient_uses.of_calls(found.function)
 
 
 def _fix(call: cst.Call, found: InferenceCall, model: Model) -> Fix | None:
     torch = model.spelling("torch.no_grad", call)
     if found.function is None or found.is_part or found.is_generator or torch is None:
         return None
-    if model.training_code.may_train(found.function.body):  # a function that it calls needs the graph
+    if _may_differentiate(found, model):
         return None
     return Fix(
         f"Decorate `{found.function.name.value}` with `@{torch}()`",

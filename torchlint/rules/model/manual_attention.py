@@ -49,6 +49,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.operators.attention import Attention, attention
+from torchlint.semantics.operators.layouts import has_positions_last
 from torchlint.semantics.operators.sizes import is_number
 from torchlint.syntax.calls import identifier, literal
 
@@ -86,6 +87,7 @@ def attend(q, k, v, scale):
         "not-attention": "It is no softmax over the keys between two products with matching dimensions.",
         "fused-too": "The class or function has a fused kernel as well: this is the other branch.",
         "learned-scale": "The product is scaled by a tensor, as in attention over channels or between directions.",
+        "channels": "The scores are between channels: the positions are the last dimension, too many for the kernels.",
         "dimensions": "The tensors have three dimensions, or five: the fused kernels take four.",
         "test": "The code belongs to a test.",
     },
@@ -102,6 +104,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if model.target.lacks((2, 0)) or rule.silent("test", model.in_test(call)):
         return
     if rule.silent("learned-scale", any(model.value(scale).is_tensor for scale, _ in found.scales)):
+        return
+    if rule.silent("channels", has_positions_last(found.query, model)):
         return
     if rule.silent("fused-too", _is_fused_elsewhere(call, model)):
         return

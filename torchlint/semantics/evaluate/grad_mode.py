@@ -33,7 +33,10 @@ _SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
 # Methods by which a context begins and ends without a ``with`` block of its own.
 _ENTERS = frozenset(("__enter__", "__exit__", "enter_context"))
 # Wrappers of projects around the contexts of torch.
-_SWITCHED_OFF = re.compile(r"(^|_)(((no|without|disable)_?(grads?|gradients?))|inference_mode|eval_mode)$")
+_SWITCHED_OFF = re.compile(
+    r"(^|_)(((no|without|disable)_?(grads?|gradients?))|"
+    r"(inference|eval|evaluation)_?(mode|context|ctx|scope)|evaluating|inferring)$"
+)
 
 
 class Gradients:

@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Value
@@ -24,7 +25,6 @@ _SHAPES = frozenset(("shape", "device", "dtype", "ndim", "size", "dim", "numel")
 _DIFFERENTIATES = re.compile(r"energy|energies|force|hamiltonian|lagrangian|potential|jacobian|hessian", re.IGNORECASE)
 # What gives values without a graph: of these the last three give no tensor.
 _DETACHES = frozenset(("detach", "item", "tolist", "numpy"))
-_AUTOGRAD = ("torch.autograd.", "torch.func.", "torch.enable_grad")
 
 
 class DetachedForward(NamedTuple):
@@ -107,7 +107,7 @@ class DetachedForwards:
             if parent.func is node:
                 return isinstance(node, cst.Attribute) and not node.attr.value.endswith("_")
             name = self._evaluator.names.qualified(parent.func) or ""
-            return name.startswith("torch.") and not name.startswith(_AUTOGRAD)
+            return name.startswith("torch.") and not name.startswith(AUTOGRAD)
         return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)) or self._is_argument(parent)
 
     def _is_argument(self, node: cst.CSTNode) -> bool:
@@ -154,10 +154,8 @@ class DetachedForwards:
 
     def _differentiates(self, call: cst.Call, model: Value) -> bool:
         """Whether a model may compute gradients itself, or somebody may look at what its layers compute."""
-        names = self._evaluator.names
         if isinstance(model.definition, cst.ClassDef):
-            calls = (node for node in self._tree.descendants(model.definition) if isinstance(node, cst.Call))
-            return any((names.qualified(inner.func) or "").startswith(_AUTOGRAD) for inner in calls)
+            return self._inference.gradient_uses.of_model(model)
         statement = self._tree.parent(call)
         targets = [target.target for target in statement.targets] if isinstance(statement, cst.Assign) else []
         said = [call.func, *(name for target in targets for name in _names(target) if name is not None)]

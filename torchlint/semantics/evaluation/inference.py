@@ -11,11 +11,13 @@ import libcst as cst
 from torchlint.semantics import roles
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import Frozen, unchained
+from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import method_behind, run_by_method
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, mode_set
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
+from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.stages import trains_in
@@ -68,6 +70,9 @@ class InferenceCall(NamedTuple):
     switches_off: bool
     """Whether what is called computes without gradients, whoever calls it."""
 
+    needs_gradients: bool
+    """Whether the routine or the model asks for gradients of tensors."""
+
     is_part: bool
     """Whether only a part of the routine evaluates, and the rest trains."""
 
@@ -91,6 +96,7 @@ class Inference:
         self._evaluates: dict[int, bool] = {}
         self._modes: dict[int, list[cst.Call]] | None = None
         self.frozen = Frozen(evaluator)
+        self.gradient_uses = GradientUses(evaluator)
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
@@ -128,6 +134,7 @@ class Inference:
             function is not None and self._is_generator(function),
             function is None or is_part or denoises or self._returns_host_values(function, alone=is_followed),
             self.switches_off(called, module),
+            self.gradient_uses.of_inputs(call) or self.gradient_uses.of_model(module),
             is_part,
             in_loop,
             self._is_dry_run(call),
@@ -363,8 +370,11 @@ class Inference:
         for call in self._evaluator.callers(function):
             statement = self._evaluator.flow.statement(call)
             frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
-            if isinstance(statement, cst.Assign) and self._backward.reaches(statement.targets[0].target, frame):
-                return True
+            if isinstance(statement, cst.Assign):
+                bound = statement.targets[0].target
+                names = [name for name, _ in targets(bound)]
+                if self._backward.reaches(bound, frame) or any(self._backward.reaches(n, frame) for n in names):
+                    return True
             if any(p is call or any(a is p for a in self._tree.ancestors(call)) for p in self._backward.passes(frame)):
                 return True
         return False

@@ -45,6 +45,7 @@ class ShownForwards:
             is_generator=False,
             returns_host_values=True,
             switches_off=self._inference.switches_off(call.func, model),
+            needs_gradients=self._inference.gradient_uses.of_model(model),
             is_part=True,
             in_loop=False,
             is_dry_run=False,

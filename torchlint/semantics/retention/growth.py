@@ -11,15 +11,14 @@ from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.dataflow.aliases import Aliases
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.hotness import Hotness
+from torchlint.semantics.retention.few_passes import FewPasses
 from torchlint.semantics.roles import Role
-from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, code, identifier, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same, places, root_of
 
 _STORING: frozenset[type[cst.CSTNode]] = frozenset((cst.Assign, cst.IfExp, cst.Attribute, cst.Call))
 """What a call stands in directly, if its result is stored."""
 
-_FEW = 8
 _CATENATES = frozenset(("torch.cat", "torch.concat", "torch.concatenate"))
 _JOINS = _CATENATES | {
     "torch.hstack",
@@ -36,6 +35,8 @@ _JOINS = _CATENATES | {
     "numpy.column_stack",
 }
 _APPEND = "numpy.append"
+_SIZES = frozenset(("len", "size", "shape", "numel"))
+_SELECTS = frozenset(("topk", "narrow", "index_select", "gather"))
 GROWING = _JOINS | {_APPEND}
 """The functions that give a tensor or array with more elements."""
 
@@ -90,6 +91,7 @@ class Growths:
         self._tree = evaluator.tree
         self._hotness = hotness
         self._aliases = Aliases(evaluator)
+        self._few_passes = FewPasses(evaluator)
         self._assigned: dict[int, dict[str, list[cst.Assign]]] = {}
 
     def find(self, call: cst.Call) -> Growth | None:
@@ -109,10 +111,10 @@ class Growths:
             return self._in_method(statement, target, own, is_array=is_array)
         if isinstance(loop, cst.While) and isinstance(target, cst.Name) and self._mirrors(call, target.value, loop):
             return None  # it doubles, which copies each element once on average
-        rebuilt = not self._is_carried(own, statement, loop)
+        rebuilt = not self._is_carried(own, statement, loop) or self._is_cut_back(own, loop)
         collected = self._collected(call, own, statement, loop) if name in _CATENATES else None
         is_read = collected is None and self._is_read(target, loop)
-        return Growth(target, loop, "in this loop", is_array, self._is_short(loop), rebuilt, collected, is_read)
+        return Growth(target, loop, "in this loop", is_array, self._few_passes.has(loop), rebuilt, collected, is_read)
 
     def _in_method(
         self, statement: cst.Assign, target: cst.BaseExpression, own: cst.BaseExpression, *, is_array: bool
@@ -251,6 +253,25 @@ class Growths:
                     seen.update(id(n) for n in fresh)
         return False
 
+    def _is_cut_back(self, own: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+        """Whether a branch that asks for the size of a tensor cuts the variable: ``if len(x) > k: x = x[-k:]``."""
+        for branch in self._tree.below(loop.body, cst.If):
+            asked = (
+                node for node in self._tree.descendants(branch.test) if isinstance(node, (cst.Name, cst.Attribute))
+            )
+            if not any(identifier(node) in _SIZES for node in asked):
+                continue
+            for assignment in self._tree.below(branch.body, cst.Assign):
+                target, value = assignment.targets[0].target, assignment.value
+                bound = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
+                is_cut = isinstance(value, cst.Subscript) or identifier(getattr(value, "func", value)) in _SELECTS
+                if is_cut and any(is_same(each, own) for each in bound) and self._mentions(value, own):
+                    return True
+        return False
+
+    def _mentions(self, value: cst.CSTNode, own: cst.BaseExpression) -> bool:
+        return any(is_same(node, own) for node in self._tree.descendants(value))
+
     def _keeps_rows(self, own: cst.Name) -> bool:
         """Whether what joins a variable to another adds no rows: those of a beam search are chosen anew each time."""
         joining = next((a for a in self._tree.ancestors(own) if isinstance(a, cst.Call)), None)
@@ -262,50 +283,6 @@ class Growths:
     def _is_start(self, other: cst.Assign, statement: cst.Assign) -> bool:
         """Whether an assignment is the other branch of the concatenation: ``if x is None: x = y``."""
         return self._evaluator.flow.exclusive(other, statement)
-
-    def _is_short(self, loop: cst.For | cst.While) -> bool:
-        if not isinstance(loop, cst.For):
-            return False
-        step = self._evaluator.iterated(loop)
-        if step.kind is Kind.MODULE or any(e.kind is Kind.MODULE for e in step.elements or ()):
-            return True
-        if isinstance(loop.iter, (cst.Tuple, cst.List)):
-            return len(loop.iter.elements) <= _FEW
-        if self._is_over_keywords(loop):
-            return True
-        if isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "range":
-            bounds = [literal(a.value) for a in loop.iter.args]
-            if bounds and all(isinstance(b, int) and b <= _FEW for b in bounds):
-                return True
-        return self._feeds_layers(loop)
-
-    def _is_over_keywords(self, loop: cst.For) -> bool:
-        """Whether the loop runs through the keyword arguments of its function, ``**features``."""
-        method = method_call(loop.iter, "items", "keys", "values")
-        mapping = method.value if method is not None else loop.iter
-        if not isinstance(mapping, cst.Name):
-            return False
-        parameters = [self._tree.parent(binding.node) for binding in self._evaluator.flow.definitions(mapping)]
-        return bool(parameters) and all(isinstance(p, cst.Param) and p.star == "**" for p in parameters)
-
-    def _feeds_layers(self, loop: cst.For) -> bool:
-        """Whether the loop runs through the layers of a module: dense blocks, skip connections."""
-        function = (definitions := self._evaluator.definitions).enclosing_function(loop)
-        owner = definitions.owner(function) if function is not None else None
-        if owner is None or definitions.class_kind(owner) is not Kind.MODULE:
-            return False
-        held = loop.iter
-        if isinstance(held, cst.Call) and identifier(held.func) in ("enumerate", "reversed") and held.args:
-            held = held.args[0].value
-        step = self._evaluator.value(held).iterated() if held is not loop.iter else self._evaluator.iterated(loop)
-        if isinstance(held, cst.Attribute) and step.kind not in (Kind.BATCH, Kind.TENSOR):
-            return True  # its layers, or a setting
-        steps = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
-        for called in (call.func for call in self._tree.below(loop.body, cst.Call)):
-            layer = isinstance(called, cst.Subscript) or (isinstance(called, cst.Name) and called.value in steps)
-            if layer or (isinstance(called, cst.Call) and identifier(called.func) == "getattr"):
-                return True
-        return False
 
     def _collected(
         self, call: cst.Call, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While

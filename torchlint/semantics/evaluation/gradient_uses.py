@@ -1,0 +1,111 @@
+"""Routines that evaluate and still need gradients: of their inputs, or for what they call."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind, Origin, Value
+from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.walk import children
+
+# What a model that differentiates itself gives: `energy, forces = model(positions)`.
+_DERIVED = re.compile(r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobians?|hessians?|score_fn)(_|$)")
+# What is called so computes gradients, wherever it is defined.
+_DIFFERENTIATES = re.compile(
+    r"(^|(?<!requires)(?<!zero)(?<!no)(?<!set)(?<!clip)_)(attack\w*|adversary|adversarial|perturb|pgd|fgsm|invert|inversion|optimi[sz]e\w*|adapt|attribute|attributions?|"
+    r"saliency|grad_?cam|gradients?|grads?|jacobian|hessian|penalty|inner_loop|fine_?tune|fit|langevin)(_|$)"
+)
+AUTOGRAD = ("torch.autograd.", "torch.func.", "torch.enable_grad")
+"""What differentiates, or switches gradients on."""
+_NO_PASSES = (
+    "torch.",
+    "monai.",
+    "builtins.",
+    "numpy.",
+    "math.",
+    "time.",
+    "logging.",
+    "tqdm.",
+    "torchmetrics.",
+    "torchvision.",
+)
+
+
+class GradientUses:
+    """Answers what of a routine needs gradients."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+
+    def of_model(self, model: Value) -> bool:
+        """Return whether a model of the file differentiates while it computes."""
+        if not isinstance(model.definition, cst.ClassDef):
+            return False
+        calls = self._tree.below(model.definition, cst.Call)
+        return any((self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD) for inner in calls)
+
+    def of_inputs(self, call: cst.Call) -> bool:
+        """Return whether the routine around a call of a model asks for gradients of tensors, or the model gives some.
+
+        ``x.requires_grad_()``, ``x.requires_grad = True``, ``Variable(x, requires_grad=True)``, not of parameters.
+        """
+        statement = self._evaluator.flow.statement(call)
+        targets = statement.targets if isinstance(statement, cst.Assign) else ()
+        if any(_DERIVED.search(name) for target in targets for name in _names(target.target)):
+            return True
+        function = self._evaluator.definitions.enclosing_function(call)
+        return any(map(self._asks, self._tree.descendants(function.body))) if function is not None else False
+
+    def _asks(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.Call):
+            method = method_call(node, "requires_grad_")
+            if method is not None:
+                off = any(literal(argument.value) is False for argument in node.args)
+                return not off and self._is_input(method.value)
+            named = (a for a in node.args if a.keyword is not None and a.keyword.value == "requires_grad")
+            return any(literal(argument.value) is not False for argument in named)
+        if isinstance(node, cst.Assign) and literal(node.value) is not False:
+            places = (t.target for t in node.targets if isinstance(t.target, cst.Attribute))
+            return any(p.attr.value == "requires_grad" and self._is_input(p.value) for p in places)
+        return False
+
+    def _is_input(self, tensor: cst.BaseExpression) -> bool:
+        value = self._evaluator.value(tensor)
+        return value.kind is not Kind.MODULE and value.origin is not Origin.PARAMETER
+
+    def of_calls(self, function: cst.FunctionDef) -> bool:
+        """Return whether a routine calls what may differentiate out of sight.
+
+        A function of another file that says so by its name or is given a model.
+        """
+        return any(map(self._may_differentiate, self._tree.below(function.body, cst.Call)))
+
+    def _may_differentiate(self, call: cst.Call) -> bool:
+        name = self._evaluator.names.qualified(call.func)
+        if name is not None and name.startswith(_NO_PASSES):
+            return False
+        if isinstance(self._evaluator.definitions.definition(call.func), (cst.FunctionDef, cst.ClassDef)):
+            return False
+        says_so = (_DIFFERENTIATES.search(n.lower()) for n in _names(call.func))
+        if any(says_so) and self._evaluator.value(call.func).kind is not Kind.MODULE:
+            return True
+        given = isinstance(call.func, cst.Name) and any(self._is_model(a.value) for a in call.args)
+        return given and name is not None
+
+    def _is_model(self, argument: cst.BaseExpression) -> bool:
+        return self._evaluator.value(argument).kind is Kind.MODULE
+
+
+def _names(expression: cst.CSTNode) -> list[str]:
+    """Return the names and attributes in an expression."""
+    found, stack = [], [expression]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.Name, cst.Attribute)):
+            found.append(identifier(node))
+        stack += [node.value] if isinstance(node, cst.Attribute) else children(node)
+    return found

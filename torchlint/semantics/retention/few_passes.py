@@ -1,0 +1,100 @@
+"""Loops that run a few times only."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import identifier, literal, method_call
+
+_FEW = 8
+
+
+class FewPasses:
+    """Finds them."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+
+    def has(self, loop: cst.For | cst.While) -> bool:
+        """Return whether a loop runs over layers, folds or keyword arguments, or a small constant number of times."""
+        if not isinstance(loop, cst.For):
+            return False
+        step = self._evaluator.iterated(loop)
+        if step.kind is Kind.MODULE or any(e.kind is Kind.MODULE for e in step.elements or ()):
+            return True
+        lists = self._given(loop.iter) if isinstance(loop.iter, cst.Name) else [loop.iter]
+        if all(isinstance(each, (cst.Tuple, cst.List)) for each in lists):
+            return all(len(each.elements) <= _FEW for each in lists if isinstance(each, (cst.Tuple, cst.List)))
+        if self._is_over_keywords(loop):
+            return True
+        if self._is_counted(loop.iter) or self._is_over_folds(loop):
+            return True
+        return self._feeds_layers(loop)
+
+    def _is_counted(self, over: cst.BaseExpression) -> bool:
+        """Whether a loop is over a range of a few numbers."""
+        counts = isinstance(over, cst.Call) and identifier(over.func) == "range" and bool(over.args)
+        return counts and isinstance(over, cst.Call) and all(self._is_small(argument.value) for argument in over.args)
+
+    def _is_small(self, bound: cst.BaseExpression) -> bool:
+        """Whether a bound is a small number, also as a constant, a default, or an attribute that was given one."""
+        given = [bound]
+        if isinstance(bound, cst.Name):
+            given = self._given(bound)
+        elif isinstance(bound, cst.Attribute) and isinstance(bound.value, cst.Name):
+            owner = self._evaluator.definitions.receiver(bound.value)
+            made = self._evaluator.definitions.attribute(owner, bound.attr.value) if owner is not None else []
+            values = [m.value for m in made if m.value is not None and not m.path]
+            given = [g for v in values for g in (self._given(v) if isinstance(v, cst.Name) else [v])]
+        numbers = [literal(each) for each in given]
+        return bool(numbers) and all(isinstance(n, int) and n <= _FEW for n in numbers)
+
+    def _given(self, name: cst.Name) -> list[cst.BaseExpression]:
+        """What a name is bound to, a parameter to its default."""
+        found: list[cst.BaseExpression] = []
+        for binding in self._evaluator.flow.definitions(name):
+            parameter = self._tree.parent(binding.node) if binding.kind is BindingKind.PARAMETER else None
+            value = parameter.default if isinstance(parameter, cst.Param) else binding.value
+            found.append(value if value is not None and not binding.path else name)
+        return found
+
+    def _is_over_folds(self, loop: cst.For) -> bool:
+        """Whether a loop runs through the folds of a cross-validation: ``enumerate(folds.split(x))``."""
+        over = loop.iter
+        while isinstance(over, cst.Call) and identifier(over.func) in ("enumerate", "tqdm", "list") and over.args:
+            over = over.args[0].value
+        method = method_call(over, "split")
+        made = self._given(method.value) if method is not None and isinstance(method.value, cst.Name) else []
+        return any(isinstance(m, cst.Call) and "Fold" in identifier(m.func) for m in made)
+
+    def _is_over_keywords(self, loop: cst.For) -> bool:
+        """Whether the loop runs through the keyword arguments of its function, ``**features``."""
+        method = method_call(loop.iter, "items", "keys", "values")
+        mapping = method.value if method is not None else loop.iter
+        if not isinstance(mapping, cst.Name):
+            return False
+        parameters = [self._tree.parent(binding.node) for binding in self._evaluator.flow.definitions(mapping)]
+        return bool(parameters) and all(isinstance(p, cst.Param) and p.star == "**" for p in parameters)
+
+    def _feeds_layers(self, loop: cst.For) -> bool:
+        """Whether the loop runs through the layers of a module: dense blocks, skip connections."""
+        function = (definitions := self._evaluator.definitions).enclosing_function(loop)
+        owner = definitions.owner(function) if function is not None else None
+        if owner is None or definitions.class_kind(owner) is not Kind.MODULE:
+            return False
+        held = loop.iter
+        if isinstance(held, cst.Call) and identifier(held.func) in ("enumerate", "reversed") and held.args:
+            held = held.args[0].value
+        step = self._evaluator.value(held).iterated() if held is not loop.iter else self._evaluator.iterated(loop)
+        if isinstance(held, cst.Attribute) and step.kind not in (Kind.BATCH, Kind.TENSOR):
+            return True  # its layers, or a setting
+        steps = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
+        for called in (call.func for call in self._tree.below(loop.body, cst.Call)):
+            layer = isinstance(called, cst.Subscript) or (isinstance(called, cst.Name) and called.value in steps)
+            if layer or (isinstance(called, cst.Call) and identifier(called.func) == "getattr"):
+                return True
+        return False
