@@ -17,6 +17,7 @@ ENTRY_POINTS = frozenset(
 
 _SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
 _TURNS = frozenset(("toggle_optimizer", "toggled_optimizer"))
+_COMPILED = frozenset(("freeze", "TRTModule", "torch2trt", "InferenceSession"))
 _MAX_DEPTH = 3
 
 
@@ -106,10 +107,23 @@ class Frozen:
                 if method is not None:
                     yield method.value
         for target in self._tree.nodes(cst.AssignTarget):
-            if isinstance(target.target, cst.Attribute) and target.target.attr.value == "requires_grad":
-                statement = self._tree.parent(target)
-                if isinstance(statement, cst.Assign) and literal(statement.value) is False:
-                    yield from self._frozen_by(target.target.value)
+            statement = self._tree.parent(target)
+            if not isinstance(statement, cst.Assign):
+                continue
+            if self._is_compiled(statement.value):
+                yield target.target
+            switches = isinstance(target.target, cst.Attribute) and target.target.attr.value == "requires_grad"
+            if isinstance(target.target, cst.Attribute) and switches and literal(statement.value) is False:
+                yield from self._frozen_by(target.target.value)
+
+    def _is_compiled(self, made: cst.BaseExpression) -> bool:
+        """Whether a module is made of constants, or by another engine."""
+        while isinstance(made, cst.Call):
+            if identifier(made.func) in _COMPILED:
+                name = self._evaluator.names.qualified(made.func) or identifier(made.func)
+                return name == "torch.jit.freeze" or not name.startswith("torch.")
+            made = made.func.value if isinstance(made.func, cst.Attribute) else made.func
+        return False
 
     def _frozen_by(self, frozen: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The module itself, or that over whose parameters a loop runs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -35,8 +36,11 @@ _ENTERS = frozenset(("__enter__", "__exit__", "enter_context"))
 # Wrappers of projects around the contexts of torch.
 _SWITCHED_OFF = re.compile(
     r"(^|_)(((no|without|disable)_?(grads?|gradients?))|"
-    r"(inference|eval|evaluation)_?(mode|context|ctx|scope)|evaluating|inferring)$"
+    r"(inference|eval|evaluation)_?(mode|context|ctx|scope)|evaluating|inferring)$",
+    re.IGNORECASE,
 )
+_HANDS_ON = frozenset(("partial", "getattr", "get"))
+_FREEZES = re.compile(r"(^|_)(frozen|freezes?|freezing)(_|$)", re.IGNORECASE)
 
 
 class Gradients:
@@ -50,6 +54,7 @@ class Gradients:
         self._functions: dict[int, bool] = {}
         self._globally: bool | None = None
         self._setters: dict[int, bool | None] | None = None
+        self._entered_contexts: set[int] = set()
 
     def forget(self) -> None:
         """Drop what was decided while the call graph was incomplete."""
@@ -78,19 +83,56 @@ class Gradients:
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, cst.FunctionDef):
-                return False
+                return self._may_be_run_without(ancestor, set())
             items = ancestor.items if isinstance(ancestor, cst.With) and child is ancestor.body else ()
             if any(self._may_switch(item.item) for item in items):
                 return True
             child = ancestor
         return False
 
+    def _may_be_run_without(self, function: cst.FunctionDef, seen: set[int]) -> bool:
+        """Whether a function, or one that calls it, is a value that the file may call where gradients are off."""
+        if id(function) in seen or not self._calls_values_without:
+            return False
+        seen.add(id(function))
+        if self._is_value(function):
+            return True
+        callers = map(self._definitions.enclosing_function, self._evaluator.callers(function))
+        return any(caller is not None and self._may_be_run_without(caller, seen) for caller in callers)
+
+    @cached_property
+    def _calls_values_without(self) -> bool:
+        """Whether the file calls what no definition is known of where gradients are off: ``commands[name](model)``."""
+        return any(self._is_of_value(call.func) and self.disabled(call) for call in self._tree.nodes(cst.Call))
+
+    def _is_of_value(self, called: cst.BaseExpression) -> bool:
+        if isinstance(called, cst.Subscript):
+            return True
+        values = [b.value for b in self._evaluator.flow.definitions(called)] if isinstance(called, cst.Name) else []
+        made = (v.func if isinstance(v, cst.Call) else v for v in values)
+        return any(isinstance(v, cst.Subscript) or identifier(v) in _HANDS_ON for v in made if v is not None)
+
+    def _is_value(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is read without being called."""
+        reads = (name for name in self._tree.nodes(cst.Name) if name.value == function.name.value)
+        return any(
+            name is not function.name
+            and getattr(self._tree.parent(name), "func", None) is not name
+            and self._definitions.definition(name) is function
+            for name in reads
+        )
+
     def _may_switch(self, context: cst.BaseExpression) -> bool:
         places = [context]
         if isinstance(context, cst.Name):
             places += (b.value for b in self._evaluator.flow.definitions(context) if b.value is not None)
         made = (call for place in places for call in self._tree.below(place, cst.Call))
-        return any(self.switches_off(call) or self._names.qualified(call.func) in _SETTERS for call in made)
+        return any(
+            self.switches_off(call)
+            or self._names.qualified(call.func) in _SETTERS
+            or _FREEZES.search(identifier(call.func))
+            for call in made
+        )
 
     def wanted(self, node: cst.CSTNode) -> bool:
         """Return whether the function around a node switches gradients on for it."""
@@ -165,8 +207,8 @@ class Gradients:
         call = expression if isinstance(expression, cst.Call) else None
         name = self._names.qualified(call.func if call is not None else expression)
         if name is None or not name.startswith("torch."):
-            own = identifier(call.func if call is not None else expression)
-            return True if _SWITCHED_OFF.search(own) else None
+            called = call.func if call is not None else expression
+            return True if _SWITCHED_OFF.search(identifier(called)) or self._yields_without(called) else None
         if name in NO_GRAD_CONTEXTS:
             mode = literal(call.args[0].value) if call is not None and call.args else True
             return None if mode is False else True
@@ -176,6 +218,28 @@ class Gradients:
             mode = literal(bind(call.args, ("mode",)).get("mode"))
             return None if mode is None else not mode
         return None
+
+    def _yields_without(self, called: cst.BaseExpression) -> bool:
+        """Whether a context manager that the file writes as a generator yields where gradients are off."""
+        made = self._definitions.definition(called)
+        if not isinstance(made, cst.FunctionDef) or not made.decorators or id(made) in self._entered_contexts:
+            return False
+        self._entered_contexts.add(id(made))
+        yields = self._tree.below(made.body, cst.Yield)
+        found = bool(yields) and all(self.disabled(each) for each in yields)
+        self._entered_contexts.discard(id(made))
+        return found
+
+    def _is_rebound(self, function: cst.FunctionDef) -> bool:
+        """Whether the file decorates a function after its definition: ``evaluate = torch.no_grad()(evaluate)``."""
+        name = function.name.value
+        for statement in self._tree.nodes(cst.Assign):
+            value = statement.value
+            if isinstance(value, cst.Call) and isinstance(value.func, cst.Call) and len(value.args) == 1:
+                bound = {identifier(statement.targets[0].target), identifier(value.args[0].value)}
+                if bound == {name} and self.switches_off(value.func):
+                    return True
+        return False
 
     def function_disabled(self, function: cst.FunctionDef) -> bool:
         """Return whether a function runs without gradients by its decorators, its role, or all of its callers."""
@@ -190,6 +254,8 @@ class Gradients:
             decision = self.switches_off(decorator.decorator)
             if decision is not None:
                 return decision
+        if self._is_rebound(function):
+            return True
         owner = self._definitions.owner(function)
         name = function.name.value
         by_framework = _FRAMEWORK_INFERENCE.fullmatch(name) is not None or name in FRAMEWORK_STEP_METHODS

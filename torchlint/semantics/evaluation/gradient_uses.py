@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.values import Kind, Origin, Value
+from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.walk import children
 
@@ -16,10 +17,14 @@ _DERIVED = re.compile(r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobian
 # What is called so computes gradients, wherever it is defined.
 _DIFFERENTIATES = re.compile(
     r"(^|(?<!requires)(?<!zero)(?<!no)(?<!set)(?<!clip)_)(attack\w*|adversary|adversarial|perturb|pgd|fgsm|invert|inversion|optimi[sz]e\w*|adapt|attribute|attributions?|"
-    r"saliency|grad_?cam|gradients?|grads?|jacobian|hessian|penalty|inner_loop|fine_?tune|fit|langevin)(_|$)"
+    r"saliency|grad_?cam|gradients?|grads?|jacobian|hessian|penalty|inner_loop|fine_?tune|fit|langevin|refine|derivatives?)(_|$)"
 )
-AUTOGRAD = ("torch.autograd.", "torch.func.", "torch.enable_grad")
+AUTOGRAD = (
+    *("torch.autograd.grad", "torch.autograd.backward", "torch.autograd.functional.", "torch.autograd.forward_ad."),
+    *("torch.func.", "torch.enable_grad"),
+)
 """What differentiates, or switches gradients on."""
+_PARAMETERS = frozenset(("params", "parameters", "weights", "fast_weights"))
 _NO_PASSES = (
     "torch.",
     "monai.",
@@ -42,10 +47,19 @@ class GradientUses:
         self._tree = evaluator.tree
 
     def of_model(self, model: Value) -> bool:
-        """Return whether a model of the file differentiates while it computes."""
-        if not isinstance(model.definition, cst.ClassDef):
-            return False
-        calls = self._tree.below(model.definition, cst.Call)
+        """Return whether a model of the file differentiates while it computes, or whether one that may be it does."""
+        if isinstance(model.definition, cst.ClassDef) and self._differentiates(model.definition):
+            return True
+        return self._some_model_differentiates
+
+    @cached_property
+    def _some_model_differentiates(self) -> bool:
+        """Whether the forward pass of a class of the file computes gradients."""
+        forwards = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == "forward")
+        return any(map(self._differentiates, forwards))
+
+    def _differentiates(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
+        calls = self._tree.below(node, cst.Call)
         return any((self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD) for inner in calls)
 
     def of_inputs(self, call: cst.Call) -> bool:
@@ -58,7 +72,25 @@ class GradientUses:
         if any(_DERIVED.search(name) for target in targets for name in _names(target.target)):
             return True
         function = self._evaluator.definitions.enclosing_function(call)
-        return any(map(self._asks, self._tree.descendants(function.body))) if function is not None else False
+        if function is None:
+            return False
+        if any(map(self._takes_parameters, self._tree.below(function.body, cst.Call))):
+            return True
+        return any(map(self._asks, self._tree.descendants(function.body)))
+
+    def _takes_parameters(self, call: cst.Call) -> bool:
+        """Whether a function of another file is given a loss and parameters: ``second(loss, net.parameters())``."""
+        if not isinstance(call.func, cst.Name) or len(call.args) < 2 or self._is_known(call):
+            return False
+        first, *rest = (argument.value for argument in call.args)
+        value = self._evaluator.value(first)
+        parameters = (r for r in rest if method_call(r, "parameters") is not None or identifier(r) in _PARAMETERS)
+        return value.is_tensor and value.graph is not Graph.DETACHED and any(True for _ in parameters)
+
+    def _is_known(self, call: cst.Call) -> bool:
+        name = self._evaluator.names.qualified(call.func)
+        made = self._evaluator.definitions.definition(call.func)
+        return (name is not None and name.startswith(_NO_PASSES)) or isinstance(made, (cst.FunctionDef, cst.ClassDef))
 
     def _asks(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.Call):
@@ -85,16 +117,13 @@ class GradientUses:
         return any(map(self._may_differentiate, self._tree.below(function.body, cst.Call)))
 
     def _may_differentiate(self, call: cst.Call) -> bool:
-        name = self._evaluator.names.qualified(call.func)
-        if name is not None and name.startswith(_NO_PASSES):
-            return False
-        if isinstance(self._evaluator.definitions.definition(call.func), (cst.FunctionDef, cst.ClassDef)):
+        if self._is_known(call):
             return False
         says_so = (_DIFFERENTIATES.search(n.lower()) for n in _names(call.func))
         if any(says_so) and self._evaluator.value(call.func).kind is not Kind.MODULE:
             return True
         given = isinstance(call.func, cst.Name) and any(self._is_model(a.value) for a in call.args)
-        return given and name is not None
+        return given and self._evaluator.names.qualified(call.func) is not None
 
     def _is_model(self, argument: cst.BaseExpression) -> bool:
         return self._evaluator.value(argument).kind is Kind.MODULE

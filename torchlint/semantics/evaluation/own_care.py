@@ -36,4 +36,14 @@ def cares_for_itself(call: cst.Call, evaluator: Evaluator) -> bool:
         not named.isdisjoint(_OF_SENTENCES) or evaluator.scopes.imports("sentence_transformers")
     ):
         return True  # a sentence transformer batches all texts itself, and records no graph
+    if evaluator.scopes.imports("ultralytics") and _is_made_by(call.func, "ultralytics.", evaluator):
+        return True
     return isinstance(evaluator.tree.enclosing(call, cst.Lambda, cst.FunctionDef), cst.Lambda)
+
+
+def _is_made_by(model: cst.BaseExpression, library: str, evaluator: Evaluator) -> bool:
+    """Whether a variable holds what a class of a library makes, which runs without gradients by itself."""
+    bindings = evaluator.flow.definitions(model) if isinstance(model, cst.Name) else ()
+    made = [binding.value for binding in bindings]
+    names = (evaluator.names.qualified(value.func) for value in made if isinstance(value, cst.Call))
+    return any(name is not None and name.startswith(library) for name in names)

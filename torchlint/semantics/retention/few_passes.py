@@ -27,8 +27,9 @@ class FewPasses:
         if step.kind is Kind.MODULE or any(e.kind is Kind.MODULE for e in step.elements or ()):
             return True
         lists = self._given(loop.iter) if isinstance(loop.iter, cst.Name) else [loop.iter]
-        if all(isinstance(each, (cst.Tuple, cst.List)) for each in lists):
-            return all(len(each.elements) <= _FEW for each in lists if isinstance(each, (cst.Tuple, cst.List)))
+        sizes = [len(x.elements) for x in lists if isinstance(x, (cst.Tuple, cst.List, cst.Dict))]
+        if len(sizes) == len(lists):
+            return max(sizes, default=0) <= _FEW
         if self._is_over_keywords(loop):
             return True
         if self._is_counted(loop.iter) or self._is_over_folds(loop):
@@ -50,6 +51,7 @@ class FewPasses:
             made = self._evaluator.definitions.attribute(owner, bound.attr.value) if owner is not None else []
             values = [m.value for m in made if m.value is not None and not m.path]
             given = [g for v in values for g in (self._given(v) if isinstance(v, cst.Name) else [v])]
+        given = [g for each in given for g in (self._given(each) if isinstance(each, cst.Name) else [each])]
         numbers = [literal(each) for each in given]
         return bool(numbers) and all(isinstance(n, int) and n <= _FEW for n in numbers)
 
@@ -59,7 +61,8 @@ class FewPasses:
         for binding in self._evaluator.flow.definitions(name):
             parameter = self._tree.parent(binding.node) if binding.kind is BindingKind.PARAMETER else None
             value = parameter.default if isinstance(parameter, cst.Param) else binding.value
-            found.append(value if value is not None and not binding.path else name)
+            counts = binding.kind is BindingKind.AUGMENTED
+            found.append(value if value is not None and not binding.path and not counts else name)
         return found
 
     def _is_over_folds(self, loop: cst.For) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.updates import Updates
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -66,6 +67,7 @@ class Retentions:
         self._backward = backward
         self._inference = inference
         self._meters = Meters(evaluator)
+        self._updates = Updates(evaluator)
 
     @cached_property
     def has_steps(self) -> bool:
@@ -100,11 +102,15 @@ class Retentions:
             kept.variable,
             tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
             min(evidence for _, evidence, _ in carrying),
-            self._backward.reaches(kept.variable, self._frame(node, kept.variable, heat)),
+            self._may_be_backpropagated(kept.variable, self._frame(node, kept.variable, heat)),
             self._is_remade(kept.variable, node, heat.root) or self._is_of_one_step(kept.variable, node, heat.root),
             all(complete for _, _, complete in carrying),
             kept.part is not None,
         )
+
+    def _may_be_backpropagated(self, variable: cst.BaseExpression, frame: cst.CSTNode) -> bool:
+        """Whether a variable reaches a backward pass, or a function of another file that updates weights by it."""
+        return self._backward.reaches(variable, frame) or self._updates.learn_from(variable, frame)
 
     def _branches(self, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The parts of a conditional expression that are tensors; any other expression is its only part."""
@@ -252,6 +258,8 @@ class Retentions:
             return None
         function = self._evaluator.definitions.enclosing_function(node)
         if function is not None and self._is_called_elsewhere(function):
+            return None
+        if self._evaluator.gradients.left_open(node):
             return None
         frame: cst.CSTNode = function if function is not None else self._tree.module
         evaluates = self._inference.routine_evaluates(function)

@@ -36,6 +36,7 @@ _JOINS = _CATENATES | {
 }
 _APPEND = "numpy.append"
 _SIZES = frozenset(("len", "size", "shape", "numel"))
+_STARTS = frozenset(("zeros", "empty", "tensor", "array"))
 _SELECTS = frozenset(("topk", "narrow", "index_select", "gather"))
 GROWING = _JOINS | {_APPEND}
 """The functions that give a tensor or array with more elements."""
@@ -111,7 +112,7 @@ class Growths:
             return self._in_method(statement, target, own, is_array=is_array)
         if isinstance(loop, cst.While) and isinstance(target, cst.Name) and self._mirrors(call, target.value, loop):
             return None  # it doubles, which copies each element once on average
-        rebuilt = not self._is_carried(own, statement, loop) or self._is_cut_back(own, loop)
+        rebuilt = not self._is_carried(own, statement, loop) or self._is_cut_back(own, statement, loop)
         collected = self._collected(call, own, statement, loop) if name in _CATENATES else None
         is_read = collected is None and self._is_read(target, loop)
         return Growth(target, loop, "in this loop", is_array, self._few_passes.has(loop), rebuilt, collected, is_read)
@@ -253,21 +254,27 @@ class Growths:
                     seen.update(id(n) for n in fresh)
         return False
 
-    def _is_cut_back(self, own: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
-        """Whether a branch that asks for the size of a tensor cuts the variable: ``if len(x) > k: x = x[-k:]``."""
-        for branch in self._tree.below(loop.body, cst.If):
-            asked = (
-                node for node in self._tree.descendants(branch.test) if isinstance(node, (cst.Name, cst.Attribute))
-            )
-            if not any(identifier(node) in _SIZES for node in asked):
+    def _is_cut_back(self, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
+        """Whether each pass cuts the variable, or a branch that asks for a size: ``if len(x) > k: x = x[-k:]``."""
+        here = [block for block, _ in self._evaluator.flow.blocks(statement)[:1]]
+        for assignment in self._tree.below(loop.body, cst.Assign):
+            starts = is_same(assignment.targets[0].target, own) and _is_start(assignment.value)
+            if assignment is statement or not (starts or self._cuts(assignment, own)):
                 continue
-            for assignment in self._tree.below(branch.body, cst.Assign):
-                target, value = assignment.targets[0].target, assignment.value
-                bound = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
-                is_cut = isinstance(value, cst.Subscript) or identifier(getattr(value, "func", value)) in _SELECTS
-                if is_cut and any(is_same(each, own) for each in bound) and self._mentions(value, own):
+            if _is_slice(assignment.value) and self._evaluator.flow.blocks(assignment)[0][0] in here:
+                return True
+            branch = self._tree.enclosing(assignment, cst.If)
+            if branch is not None and self._tree.within(branch, loop):
+                asked = (n for n in self._tree.descendants(branch.test) if isinstance(n, (cst.Name, cst.Attribute)))
+                if any(identifier(node) in _SIZES for node in asked):
                     return True
         return False
+
+    def _cuts(self, assignment: cst.Assign, own: cst.BaseExpression) -> bool:
+        target, value = assignment.targets[0].target, assignment.value
+        bound = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
+        is_cut = isinstance(value, cst.Subscript) or identifier(getattr(value, "func", value)) in _SELECTS
+        return is_cut and any(is_same(each, own) for each in bound) and self._mentions(value, own)
 
     def _mentions(self, value: cst.CSTNode, own: cst.BaseExpression) -> bool:
         return any(is_same(node, own) for node in self._tree.descendants(value))
@@ -375,3 +382,11 @@ def _reordered(value: cst.BaseExpression) -> cst.BaseExpression | None:
         return value.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else None
     method = method_call(value, "index_select")
     return method.value if method is not None else None
+
+
+def _is_slice(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Subscript) and any(isinstance(part.slice, cst.Slice) for part in value.slice)
+
+
+def _is_start(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and identifier(value.func) in _STARTS

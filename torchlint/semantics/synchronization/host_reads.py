@@ -45,7 +45,7 @@ COPIERS = frozenset((*_COPIES, *_SHOWING, "to", "format"))
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 # What takes tensors on the host only: lengths of sequences, the priorities of a replay buffer.
-_ON_HOST = frozenset(("pack_padded_sequence", "update_priorities", "search", "ctc_loss"))
+_ON_HOST = frozenset(("pack_padded_sequence", "update_priorities", "search", "ctc_loss", "batch_decode"))
 
 
 class ScalarRead(NamedTuple):

@@ -1,0 +1,44 @@
+"""Functions of other files that move weights by what they are given."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import identifier
+from torchlint.syntax.canonical import is_same
+
+_FUNCTION = re.compile(r"(^|_)(update|step|backward|backprop|optimi[sz]e|train|learn|finish)(_|$)")
+_METHOD = re.compile(r"(^|_)(step|backward|backprop|optimi[sz]e|train|learn)(_|$)")
+_SCHEDULER = re.compile(r"sched|(^|_)lr(_|$)|stopper|stopping|monitor|meter|log|writer|timer|bar$", re.IGNORECASE)
+_LIBRARIES = ("torch.", "builtins.", "numpy.", "wandb.", "logging.", "tqdm.", "math.", "pandas.", "matplotlib.")
+
+
+class Updates:
+    """Finds them."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+
+    def learn_from(self, variable: cst.BaseExpression, frame: cst.CSTNode) -> bool:
+        """Return whether a call below ``frame`` may update weights by a variable: ``optimize(optimizer, losses)``."""
+        calls = (call for call in self._tree.below(frame, cst.Call) if self._may_learn(call))
+        return any(is_same(n, variable) for call in calls for a in call.args for n in self._tree.descendants(a.value))
+
+    def _may_learn(self, call: cst.Call) -> bool:
+        name = self._evaluator.names.qualified(call.func)
+        if (name is not None and name.startswith(_LIBRARIES)) or not call.args:
+            return False
+        if isinstance(self._evaluator.definitions.definition(call.func), (cst.FunctionDef, cst.ClassDef)):
+            return False  # what it does is in the file
+        last = identifier(call.func)
+        if not isinstance(call.func, cst.Attribute):
+            return bool(_FUNCTION.search(last)) or any(self._is_optimizer(a.value) for a in call.args)
+        return bool(_METHOD.search(last)) and not _SCHEDULER.search(identifier(call.func.value))
+
+    def _is_optimizer(self, argument: cst.BaseExpression) -> bool:
+        return self._evaluator.value(argument).kind is Kind.OPTIMIZER
