@@ -49,7 +49,6 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.operators.attention import Attention, attention
-from torchlint.semantics.operators.layouts import has_positions_last
 from torchlint.semantics.operators.sizes import is_number
 from torchlint.syntax.calls import identifier, literal
 
@@ -87,8 +86,7 @@ def attend(q, k, v, scale):
         "not-attention": "It is no softmax over the keys between two products with matching dimensions.",
         "fused-too": "The class or function has a fused kernel as well: this is the other branch.",
         "learned-scale": "The product is scaled by a tensor, as in attention over channels or between directions.",
-        "channels": "The scores are between channels: the positions are the last dimension, too many for the kernels.",
-        "dimensions": "The tensors have three dimensions, or five: the fused kernels take four.",
+        "dimensions": "The tensors have three dimensions, or five, or positions are the last: the kernels take four.",
         "test": "The code belongs to a test.",
     },
     fixes=(Safety.UNSAFE,),
@@ -99,13 +97,12 @@ def attend(q, k, v, scale):
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the softmax of an attention that is written out."""
     found = attention(call, model)
-    if found is None or rule.silent("dimensions", found.rank not in (None, 4)):
+    is_other = found is not None and (found.rank not in (None, 4) or found.is_over_channels)
+    if found is None or rule.silent("dimensions", is_other):
         return
     if model.target.lacks((2, 0)) or rule.silent("test", model.in_test(call)):
         return
     if rule.silent("learned-scale", any(model.value(scale).is_tensor for scale, _ in found.scales)):
-        return
-    if rule.silent("channels", has_positions_last(found.query, model)):
         return
     if rule.silent("fused-too", _is_fused_elsewhere(call, model)):
         return
@@ -139,11 +136,10 @@ def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
     if not _is_one_run(found.statements, found.result, model) or _needs_layout(found.result, model):
         return None
     function = call.func
-    name = (
-        from_root(function, FUSED, model)
-        if isinstance(function, (cst.Name, cst.Attribute))
-        else spelled(FUSED, function, model)
-    )
+    if isinstance(function, (cst.Name, cst.Attribute)):
+        name = from_root(function, FUSED, model)
+    else:
+        name = spelled(FUSED, function, model)
     if name is None:
         return None
     given = ", ".join(model.code(part) for part in (found.query, found.key, found.value))

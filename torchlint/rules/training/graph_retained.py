@@ -4,7 +4,8 @@
 
 A tensor that was computed from parameters holds the graph that led to it. `total += loss` adds a node to a chain that
 grows with every step, `losses.append(loss)` keeps every graph alive, and a sum or list over an evaluation loop keeps
-all activations of all its steps too, since no backward pass has freed them. Memory grows until it runs out.
+all activations of all its steps too, since no backward pass has freed them. Memory grows until it runs out. So does the
+buffer of a rollout, `values[step] = critic(x)`, of which later only `values.detach()` is read, until it is made anew.
 
 ## What to write instead
 
@@ -33,7 +34,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 
 if TYPE_CHECKING:
-    from torchlint.semantics.retention.graphs import Retention
+    from torchlint.semantics.retention.stores import Retention
 
 rule = Rule(
     code="TL302",

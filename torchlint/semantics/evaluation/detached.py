@@ -155,7 +155,7 @@ class DetachedForwards:
     def _differentiates(self, call: cst.Call, model: Value) -> bool:
         """Whether a model may compute gradients itself, or somebody may look at what its layers compute."""
         if isinstance(model.definition, cst.ClassDef):
-            return self._inference.gradient_uses.of_model(model)
+            return self._inference.gradient_uses.of_class(model.definition)
         statement = self._tree.parent(call)
         targets = [target.target for target in statement.targets] if isinstance(statement, cst.Assign) else []
         said = [call.func, *(name for target in targets for name in _names(target) if name is not None)]

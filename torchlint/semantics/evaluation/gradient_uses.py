@@ -48,7 +48,7 @@ class GradientUses:
 
     def of_model(self, model: Value) -> bool:
         """Return whether a model of the file differentiates while it computes, or whether one that may be it does."""
-        if isinstance(model.definition, cst.ClassDef) and self._differentiates(model.definition):
+        if isinstance(model.definition, cst.ClassDef) and self.of_class(model.definition):
             return True
         return self._some_model_differentiates
 
@@ -56,9 +56,10 @@ class GradientUses:
     def _some_model_differentiates(self) -> bool:
         """Whether the forward pass of a class of the file computes gradients."""
         forwards = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == "forward")
-        return any(map(self._differentiates, forwards))
+        return any(map(self.of_class, forwards))
 
-    def _differentiates(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
+    def of_class(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
+        """Return whether a class or one of its methods computes gradients."""
         calls = self._tree.below(node, cst.Call)
         return any((self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD) for inner in calls)
 

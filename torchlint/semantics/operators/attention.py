@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.operators.layouts import has_positions_last
 from torchlint.semantics.operators.products import Product, matrix_product, multiplied, summed_product, weighted_values
 from torchlint.semantics.operators.sizes import rank
 from torchlint.syntax.calls import identifier, literal, method_call
@@ -56,6 +57,9 @@ class Attention(NamedTuple):
     rank: int | None
     """How many dimensions the tensors have, where that is visible."""
 
+    is_over_channels: bool
+    """Whether the positions are visibly the last dimension, so that the scores are between channels."""
+
     scales: tuple[tuple[cst.BaseExpression, bool], ...]
     """What the product is multiplied with, or divided by (True)."""
 
@@ -94,6 +98,7 @@ def attention(softmax: cst.Call, model: Model) -> Attention | None:
         product.node,
         result,
         dimensions,
+        has_positions_last(product.query, model),
         tuple(walk.scales),
         tuple(walk.dropouts),
         tuple(walk.others),

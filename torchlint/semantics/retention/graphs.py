@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
@@ -20,7 +20,17 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.meters import Meters
-from torchlint.semantics.retention.stores import Store, appended, combined, container, elements, stored, summed
+from torchlint.semantics.retention.rollouts import Rollouts
+from torchlint.semantics.retention.stores import (
+    Retention,
+    Store,
+    appended,
+    combined,
+    container,
+    elements,
+    stored,
+    summed,
+)
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
@@ -35,28 +45,6 @@ _COUNTS = re.compile(r"(^|_)(size|count|num|len|length)s?$|^(n|num)_|^n?tokens$"
 _NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """A value with a graph that each step adds to a variable from outside of it."""
-
-    variable: cst.BaseExpression
-    values: tuple[cst.BaseExpression, ...]
-    """What carries the graph: of a conditional expression the branches that do."""
-
-    evidence: Evidence
-    is_backpropagated: bool
-    """Whether the variable flows into a backward pass."""
-
-    is_remade: bool
-    """Whether each step starts the variable anew."""
-
-    step_is_complete: bool
-    """Whether each pass is a whole step, so that nobody can want the graph of an earlier one."""
-
-    is_part: bool
-    """Whether it is one of several results, which are unpacked where it is kept."""
-
-
 class Retentions:
     """Finds what loops keep."""
 
@@ -68,6 +56,7 @@ class Retentions:
         self._inference = inference
         self._meters = Meters(evaluator)
         self._updates = Updates(evaluator)
+        self._rollouts = Rollouts(evaluator)
 
     @cached_property
     def has_steps(self) -> bool:
@@ -94,6 +83,8 @@ class Retentions:
             return None
         if kept.index is not None and not self._varies(kept.index, heat.root):
             return None
+        if heat.role is Role.SAMPLING_LOOP:
+            return self._rollouts.retention(kept)
         found = [(value, self._with_graph(value, node, heat, kept.part)) for value in kept.values]
         carrying = [(value, *known) for value, known in found if known is not None]
         if not carrying:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.evidence import Evidence
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
@@ -31,6 +32,28 @@ class Store:
 
     part: int | None = None
     """Which of several results of the value is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """A value with a graph that each step adds to a variable from outside of it."""
+
+    variable: cst.BaseExpression
+    values: tuple[cst.BaseExpression, ...]
+    """What carries the graph: of a conditional expression the branches that do."""
+
+    evidence: Evidence
+    is_backpropagated: bool
+    """Whether the variable flows into a backward pass."""
+
+    is_remade: bool
+    """Whether each step starts the variable anew."""
+
+    step_is_complete: bool
+    """Whether each pass is a whole step, so that nobody can want the graph of an earlier one."""
+
+    is_part: bool
+    """Whether it is one of several results, which are unpacked where it is kept."""
 
 
 def elements(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:

@@ -1,0 +1,78 @@
+"""Buffers that a rollout fills with what a network gives, and that are only read without the graph."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.names import unpack
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.retention.stores import Retention, Store
+from torchlint.semantics.values import Graph
+from torchlint.syntax.calls import method_call
+
+_DETACHES = frozenset(("detach", "data", "item", "tolist"))
+_CARRY = frozenset(("mean", "sum", "view", "reshape", "squeeze", "flatten", "cpu", "std", "float", "to"))
+_SAYS = frozenset(("shape", "device", "dtype", "size", "numel"))
+
+
+class Rollouts:
+    """Finds them."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+
+    def retention(self, kept: Store) -> Retention | None:
+        """Return what ``values[step] = critic(x)`` keeps with its graph; None where something may want that."""
+        if kept.index is None or len(kept.values) != 1 or not self._is_only_read_detached(kept.variable):
+            return None
+        found = unpack(self._evaluator.value(kept.values[0]), () if kept.part is None else (kept.part,))
+        if not found.is_tensor or found.graph is not Graph.ATTACHED or found.evidence < Evidence.INFERRED:
+            return None
+        is_part = kept.part is not None
+        return Retention(kept.variable, kept.values, found.evidence, False, False, True, is_part)
+
+    def _is_only_read_detached(self, variable: cst.BaseExpression) -> bool:
+        """Return whether the file reads a local tensor, and each time without its graph: ``values.detach()``."""
+        if not isinstance(variable, cst.Name):
+            return False
+        scopes = self._evaluator.scopes
+        here = scopes.deciding(variable.value, scopes.scope(variable))
+        same = [n for n in self._tree.nodes(cst.Name) if n.value == variable.value]
+        uses = [n for n in same if scopes.deciding(n.value, scopes.scope(n)) is here and not self._is_written(n)]
+        values = [n for n in uses if not self._is_said(n)]
+        return bool(values) and all(map(self._is_detached, values))
+
+    def _is_written(self, name: cst.Name) -> bool:
+        """Whether a name stands in a target: ``values = ...``, ``values[step] = ...``."""
+        node: cst.CSTNode = name
+        parent = self._tree.parent(node)
+        while isinstance(parent, (cst.Subscript, cst.Tuple, cst.Element)):
+            if isinstance(parent, cst.Subscript) and parent.value is not node:
+                return False
+            node, parent = parent, self._tree.parent(parent)
+        return isinstance(parent, cst.AssignTarget) or getattr(parent, "keyword", None) is node
+
+    def _is_said(self, name: cst.Name) -> bool:
+        parent = self._tree.parent(name)
+        if isinstance(parent, cst.Attribute):
+            return parent.value is not name or parent.attr.value in _SAYS
+        return False
+
+    def _is_detached(self, name: cst.Name) -> bool:
+        if self._evaluator.gradients.disabled(name):
+            return True
+        node: cst.CSTNode = name
+        parent = self._tree.parent(node)
+        while isinstance(parent, (cst.Attribute, cst.Subscript, cst.Call)) and _holds(parent, node):
+            if isinstance(parent, cst.Attribute) and parent.attr.value in _DETACHES:
+                return True
+            if isinstance(parent, cst.Call) and method_call(parent, *_CARRY) is None:
+                return False
+            node, parent = parent, self._tree.parent(parent)
+        return False
+
+
+def _holds(parent: cst.Attribute | cst.Subscript | cst.Call, node: cst.CSTNode) -> bool:
+    return (parent.func if isinstance(parent, cst.Call) else parent.value) is node
