@@ -122,7 +122,11 @@ class Growths:
     ) -> Growth | None:
         """The growth of an attribute in a method that is called for each batch: ``update`` of a metric."""
         heat = self._hotness.heat(statement)
-        if heat is None or heat.role not in _COLLECTING or not isinstance(heat.root, cst.FunctionDef):
+        if heat is None or heat.role not in _COLLECTING:
+            return None
+        method = self._evaluator.definitions.enclosing_function(statement)
+        root = heat.root if isinstance(heat.root, cst.FunctionDef) else method
+        if root is None or (root is not heat.root and self._tree.within(statement, heat.root)):
             return None
         held: cst.BaseExpression = target  # also one of several: `self.scores[label]`
         while isinstance(held, cst.Subscript):
@@ -130,8 +134,8 @@ class Growths:
         owner = held.value if isinstance(held, cst.Attribute) else None
         if not isinstance(owner, cst.Name) or self._evaluator.definitions.receiver(owner) is None:
             return None
-        rebuilt = not self._is_carried(own, statement, heat.root)
-        return Growth(target, heat.root, heat.often, is_array, False, rebuilt, None, False)
+        rebuilt = not self._is_carried(own, statement, root)
+        return Growth(target, root, heat.often, is_array, False, rebuilt, None, False)
 
     def _statement(self, call: cst.Call) -> cst.Assign | None:
         """The assignment that stores a call, through ``.method()`` chains and the branches of a conditional."""
