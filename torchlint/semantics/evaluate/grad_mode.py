@@ -230,16 +230,17 @@ class Gradients:
         self._entered_contexts.discard(id(made))
         return found
 
-    def _is_rebound(self, function: cst.FunctionDef) -> bool:
-        """Whether the file decorates a function after its definition: ``evaluate = torch.no_grad()(evaluate)``."""
-        name = function.name.value
+    @cached_property
+    def _rebound(self) -> frozenset[str]:
+        """The functions that the file decorates after their definition: ``evaluate = torch.no_grad()(evaluate)``."""
+        found = set()
         for statement in self._tree.nodes(cst.Assign):
             value = statement.value
             if isinstance(value, cst.Call) and isinstance(value.func, cst.Call) and len(value.args) == 1:
-                bound = {identifier(statement.targets[0].target), identifier(value.args[0].value)}
-                if bound == {name} and self.switches_off(value.func):
-                    return True
-        return False
+                name = identifier(statement.targets[0].target)
+                if identifier(value.args[0].value) == name and self.switches_off(value.func):
+                    found.add(name)
+        return frozenset(found)
 
     def function_disabled(self, function: cst.FunctionDef) -> bool:
         """Return whether a function runs without gradients by its decorators, its role, or all of its callers."""
@@ -254,7 +255,7 @@ class Gradients:
             decision = self.switches_off(decorator.decorator)
             if decision is not None:
                 return decision
-        if self._is_rebound(function):
+        if function.name.value in self._rebound:
             return True
         owner = self._definitions.owner(function)
         name = function.name.value
