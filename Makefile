@@ -74,7 +74,11 @@ lock: $(STAMP) ## Write the newest versions of what the tests need to requiremen
 corpus: $(STAMP) ## Check and fix eight pinned packages from PyPI, and judge what became of each file
 	$(BIN)/python -m tests.corpus.run $(ARGS)
 
-scripts: $(STAMP) ## Run published training scripts before and after their fixes: make scripts CHECKOUTS=folder
+scripts: $(STAMP) ## Run published training scripts before and after their fixes: make scripts CHECKOUTS=folder of clones
+	@$(BIN)/python -c 'import torch, numpy' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' numpy
+	@$(BIN)/python -c 'import gymnasium, tqdm, tyro' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check gymnasium tqdm tyro
 	$(BIN)/python -m tests.corpus.scripts $(if $(CHECKOUTS),--checkouts $(CHECKOUTS)) $(ARGS)
 
 labelled: $(STAMP) ## Precision and recall on labelled public code: make labelled CHECKOUTS=folder of clones

@@ -1,15 +1,17 @@
 """``python drive.py SCRIPT RECORD ITEMS [WORDS]...``: run a script on synthetic data and write down what it computes.
 
-Torchvision and matplotlib are played by stand-ins, so that nothing is downloaded or drawn; ``ITEMS`` is the size of
-every data set.
+Torchvision, matplotlib and TensorBoard are played by stand-ins, so that nothing is downloaded or drawn, and so is the
+clock, which counts how often it is read; ``ITEMS`` is the size of every data set.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import runpy
 import sys
+import time
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +57,16 @@ class Anything(types.ModuleType):
         return nothing
 
 
+class Writer:
+    """Writes nothing."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return nothing
+
+
 def nothing(*args: Any, **kwargs: Any) -> Any:
     """Return the first argument."""
     return args[0] if args else None
@@ -68,7 +80,9 @@ def install_stand_ins() -> None:
     modules = {"torchvision": vision, "torchvision.datasets": datasets, "matplotlib": Anything("matplotlib")}
     modules |= {f"torchvision.{name}": Anything(f"torchvision.{name}") for name in ("transforms", "utils")}
     modules["torchvision.utils"].make_grid = lambda images, *args, **kwargs: images[0]  # type: ignore[attr-defined]
-    for name, module in {**modules, "matplotlib.pyplot": plot}.items():
+    board = Anything("torch.utils.tensorboard")
+    board.SummaryWriter = Writer  # type: ignore[attr-defined]
+    for name, module in {**modules, "matplotlib.pyplot": plot, board.__name__: board}.items():
         sys.modules[name] = module
         parent, _, last = name.rpartition(".")
         if parent:
@@ -134,6 +148,8 @@ def main(script: str, record: str, items: str, *words: str) -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     install_stand_ins()
+    ticks = itertools.count(1)
+    time.time = time.perf_counter = lambda: float(next(ticks))
     modules, losses = record_modules(), record_losses()
     sys.argv = [script, *words]
     lines = record_lines(script)

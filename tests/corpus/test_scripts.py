@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import pytest
 
 from tests.corpus.scripts import NOT_RUN, SCRIPTS, NotRun, Record, Script, Trial, changed_statements, main, text_of
+from tests.repository import commit, git
 
-SCRIPT = Script("owner/name", "c0ffee", "train.py", hashlib.sha256(b"one\n").hexdigest(), 10)
+SCRIPT = Script("owner/name", "c0ffee", "train.py", 10)
 
 
 @pytest.mark.parametrize("folder", ["owner/name", "owner+name", "name"])
-def test_checkout_is_found(tmp_path: Path, folder: str) -> None:
+def test_text_is_that_of_the_commit(tmp_path: Path, folder: str) -> None:
     place = tmp_path / folder
     place.mkdir(parents=True)
-    place.joinpath("train.py").write_bytes(b"one\n")
-    assert text_of(SCRIPT, tmp_path) == "one\n"
-
-
-def test_other_version_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "name").mkdir()
-    (tmp_path / "name" / "train.py").write_bytes(b"two\n")
-    with pytest.raises(NotRun, match="another version"):
+    git(place, "init", "-q")
+    for text in ("one\n", "two\n"):
+        place.joinpath("train.py").write_text(text, newline="")
+        commit(place)
+    script = Script("owner/name", git(place, "rev-parse", "HEAD~1").strip(), "train.py", 10)
+    assert text_of(script, tmp_path) == "one\n"
+    with pytest.raises(NotRun, match="no clone has it"):
         text_of(SCRIPT, tmp_path)
 
 
@@ -55,7 +54,6 @@ def test_coordinates_are_whole() -> None:
     assert len({str(script) for script in SCRIPTS}) == len(SCRIPTS)
     for script in SCRIPTS:
         assert len(script.commit) == 40
-        assert len(script.sha256) == 64
         assert script.path.endswith(".py")
 
 
