@@ -16,8 +16,10 @@ from torchlint.syntax.walk import children
 _DERIVED = re.compile(r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobians?|hessians?|score_fn)(_|$)")
 # What is called so computes gradients, wherever it is defined.
 _DIFFERENTIATES = re.compile(
-    r"(^|(?<!requires)(?<!zero)(?<!no)(?<!set)(?<!clip)_)(attack\w*|adversary|adversarial|perturb|pgd|fgsm|invert|inversion|optimi[sz]e\w*|adapt|attribute|attributions?|"
-    r"saliency|grad_?cam|gradients?|grads?|jacobian|hessian|penalty|inner_loop|fine_?tune|fit|langevin|refine|derivatives?)(_|$)"
+    r"(^|(?<!requires)(?<!zero)(?<!no)(?<!set)(?<!clip)_)"  # but none of `requires_grad_`, `zero_grad`, ...
+    r"(attack\w*|adversary|adversarial|perturb|pgd|fgsm|invert|inversion|optimi[sz]e\w*|adapt|attribute|attributions?|"
+    r"saliency|grad_?cam|gradients?|grads?|jacobian|hessian|penalty|inner_loop|fine_?tune|fit|langevin|refine|"
+    r"derivatives?)(_|$)"
 )
 AUTOGRAD = (
     *("torch.autograd.grad", "torch.autograd.backward", "torch.autograd.functional.", "torch.autograd.forward_ad."),
@@ -25,18 +27,7 @@ AUTOGRAD = (
 )
 """What differentiates, or switches gradients on."""
 _PARAMETERS = frozenset(("params", "parameters", "weights", "fast_weights"))
-_NO_PASSES = (
-    "torch.",
-    "monai.",
-    "builtins.",
-    "numpy.",
-    "math.",
-    "time.",
-    "logging.",
-    "tqdm.",
-    "torchmetrics.",
-    "torchvision.",
-)
+_NO_PASSES = tuple("torch. monai. builtins. numpy. math. time. logging. tqdm. torchmetrics. torchvision.".split())
 
 
 class GradientUses:

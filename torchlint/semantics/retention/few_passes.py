@@ -28,8 +28,8 @@ class FewPasses:
             return True
         lists = self._given(loop.iter) if isinstance(loop.iter, cst.Name) else [loop.iter]
         sizes = [len(x.elements) for x in lists if isinstance(x, (cst.Tuple, cst.List, cst.Dict))]
-        if len(sizes) == len(lists):
-            return max(sizes, default=0) <= _FEW
+        if sizes and len(sizes) == len(lists):
+            return max(sizes) <= _FEW
         if self._is_over_keywords(loop):
             return True
         if self._is_counted(loop.iter) or self._is_over_folds(loop):
