@@ -12,7 +12,7 @@ import pytest
 from tests.corpus import scripts
 from tests.corpus.scripts import NotRun, Script, tried
 
-SCRIPT = Script("owner/name", "c0ffee", "train.py", "", 40)
+SCRIPT = Script("owner/name", "c0ffee", "train.py", 40)
 TEXT = """\
 import torch
 import torch.nn as nn
