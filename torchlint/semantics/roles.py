@@ -116,6 +116,17 @@ _ROLE_BY_NAMED_HOOK = {
     ),
     **dict.fromkeys("before_val_iter after_val_iter before_test_iter after_test_iter".split(), Role.EVALUATION_LOOP),
 }
+# The same of trainers of the file or project, which name the base of their callbacks so.
+_ROLE_BY_OWN_HOOK = {
+    **dict.fromkeys(
+        "on_train_batch_begin on_train_step_begin on_train_step_end on_backward_end on_after_step "
+        "on_train_iter_begin on_train_iter_end on_iter_end on_iteration_end on_batch_begin on_batch_end".split(),
+        Role.STEP,
+    ),
+    **_ROLE_BY_HOOK,
+    **_ROLE_BY_NAMED_HOOK,
+}
+_OWN_HOOKS = re.compile(r"(Callback|Hook|HookBase)(Base)?$")
 _NAMED_HOOKS = re.compile(r"^(detectron2\..*(HookBase|Trainer|TrainerBase)|(mmcv|mmengine)\..*Hook)$")
 _METRIC_METHODS = ("update", "_update")
 _METRICS = ("ignite.metrics.", "ignite.contrib.metrics.", "torchmetrics.", "pytorch_lightning.metrics.")
@@ -126,6 +137,9 @@ _AVERAGE = re.compile(r"(^|[a-z_])(EMA|Ema)([A-Z_]|$)|^EMA|ExponentialMovingAver
 _AVERAGE_METHODS = ("step", "update", "update_parameters")
 _SCHEDULER = re.compile(r"(scheduler|sampler)$", re.IGNORECASE)
 _DENOISING_ARGUMENTS = 3
+_DEEPEST = 8
+"""Through how many classes the base of a callback is looked for."""
+
 _OTHER_RUNTIME = re.compile(r"onnx|openvino|flax", re.IGNORECASE)
 _OTHER_RUNTIMES = ("onnxruntime", "openvino", "tensorrt", "jax", "flax", "coremltools", "ctranslate2")
 _STEP = re.compile(
@@ -159,12 +173,28 @@ def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitio
         return _ROLE_BY_HOOK[name]
     if name in _ROLE_BY_NAMED_HOOK and any(map(_NAMED_HOOKS.match, definitions.ancestry(owner))):
         return _ROLE_BY_NAMED_HOOK[name]
+    if name in _ROLE_BY_OWN_HOOK and _OWN_HOOKS.search(_root(owner, definitions)):
+        return _ROLE_BY_OWN_HOOK[name]
     if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
         return Role.METRIC
     averages = name in _AVERAGE_METHODS and _AVERAGE.search(owner.name.value) is not None
     if averages or (name == "step" and kind is Kind.OPTIMIZER):
         return Role.UPDATE
     return _ROLE_BY_BRAIN_METHOD.get(name) if definitions.is_brain(owner) else None
+
+
+def _root(owner: cst.ClassDef, definitions: Definitions) -> str:
+    """The name of the class that a class derives from in the end, in this file or the one it is imported from."""
+    above = definitions.ancestry(owner)
+    if above:
+        return above[0].rpartition(".")[2]
+    root = owner
+    for _ in range(_DEEPEST):
+        bases = definitions.bases(root)
+        if not bases:
+            break
+        root = bases[0]
+    return root.name.value
 
 
 def _of_call(name: str, owner: cst.ClassDef, definitions: Definitions) -> Role | None:

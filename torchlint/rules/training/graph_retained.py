@@ -105,14 +105,17 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
         return
     first = kept.values[0]
     name, value = model.code(kept.variable), model.code(first.with_changes(lpar=(), rpar=()))
-    what, cure = f"`{value}`", f"Write `{_detached(first, model)}`"
+    what, whose, cure = f"`{value}`", "its", f"Write `{_detached(first, model)}`"
     if kept.is_part:
         what, cure = f"a part of `{value}`", "Unpack it into a variable, store that with `.detach()`"
+    if kept.is_record:
+        what, whose = f"the losses in `{value}`", "their"
+        cure = f"Keep of `{value}` what you need, with `.detach()`"
     yield Finding(
         node,
-        f"`{name}` keeps {what} with its autograd graph from step to step, so that memory grows with every step. "
+        f"`{name}` keeps {what} with {whose} autograd graph from step to step, so that memory grows with every step. "
         f"{cure}, and read the value once after the loop.",
-        None if kept.is_part else _fix(kept, model),
+        None if kept.is_part or kept.is_record else _fix(kept, model),
     )
 
 

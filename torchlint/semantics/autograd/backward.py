@@ -79,10 +79,10 @@ class Backward:
 
     def differentiates(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a value below ``root`` is part of what a backward pass there differentiates."""
-        return self._upstream.includes(value, root, self._losses(root)) or self._is_result_of_step(value)
+        return self._upstream.includes(value, root, self.losses(root)) or self._is_result_of_step(value)
 
-    def _losses(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
-        """The values from which the backward passes below ``root`` start."""
+    def losses(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
+        """Return the values from which the backward passes below ``root`` start, or that it hands to a framework."""
         return [*(start for call in self.passes(root) for start in starts(call)), *self._handed_over(root)]
 
     def _handed_over(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
@@ -119,7 +119,7 @@ class Backward:
         function = self._evaluator.definitions.definition(call.func) or self._method(call.func) if call else None
         if not isinstance(function, cst.FunctionDef):
             return False
-        losses = self._losses(function)
+        losses = self.losses(function)
         returns = [r.value for r in self._tree.nodes(cst.Return) if self._belongs(r, function)]
         returned = [given for given in returns if given is not None and not is_none(given)]
         parts = [part for given in returned for part in self._parts_at(given, path)]
@@ -230,9 +230,11 @@ class Backward:
                 yield named or given, argument.value
 
     def _called_by(self, function: cst.FunctionDef) -> _Key:
-        """The key of what a call of a function gives."""
-        is_method = self._evaluator.definitions.owner(function) is not None
-        return (0, function.name.value) if is_method else self._key(function.name)
+        """The key of what a call of a function gives; of a property it is that of an attribute."""
+        if self._evaluator.definitions.owner(function) is None:
+            return self._key(function.name)
+        is_property = any(identifier(decorator.decorator).endswith("property") for decorator in function.decorators)
+        return 0, function.name.value + "()" * (not is_property)
 
     def _keys(self, target: cst.BaseExpression) -> set[_Key]:
         if isinstance(target, (cst.Tuple, cst.List)):
@@ -272,9 +274,13 @@ class Backward:
                 if current.value in names and self._is_one_of(current, keys):
                     return True
             elif isinstance(current, cst.Attribute):
-                if (0, current.attr.value) in keys:
+                if not keys.isdisjoint(((0, current.attr.value), (0, f"{current.attr.value}()"))):
                     return True
                 stack.append(current.value)
+            elif isinstance(current, cst.Call) and isinstance(current.func, cst.Attribute):
+                if (0, f"{current.func.attr.value}()") in keys:  # a field of the same name is something else
+                    return True
+                stack += (current.func.value, *current.args)
             elif isinstance(current, cst.Arg):
                 stack.append(current.value)
             else:

@@ -20,6 +20,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.meters import Meters
+from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.stores import (
     Retention,
@@ -57,6 +58,7 @@ class Retentions:
         self._meters = Meters(evaluator)
         self._updates = Updates(evaluator)
         self._rollouts = Rollouts(evaluator)
+        self._records = Records(evaluator)
 
     @cached_property
     def has_steps(self) -> bool:
@@ -87,16 +89,18 @@ class Retentions:
             return self._rollouts.retention(kept)
         found = [(value, self._with_graph(value, node, heat, kept.part)) for value in kept.values]
         carrying = [(value, *known) for value, known in found if known is not None]
-        if not carrying:
+        records = () if carrying else tuple(v for v in kept.values if self._holds_loss(v, kept, heat))
+        if not carrying and not records:
             return None
         return Retention(
             kept.variable,
-            tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
-            min(evidence for _, evidence, _ in carrying),
+            records or tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
+            min((evidence for _, evidence, _ in carrying), default=Evidence.INFERRED),
             self._may_be_backpropagated(kept.variable, self._frame(node, kept.variable, heat)),
             self._is_remade(kept.variable, node, heat.root) or self._is_of_one_step(kept.variable, node, heat.root),
             all(complete for _, _, complete in carrying),
             kept.part is not None,
+            bool(records),
         )
 
     def _may_be_backpropagated(self, variable: cst.BaseExpression, frame: cst.CSTNode) -> bool:
@@ -258,6 +262,11 @@ class Retentions:
             return None
         evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
         return evidence, not self._backward.passes(frame)
+
+    def _holds_loss(self, value: cst.BaseExpression, kept: Store, heat: Heat) -> bool:
+        """Whether a dictionary of losses is kept whole that a training step differentiates."""
+        is_whole = kept.is_stored and not kept.by_method and kept.part is None
+        return is_whole and heat.trains and self._records.holds_loss(value, self._backward.losses(heat.root))
 
     def _is_fresh(self, value: cst.BaseExpression) -> bool:
         """Whether a value is known by itself: an item or attribute may have been detached where it is held."""

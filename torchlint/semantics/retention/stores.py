@@ -55,6 +55,9 @@ class Retention:
     is_part: bool
     """Whether it is one of several results, which are unpacked where it is kept."""
 
+    is_record: bool = False
+    """Whether it is a dictionary of losses."""
+
 
 def elements(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     """Return the elements of a list, tuple or dictionary that is written out, what a comprehension makes of each."""
