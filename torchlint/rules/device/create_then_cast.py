@@ -70,6 +70,7 @@ rule = Rule(
         "moved": "The tensor is moved to a device too: TL201 reports that.",
         "leaf": "The tensor asks for a gradient: the cast makes another one of it.",
         "out": "The tensor is written into one that is there already.",
+        "rounded": "The cast makes whole numbers of fractions, or wraps them; the factory counts others, or refuses.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
     yields_to=("TL201", "TL504"),
@@ -86,6 +87,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("typed", given.open_keywords or "dtype" in given.named) or rule.silent("out", "out" in given.named):
         return
     if rule.silent("leaf", "requires_grad" in given.named):
+        return
+    if rule.silent("rounded", found.rounds):
         return
     if rule.silent("moved", model.creation(found.factory) is not None):
         return

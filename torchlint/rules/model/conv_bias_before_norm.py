@@ -146,5 +146,7 @@ def _fix(call: cst.Call, given: Arguments, touch: Touch, value: str | None, mode
 
 def _condition(call: cst.Call, found: Normalised, model: Model) -> str | None:
     """The plain name that decides whether the normalisation follows, as the value for `bias`."""
+    if any(model.layers.may_part(other, found.norms, call) for other in found.others):
+        return None
     deciding = {model.layers.condition(norm, call) for norm in found.norms}
     return deciding.pop() if len(deciding) == 1 else None

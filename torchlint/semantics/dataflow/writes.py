@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -26,6 +27,10 @@ _VIEWING = frozenset(
     ).split()
 ) | {"torch.from_numpy", "torch.as_tensor"}
 
+_FILLS = re.compile(r"^(read|fill|recv|receive|retrieve|grab|capture|decode|render|load|unpack|copy)(_|$|into|to)")
+_SHOWS = re.compile(r"print|log|show|plot|draw|save|write|dump|display|append|check|assert")
+_LIBRARIES = ("builtins.", "torch.", "numpy.", "matplotlib.", "logging.", "wandb.")
+
 
 class Writes:
     """Finds what writes to the memory of an array or a tensor."""
@@ -46,6 +51,8 @@ class Writes:
             return True
         if root is None:
             return False
+        if self._is_reused(root) or self._is_refilled(root, copy):
+            return True
         if self._is_changed_at_once(copy) and (isinstance(root, cst.Attribute) or self._is_used_after(root, copy)):
             return True
         uses = self._uses_of_copy(copy)
@@ -60,6 +67,42 @@ class Writes:
             if self._may_follow(place, copy, root) and (is_kept or is_seen or is_elsewhere):
                 return True
         return self._copy_is_written(root, copy)
+
+    def _is_reused(self, root: cst.BaseExpression) -> bool:
+        """Whether a method of the file gave the array, and each time it gives one that it keeps and writes to."""
+        if not isinstance(root, cst.Name):
+            return False
+        written = {canonical(place) for place in self.places() if isinstance(place, cst.Attribute)}
+        definitions = self._evaluator.definitions
+        for binding in self._evaluator.flow.makers(root) if written else ():
+            made = binding.value if isinstance(binding.value, cst.Call) and not binding.path else None
+            function = definitions.definition(made.func) if made is not None else None
+            results = definitions.results(function) if isinstance(function, cst.FunctionDef) else []
+            if any(canonical(held) in written for held in map(self._root, results) if held is not None):
+                return True
+        return False
+
+    def _is_refilled(self, root: cst.BaseExpression, copy: cst.CSTNode) -> bool:
+        """Whether a loop around the copy gives an array from before it to a function that may write to it.
+
+        ``reader(frame, i)``, ``stream.readinto(buffer)``: what it gives back is dropped.
+        """
+        loop = next((a for a in self._tree.ancestors(copy) if isinstance(a, LOOPS)), None)
+        if loop is None or not isinstance(root, cst.Name) or self._is_bound_in(root, loop):
+            return False
+        return any(
+            isinstance(self._tree.parent(call), cst.Expr)
+            and any(canonical(a.value) == root.value for a in call.args)
+            and self._may_fill(call)
+            for call in self._tree.below(loop, cst.Call)
+        )
+
+    def _may_fill(self, call: cst.Call) -> bool:
+        name = self._evaluator.names.qualified(call.func) or ""
+        if isinstance(call.func, cst.Attribute) and not name:
+            return _FILLS.search(call.func.attr.value) is not None
+        is_known = name.startswith(_LIBRARIES) or _SHOWS.search(identifier(call.func)) is not None
+        return not is_known and not isinstance(self._evaluator.definitions.definition(call.func), cst.FunctionDef)
 
     def _is_lent(self, root: cst.BaseExpression) -> bool:
         """Whether a variable may hold what others hold as well: a parameter, or another name for something."""

@@ -323,6 +323,9 @@ class Interpreter:
                     for tail in output.tails:
                         state.hold(tail, statement)
                         tail.returned.add(statement)
+                elif isinstance(output, Chain):
+                    for tail in output.lasts:
+                        tail.returned.add(statement)
             self._returns.append((value, statement.value))
         self._ends.append(state)
 

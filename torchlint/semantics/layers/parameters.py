@@ -8,7 +8,9 @@ from enum import Enum
 import libcst as cst
 
 from torchlint.semantics.binding.flow import ends_in_jump
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.syntax.calls import is_none, literal
 from torchlint.syntax.constants import value_of
@@ -35,13 +37,13 @@ class Touches:
 
     def of(self, call: cst.Call, class_name: str, parameter: str) -> Touch:
         """Return how the file touches a parameter of the layer that a call of a class creates."""
-        found = Touch.NOT
+        found = Touch.OWN if any(self._is_of(owner, call) for owner in self._owners(parameter)) else Touch.NOT
         for attribute in self._tree.nodes(cst.Attribute):
             if attribute.attr.value != parameter:
                 continue
             touch = self._touch(attribute, call, class_name.rpartition(".")[2])
-            if touch is Touch.OWN:
-                return touch
+            if touch is Touch.OWN or found is Touch.OWN:
+                return Touch.OWN
             if touch is Touch.UNCHECKED or found is Touch.NOT:
                 found = touch
         return found
@@ -57,6 +59,39 @@ class Touches:
             if created is None and self._names_class(method, {name.rpartition(".")[2] for name in class_names}):
                 return True
         return False
+
+    def _owners(self, parameter: str) -> Iterator[cst.BaseExpression]:
+        """The layers of which a parameter is asked for by its name: ``prune.l1_unstructured(m.conv, "bias", 0.2)``."""
+        for text in self._tree.nodes(cst.SimpleString):
+            pair = self._tree.parent(self._tree.parent(text) or text)
+            given = pair.args if isinstance(pair, cst.Call) else pair.elements if isinstance(pair, cst.Tuple) else ()
+            if len(given) > 1 and given[1].value is text and value_of(text) == parameter:
+                yield given[0].value
+
+    def _is_of(self, owner: cst.BaseExpression, call: cst.Call) -> bool:
+        """Whether a layer is the one that a call creates, or has the name of its attribute."""
+        created = self._created(owner)
+        if created is not None:
+            return call in created
+        return isinstance(owner, cst.Attribute) and owner.attr.value in self._names(call)
+
+    def _meant(self, owner: cst.Name) -> Iterator[cst.BaseExpression]:
+        """The attributes that a variable stands for, or that the file gives to the function whose parameter it is."""
+        for binding in self._evaluator.flow.definitions(owner):
+            parameter = self._tree.parent(binding.node)
+            if binding.kind is BindingKind.ASSIGNMENT and isinstance(binding.part, cst.Attribute):
+                yield binding.part
+            elif isinstance(parameter, cst.Param):
+                yield from self._given(parameter)
+
+    def _given(self, parameter: cst.Param) -> Iterator[cst.Attribute]:
+        """The attributes that callers of the file give for a parameter."""
+        function = next(a for a in self._tree.ancestors(parameter) if isinstance(a, (cst.FunctionDef, cst.Lambda)))
+        if isinstance(function, cst.FunctionDef):
+            for call in self._evaluator.callers(function):
+                argument = argument_for(function, parameter, call, self._evaluator)
+                if isinstance(argument, cst.Attribute):
+                    yield argument
 
     def _names_class(self, node: cst.CSTNode, names: set[str]) -> bool:
         child = node
@@ -81,6 +116,8 @@ class Touches:
             return Touch.NOT  # a layer with another name
         if isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None:
             return Touch.NOT  # an attribute of the class itself
+        if isinstance(owner, cst.Name) and any(self._is_of(layer, call) for layer in self._meant(owner)):
+            return Touch.OWN
         if self._only_compared(attribute) or self._checked(attribute):
             return Touch.CHECKED
         return Touch.UNCHECKED

@@ -53,8 +53,9 @@ class State:
         if isinstance(value, Output):
             self.take(value.tails, (place,), place)
             return
+        ends = value.lasts if isinstance(value, Chain) else frozenset()
         for tail in tails(value):
-            tail.at(place).shared = True
+            (tail.end_at(place) if tail in ends else tail.at(place)).shared = True
 
     def open(self, value: Value, place: cst.CSTNode) -> None:
         """Note that the modules inside a sequence can be run by themselves."""
@@ -69,7 +70,7 @@ class State:
             self.take(argument.tails, chain.firsts | {place} if chain.nullable else chain.firsts, place)
         else:
             self.release(argument, place)
-        found = frozenset(tail.at(place) for tail in chain.lasts)
+        found = frozenset(tail.end_at(place) for tail in chain.lasts)
         for tail in found:
             tail.called = True
             self.taken.pop(tail, None)

@@ -17,6 +17,7 @@ from torchlint.semantics.layers.values import Tail
 from torchlint.semantics.tables.signatures import SIGNATURES
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, bind, identifier
+from torchlint.syntax.canonical import canonical
 
 _DOWNLOADS = frozenset("load_state_dict_from_url load_url load_from_checkpoint build_model_with_cfg".split())
 _MAX_DEPTH = 4
@@ -172,6 +173,19 @@ class Layers:
             return None
         return f"not {test.value}" if taken else test.value
 
+    def may_part(self, other: Consumer, norms: tuple[Consumer, ...], call: cst.Call) -> bool:
+        """Return whether a consumer may stand between a layer and normalisations that follow it otherwise.
+
+        It is put there before one of them, if a test holds that does not decide about that one.
+        """
+        later = [norm for norm in norms if self._tree.order(norm.place) > self._tree.order(other.place)]
+        return any(self._tests(other, call) - self._tests(norm, call) for norm in later)
+
+    def _tests(self, consumer: Consumer, call: cst.Call) -> frozenset[str]:
+        """The tests that decide whether a consumer is there, if the call runs."""
+        found = {**self._conditions(consumer.node, call), **self._conditions(consumer.place, call)}
+        return frozenset(map(canonical, found))
+
     def _conditions(self, node: cst.CSTNode, call: cst.Call) -> dict[cst.BaseExpression, bool]:
         """The tests that decide whether a node runs, if the call does or stands in another function."""
         around = {id(ancestor) for ancestor in self._tree.ancestors(call)}
@@ -219,6 +233,8 @@ class Layers:
             pairs |= {(statement, statement) for statement in tail.returned}
             ordered = sorted(pairs, key=lambda pair: (self._tree.order(pair[0]), self._tree.order(pair[1])))
             consumers = tuple(Consumer(node, place) for node, place in ordered)
+            # On another path it is the last of a sequence, whose output it is.
+            consumers += tuple(c for d in tail.derived.values() if d.ends for c in self._ends(d))
             chosen = tail.called and self._chosen(tail.place, consumers)
             return (Use(consumers, twice=frozenset(tail.twice), chosen_at_run_time=chosen),)
         groups: list[tuple[list[Tail], list[Use]]] = []
@@ -230,7 +246,18 @@ class Layers:
             else:
                 group[0].append(derived)
                 group[1].extend(found)
-        return tuple(use for slots, uses in groups for use in (_alternatives(uses) if len(slots) > 1 else uses))
+        whole = tuple(use for slots, uses in groups for use in (_alternatives(uses) if len(slots) > 1 else uses))
+        back = [Use((Consumer(s, s),)) for s in tail.returned if any(self._is_beside(s, d) for d in tail.derived)]
+        return _alternatives([*whole, *back]) if back else whole
+
+    def _is_beside(self, statement: cst.CSTNode, place: cst.CSTNode) -> bool:
+        """Whether two nodes stand in the same function: what it returns on one path it uses on another."""
+        return self._definitions.enclosing_function(statement) is self._definitions.enclosing_function(place)
+
+    def _ends(self, derived: Tail) -> tuple[Consumer, ...]:
+        """What takes the output of a sequence that ends with a layer; where that cannot be seen, the place itself."""
+        consumers = tuple(consumer for use in self._uses(derived) for consumer in use.consumers)
+        return consumers or (Consumer(derived.place, derived.place),)
 
     def _either(self, first: Tail, second: Tail) -> bool:
         """Whether how the model is built decides which of two uses there is."""

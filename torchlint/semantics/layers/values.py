@@ -26,7 +26,7 @@ class Tail:
 
     derived: dict[cst.CSTNode, Tail] = field(default_factory=dict)
     returned: set[cst.CSTNode] = field(default_factory=set)
-    """The statements that return the output, for the caller to take."""
+    """The statements that return the output, or what ends with the layer, for the caller to take."""
 
     twice: set[tuple[cst.CSTNode, cst.CSTNode]] = field(default_factory=set)
     """Pairs of places that take the output in one run."""
@@ -37,6 +37,9 @@ class Tail:
     called: bool = False
     """Whether this is a call on a tensor, and no slot in a sequence."""
 
+    ends: bool = False
+    """Whether the layer is the last of what stands there, on some path: its output is that of the whole."""
+
     def at(self, place: cst.CSTNode) -> Tail:
         """Return the tail of the same layer where it is put or called."""
         if place is self.place:
@@ -44,6 +47,12 @@ class Tail:
         found = self.derived.get(place)
         if found is None:
             found = self.derived[place] = Tail(self.site, place, self)
+        return found
+
+    def end_at(self, place: cst.CSTNode) -> Tail:
+        """Return the tail of the same layer where what it is the last of is put or called."""
+        found = self.at(place)
+        found.ends = True
         return found
 
     def feed(self, consumers: Iterable[cst.CSTNode], place: cst.CSTNode) -> None:
@@ -65,7 +74,7 @@ class Chain:
 
     def at(self, place: cst.CSTNode) -> Chain:
         """Return the module put or called at another place."""
-        moved = frozenset(tail.at(place) for tail in self.lasts)
+        moved = frozenset(tail.end_at(place) for tail in self.lasts)
         return Chain(self.firsts, moved, self.members | moved, self.nullable)
 
     def slot(self, place: cst.CSTNode) -> Chain:

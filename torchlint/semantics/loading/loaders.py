@@ -130,7 +130,8 @@ class Loaders:
         if self.runs_on_tpu or (self._runs_on_cpu() and self._moves.destination is not Device.ACCELERATOR):
             return None
         if not loader.kind.moves:
-            return self._moves.destination or self._framework_destination
+            framework = self._framework_destination
+            return framework if framework is Device.ACCELERATOR else self._moves.destination or framework
         place = hands_out(loader.kind, loader.given, self._evaluator)
         if place is Device.CPU:
             return self._moves.destination

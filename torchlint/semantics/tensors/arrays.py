@@ -12,6 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tensors.array_dtypes import OTHER, ArrayDtypes, combined
 from torchlint.semantics.tensors.data_frames import is_converted, is_frame
+from torchlint.semantics.tensors.mapped import is_mapped
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal, method_call
 
@@ -154,8 +155,9 @@ class Arrays:
             return Array(owned=True, ordered=display, dtypes=default) if literal(data) is None else None
         if name in _JOINS:
             return Array(owned=True, dtypes=default)
-        is_writable = name not in ("frombuffer", "broadcast_to") and given.get("mmap_mode") is None
-        return Array(dtypes=default, writable=is_writable) if name in _VIEWS else None
+        if name not in _VIEWS or is_mapped(call, self._evaluator):
+            return None
+        return Array(dtypes=default, writable=name not in ("frombuffer", "broadcast_to"))
 
     @staticmethod
     def _dimensions(call: cst.Call) -> int:

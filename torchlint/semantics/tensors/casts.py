@@ -69,6 +69,9 @@ class Cast(NamedTuple):
     legacy: bool
     """Whether a type of tensor is named, which stands for the CPU as well: ``.type(torch.LongTensor)``."""
 
+    rounds: bool
+    """Whether it makes whole numbers of fractions, which a factory of whole numbers never has, or wraps them."""
+
 
 class Casts:
     """Recognises them."""
@@ -98,7 +101,9 @@ class Casts:
             return None
         exact = self._is_exact(name, given, dtype)
         fixable = exact or (_is_taken(name, made, dtype) and not self._is_refused(given, dtype))
-        return Cast(call, factory, name, dtype, expression, given, exact, fixable, evidence, legacy is not None)
+        rounds = made == _FLOAT and dtype not in (None, *_FLOATING) and self._has_fractions(name, given)
+        rounds = rounds or self._wraps(given, dtype)
+        return Cast(call, factory, name, dtype, expression, given, exact, fixable, evidence, legacy is not None, rounds)
 
     def _legacy(self, call: cst.Call, factory: cst.Call) -> tuple[None, str, Evidence] | None:
         """The dtype of the type of tensor that ``.type(torch.LongTensor)`` names, where the factory has no device."""
@@ -146,6 +151,19 @@ class Casts:
                 return _FLOAT
             return _INTEGER if bounds and all(self._counts(bound) for bound in bounds) else None
         return self._type_of(given.get("data"))
+
+    def _has_fractions(self, name: str, given: Arguments) -> bool:
+        """Whether a factory of floats draws or counts, unless it counts between whole numbers."""
+        if name == "torch.linspace":
+            ends = [*given.extra[:2], *(given.named[end] for end in ("start", "end") if end in given.named)]
+            return given.open_positions or not all(map(self._counts, ends))
+        return name in _COMPUTED and name != "torch.eye"
+
+    def _wraps(self, given: Arguments, dtype: str | None) -> bool:
+        """Whether a number that is written out is beyond a narrow type of integers."""
+        data, most = given.get("fill_value") or given.get("data"), _LARGEST.get(dtype or "")
+        least = 0 if dtype == "torch.uint8" else -(most or 0) - 1
+        return data is not None and most is not None and any(not least <= n <= most for n in self._known_numbers(data))
 
     def _is_refused(self, given: Arguments, dtype: str | None) -> bool:
         """Whether a number is too large for a dtype: a cast makes something of it, a factory refuses it."""

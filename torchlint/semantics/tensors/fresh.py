@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPE_CASTS, LEGACY_CONSTRUCTORS, SIZED_FACTORIES
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -52,13 +53,27 @@ def is_made(tensor: cst.BaseExpression, model: Model) -> bool:
 
 
 def may_hold_a_graph(call: cst.BaseExpression, model: Model) -> bool:
-    """Return whether a call makes a tensor that can be one that it is given, or go on with the graph of it."""
+    """Return whether a call makes a tensor that can be one that it is given, or go on with the graph of it.
+
+    So can what a function is given: who calls it in this file is not all who may.
+    """
+    if isinstance(call, cst.Name):
+        return model.value(call).origin is not Origin.BATCH and _is_given(call, model)
     if not isinstance(call, cst.Call) or model.callee(call) not in _OF_TENSORS:
         return False
     values = [a.value for a in call.args if a.keyword is None or a.keyword.value != "device"]
     if model.callee(call) in _LEGACY:
         return len(values) == 1 and not _is_data(values[0], model)
     return not all(isinstance(literal(value), (int, float)) for value in values[:2])
+
+
+def _is_given(name: cst.Name, model: Model) -> bool:
+    """Whether a name is a parameter of a function, or an item of one."""
+    for binding in model.reaching(name):
+        items = binding.value if binding.kind is BindingKind.ITERATION else None
+        if binding.kind is BindingKind.PARAMETER or (isinstance(items, cst.Name) and _is_given(items, model)):
+            return True
+    return False
 
 
 def _is_data(value: cst.BaseExpression, model: Model) -> bool:

@@ -18,6 +18,7 @@ from torchlint.semantics.tables.torch_api import (
     DTYPE_OF_CONSTRUCTOR,
     LEGACY_CONSTRUCTORS,
 )
+from torchlint.semantics.tensors.optional_moves import is_optional
 from torchlint.semantics.values import Device, Kind, Value
 from torchlint.syntax.calls import bind, code, identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same
@@ -26,6 +27,7 @@ _TO = ("device", "dtype", "non_blocking", "copy")
 _CUDA = ("device", "non_blocking", "memory_format")
 _HARMLESS = frozenset(("device", "dtype", "non_blocking", "copy"))
 _SWITCHES = DEFAULT_DEVICE_SETTERS | {"torch.cuda.set_device", "torch.set_default_dtype"}
+_COMPUTES = (Device.ACCELERATOR, Device.EITHER)
 _PLAIN_CALLS = frozenset(("torch.device", "torch.cuda.current_device", "torch.cuda.is_available"))
 
 
@@ -105,11 +107,12 @@ class Moves:
     def destination(self) -> Device | None:
         """Where the file visibly moves tensors or models: an accelerator for certain, one of them, or None."""
         if self._destination is None:
-            moved = (self.move(call) for call in self._evaluator.tree.nodes(cst.Call))
-            places = {move.place for move in moved if move is not None and move.method in ("to", "cuda")}
-            places &= {Device.ACCELERATOR, Device.EITHER}
-            chosen = Device.EITHER if Device.EITHER in places else Device.ACCELERATOR
-            self._destination = (chosen if places else None,)
+            tree = self._evaluator.tree
+            found = (self.move(call) for call in tree.nodes(cst.Call))
+            moves = [m for m in found if m and m.method in ("to", "cuda") and m.place in _COMPUTES]
+            is_certain = any(not is_optional(move.call, tree) for move in moves)
+            is_open = not is_certain or any(move.place is Device.EITHER for move in moves)
+            self._destination = ((Device.EITHER if is_open else Device.ACCELERATOR) if moves else None,)
         return self._destination[0]
 
     def tensor_type(self, expression: cst.CSTNode) -> TensorType | None:

@@ -60,6 +60,17 @@ def optional_move(statement: cst.CSTNode, target: cst.BaseExpression, tree: Tree
     return None
 
 
+def is_optional(call: cst.Call, tree: Tree) -> bool:
+    """Return whether a call only runs if a test of where to compute holds: ``if use_cuda: model.cuda()``."""
+    child: cst.CSTNode = call
+    for ancestor in tree.ancestors(call):
+        test = ancestor.test if isinstance(ancestor, (cst.If, cst.IfExp)) else None
+        if test is not None and child is not test and any(map(_OF_DEVICES.search, _words(test, tree))):
+            return True
+        child = ancestor
+    return False
+
+
 def _runs(node: cst.CSTNode, owner: cst.BaseExpression, tree: Tree) -> bool:
     """Whether a statement calls a method of the owner of an attribute, which may use it, or hands the owner on."""
     calls = [each for each in tree.descendants(node) if isinstance(each, cst.Call)]
