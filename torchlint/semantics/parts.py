@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.heat.tensor_functions import TensorFunctions
     from torchlint.semantics.layers.norms import Norms
     from torchlint.semantics.layers.successors import Layers
+    from torchlint.semantics.loading.batches import Batches
     from torchlint.semantics.loading.datasets import Datasets
     from torchlint.semantics.loading.epochs import Epochs
     from torchlint.semantics.loading.kept_workers import KeptWorkers
@@ -103,6 +104,13 @@ class Parts:
         from torchlint.semantics.layers.norms import Norms
 
         return Norms(self.layers)
+
+    @cached_property
+    def batches(self) -> Batches:
+        """What is done with the batches of loaders."""
+        from torchlint.semantics.loading.batches import Batches
+
+        return Batches(self.evaluator, self.epochs)
 
     @cached_property
     def kept_workers(self) -> KeptWorkers:

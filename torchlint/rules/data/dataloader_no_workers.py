@@ -75,6 +75,8 @@ rule = Rule(
         "handle": "The dataset keeps an open file or database, which processes cannot share.",
         "on-device": "The dataset or the collate function makes CUDA tensors, which workers must not.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
+        "one-batch": "Nothing but single batches is ever taken: `next(iter(loader))`.",
+        "written-back": "The loop over the batches writes to the dataset, which copies in worker processes would miss.",
         "subclass": "A subclass is defined or constructs itself: its users choose the workers.",
     },
     fixes=(Safety.UNSAFE,),
@@ -106,6 +108,10 @@ def _is_better_without(loader: LoaderCall, model: Model) -> bool:
     if rule.silent("in-memory", bool(datasets) and all(map(model.datasets.in_memory, datasets))):
         return True
     if rule.silent("handle", any(map(model.datasets.holds_handle, datasets))):
+        return True
+    if rule.silent("one-batch", model.batches.only_one(loader.call)):
+        return True
+    if rule.silent("written-back", model.kept_workers.misses_writes(loader)):
         return True
     return rule.silent("on-device", model.loaders.reads_device(loader))
 

@@ -78,6 +78,7 @@ def train(model, dataset):
         "kwargs": "`*` or `**` arguments may carry `pin_memory`.",
         "on-device": "The dataset or the collate function yields CUDA tensors, which cannot be pinned.",
         "constants": "The items are prompts, indices or other settings of the dataset: no data to pin.",
+        "on-host": "No use of the batches takes them off the host, or nothing but single batches is taken.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
@@ -100,6 +101,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("constants", any(map(model.datasets.yields_constants, loader.datasets))):
         return
     if rule.silent("on-device", model.loaders.reads_device(loader)):
+        return
+    batches = model.batches
+    if rule.silent("on-host", batches.stay_on_host(call) or batches.only_one(call)):
         return
     value = _value(loader, destination, model)
     shown = model.shown(loader.source, "")

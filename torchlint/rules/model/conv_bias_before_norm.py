@@ -137,6 +137,8 @@ def _message(call: cst.Call, found: Normalised, value: str | None, is_open: bool
 def _fix(call: cst.Call, given: Arguments, touch: Touch, value: str | None, model: Model) -> Fix | None:
     if value is None or touch is Touch.UNCHECKED or model.layers.given_away(call) or model.layers.loads_weights:
         return None
+    if model.layers.replaces_norms:
+        return None
     argument = given.nodes.get("bias")
     if argument not in call.args and "bias" in given.named:
         return None  # it stands in a partial or in a mapping, for other calls too

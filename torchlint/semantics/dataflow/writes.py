@@ -72,29 +72,26 @@ class Writes:
         """Whether a method of the file gave the array, and each time it gives one that it keeps and writes to."""
         if not isinstance(root, cst.Name):
             return False
-        written = {canonical(place) for place in self.places() if isinstance(place, cst.Attribute)}
-        definitions = self._evaluator.definitions
-        for binding in self._evaluator.flow.makers(root) if written else ():
-            made = binding.value if isinstance(binding.value, cst.Call) and not binding.path else None
-            function = definitions.definition(made.func) if made is not None else None
-            results = definitions.results(function) if isinstance(function, cst.FunctionDef) else []
-            if any(canonical(held) in written for held in map(self._root, results) if held is not None):
-                return True
-        return False
+        makers = self._evaluator.flow.makers(root)
+        calls = [b.value.func for b in makers if isinstance(b.value, cst.Call) and not b.path]
+        names = {function.attr.value for function in calls if isinstance(function, cst.Attribute)}
+        written = {canonical(place) for place in self.places() if isinstance(place, cst.Attribute)} if names else set()
+        methods = [f for f in self._tree.nodes(cst.FunctionDef) if f.name.value in names] if written else []
+        results = (given for method in methods for given in self._evaluator.definitions.results(method))
+        return any(held is not None and canonical(held) in written for held in map(self._root, results))
 
     def _is_refilled(self, root: cst.BaseExpression, copy: cst.CSTNode) -> bool:
-        """Whether a loop around the copy gives an array from before it to a function that may write to it.
+        """Whether an array is given to a function that may write to it, later or in the next pass of a loop.
 
         ``reader(frame, i)``, ``stream.readinto(buffer)``: what it gives back is dropped.
         """
-        loop = next((a for a in self._tree.ancestors(copy) if isinstance(a, LOOPS)), None)
-        if loop is None or not isinstance(root, cst.Name) or self._is_bound_in(root, loop):
-            return False
-        return any(
+        frame = self._evaluator.definitions.enclosing_function(copy) or self._tree.module
+        return isinstance(root, cst.Name) and any(
             isinstance(self._tree.parent(call), cst.Expr)
+            and any(isinstance(a.value, cst.Name) and self._may_follow(a.value, copy, root) for a in call.args)
             and any(canonical(a.value) == root.value for a in call.args)
             and self._may_fill(call)
-            for call in self._tree.below(loop, cst.Call)
+            for call in self._tree.below(frame, cst.Call)
         )
 
     def _may_fill(self, call: cst.Call) -> bool:

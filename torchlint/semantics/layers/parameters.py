@@ -12,7 +12,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
-from torchlint.syntax.calls import is_none, literal
+from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.constants import value_of
 
 _TESTS = (cst.If, cst.IfExp)
@@ -92,6 +92,11 @@ class Touches:
                 argument = argument_for(function, parameter, call, self._evaluator)
                 if isinstance(argument, cst.Attribute):
                     yield argument
+
+    def replaces_norms(self) -> bool:
+        """Return whether the file puts other layers where it finds batch normalisations."""
+        calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in ("setattr", "set_submodule"))
+        return any(self._names_class(call, {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d"}) for call in calls)
 
     def _names_class(self, node: cst.CSTNode, names: set[str]) -> bool:
         child = node

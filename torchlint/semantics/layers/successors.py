@@ -136,6 +136,11 @@ class Layers:
             parameter.name.value.startswith("pretrained") for parameter in self._tree.nodes(cst.Param)
         )
 
+    @cached_property
+    def replaces_norms(self) -> bool:
+        """Whether the file puts other layers where it finds batch normalisations."""
+        return self._touches.replaces_norms()
+
     def _loads(self, call: cst.Call) -> bool:
         if identifier(call.func) in _DOWNLOADS:
             return True

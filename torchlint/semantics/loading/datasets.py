@@ -34,7 +34,8 @@ _CHEAP_CALLS = frozenset(
 _CHEAP_METHODS = frozenset(
     (
         "float long int double half bool byte to type astype copy clone view reshape unsqueeze squeeze permute "
-        "transpose tolist item size dim numpy detach contiguous flatten t items keys values get"
+        "transpose tolist item size dim numpy detach contiguous flatten t items keys values get flip roll sum mean abs "
+        "clamp argmax narrow expand add sub mul div neg"
     ).split()
 )
 _TENSOR_METHODS = ("nonzero", "unsqueeze", "squeeze", "view", "long", "argsort", "permute", "clone", "detach")

@@ -180,7 +180,7 @@ class Epochs:
                     yield ancestor
                 return
             is_call = isinstance(ancestor, cst.Call) and child is not ancestor.func
-            if isinstance(ancestor, cst.Call) and is_call and self._wraps(ancestor):
+            if isinstance(ancestor, cst.Call) and is_call and self.wraps(ancestor):
                 wrapper = ancestor
             elif isinstance(ancestor, cst.Call) and is_call and self._is_iterated_by(ancestor, child, depth):
                 yield ancestor
@@ -205,7 +205,8 @@ class Epochs:
         bindings = self._evaluator.scopes.bindings(target) if isinstance(target, cst.Name) else []
         return [use for each in bindings if each.node is target for use in self._uses(each)]
 
-    def _wraps(self, call: cst.Call) -> bool:
+    def wraps(self, call: cst.Call) -> bool:
+        """Return whether a call gives an iterator over what it is given: ``enumerate``, ``zip``, a progress bar."""
         return self._evaluator.names.qualified(call.func) in _WRAPPERS or identifier(call.func) in _BARS
 
     def _is_iterated_by(self, call: cst.Call, argument: cst.CSTNode, depth: int) -> bool:

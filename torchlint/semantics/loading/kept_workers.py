@@ -89,6 +89,45 @@ class KeptWorkers:
                         return True
         return self._seeds_by_epoch(loader, loop)
 
+    def misses_writes(self, loader: LoaderCall) -> bool:
+        """Return whether a loop over the batches writes to the dataset, of which workers have copies."""
+        direct, _ = self._held(loader)
+        loops = (place for place in self._epochs.places(loader.call) if isinstance(place, cst.For))
+        below = (node for loop in loops for node in self._tree.descendants(loop.body))
+        return any(
+            isinstance(node, (cst.Name, cst.Attribute)) and self._is_one_of(node, direct) and self._is_written(node)
+            for node in below
+        )
+
+    def _is_written(self, node: cst.CSTNode) -> bool:
+        """Whether a part of an object is stored to, or a method of the file is called that stores to its own."""
+        parent = self._tree.parent(node)
+        if not isinstance(parent, (cst.Attribute, cst.Subscript)) or parent.value is not node:
+            return False
+        above = self._tree.parent(parent)
+        if isinstance(above, (cst.AugAssign, cst.AssignTarget)):
+            return above.target is parent
+        if isinstance(above, cst.Subscript):
+            return self._is_written(parent)
+        if not isinstance(parent, cst.Attribute) or not isinstance(above, cst.Call) or above.func is not parent:
+            return False
+        methods = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == parent.attr.value)
+        stored = (target for method in methods for target in self._stored_in(method))
+        return any(self._evaluator.definitions.receiver(name) is not None for name in stored)
+
+    def _stored_in(self, method: cst.FunctionDef) -> Iterator[cst.Name]:
+        """The names of the objects whose attributes a method stores to."""
+        statements: list[cst.AssignTarget | cst.AugAssign] = [
+            *self._tree.below(method.body, cst.AssignTarget),
+            *self._tree.below(method.body, cst.AugAssign),
+        ]
+        for statement in statements:
+            target: cst.BaseExpression = statement.target
+            while isinstance(target, (cst.Subscript, cst.Attribute)):
+                target = target.value
+            if isinstance(target, cst.Name) and target is not statement.target:
+                yield target
+
     def _between(self, made: cst.Call) -> Iterator[cst.CSTNode]:
         """What runs between two loops over the loader, in the function that makes it."""
         places = [self._tree.order(place) for place in self._epochs.places(made)]

@@ -31,7 +31,7 @@ _JOINS = frozenset(
 _VIEWS = frozenset(
     (
         "asarray ascontiguousarray asanyarray expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr "
-        "flipud broadcast_to frombuffer load atleast_1d atleast_2d ravel"
+        "flipud load atleast_1d atleast_2d ravel"
     ).split()
 )
 _OWNING_METHODS = frozenset("astype copy flatten repeat cumsum clip round".split())
@@ -155,9 +155,19 @@ class Arrays:
             return Array(owned=True, ordered=display, dtypes=default) if literal(data) is None else None
         if name in _JOINS:
             return Array(owned=True, dtypes=default)
-        if name not in _VIEWS or is_mapped(call, self._evaluator):
+        if name not in _VIEWS or is_mapped(call, self._evaluator) or self._is_of_caller(call):
             return None
-        return Array(dtypes=default, writable=name not in ("frombuffer", "broadcast_to"))
+        return Array(dtypes=default)
+
+    def _is_of_caller(self, call: cst.Call) -> bool:
+        """Whether a view is one of what a function is given, which its caller may go on writing to."""
+        viewed = call.args[0].value if call.args else None
+        while isinstance(viewed, cst.Subscript):
+            viewed = viewed.value
+        bindings = self._evaluator.flow.makers(viewed) if isinstance(viewed, cst.Name) else []
+        return (
+            viewed is not None and self.array(viewed) is None and any(b.kind is BindingKind.PARAMETER for b in bindings)
+        )
 
     @staticmethod
     def _dimensions(call: cst.Call) -> int:

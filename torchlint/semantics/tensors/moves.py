@@ -110,8 +110,7 @@ class Moves:
             tree = self._evaluator.tree
             found = (self.move(call) for call in tree.nodes(cst.Call))
             moves = [m for m in found if m and m.method in ("to", "cuda") and m.place in _COMPUTES]
-            is_certain = any(not is_optional(move.call, tree) for move in moves)
-            is_open = not is_certain or any(move.place is Device.EITHER for move in moves)
+            is_open = any(m.place is Device.EITHER for m in moves) or all(is_optional(m.call, tree) for m in moves)
             self._destination = ((Device.EITHER if is_open else Device.ACCELERATOR) if moves else None,)
         return self._destination[0]
 
@@ -177,6 +176,8 @@ class Moves:
             if function is not None and id(function) not in seen:
                 seen.add(id(function))
                 callers = self._evaluator.callers(function)
+                if not callers and self._evaluator.definitions.owner(function) is not None:
+                    return True  # an object calls it, such as a model its forward pass: from anywhere
                 waiting += [self._evaluator.definitions.enclosing_function(call) for call in callers]
         return False
 
