@@ -93,7 +93,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("moved", _is_moved(call, model)):
         return
-    if rule.silent("written", model.writes.keeps_apart(data, call, is_own=model.arrays.is_own(data))):
+    arrays, writes = model.arrays, model.writes
+    is_needed = writes.keeps_apart(data, call, is_own=arrays.is_own(data))
+    if rule.silent("written", is_needed or (writes.is_stored(call) and arrays.is_of_caller(data))):
         return
     shown = model.code(data)
     shown = f"`{shown}`" if len(shown) <= 60 and "\n" not in shown else "the array"

@@ -68,6 +68,14 @@ class Writes:
                 return True
         return self._copy_is_written(root, copy)
 
+    def is_stored(self, copy: cst.CSTNode) -> bool:
+        """Return whether a copy is put at once where it stays: into a container or an attribute."""
+        parent = self._tree.parent(self._outermost(copy))
+        above = self._tree.parent(parent) if isinstance(parent, cst.Arg) else parent
+        if isinstance(above, cst.Assign):
+            return any(isinstance(target.target, (cst.Attribute, cst.Subscript)) for target in above.targets)
+        return isinstance(above, cst.Call) and identifier(above.func) in _KEEPS
+
     def _is_reused(self, root: cst.BaseExpression) -> bool:
         """Whether a method of the file gave the array, and each time it gives one that it keeps and writes to."""
         if not isinstance(root, cst.Name):

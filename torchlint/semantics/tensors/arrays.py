@@ -14,7 +14,7 @@ from torchlint.semantics.tensors.array_dtypes import OTHER, ArrayDtypes, combine
 from torchlint.semantics.tensors.data_frames import is_converted, is_frame
 from torchlint.semantics.tensors.mapped import is_mapped
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, literal, method_call
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 
 Item = TypeVar("Item")
 
@@ -104,6 +104,18 @@ class Arrays:
         found = self.array(expression)
         return found is not None and found.owned
 
+    def is_of_caller(self, expression: cst.BaseExpression) -> bool:
+        """Return whether an array is a view of what a function is given, which its caller may go on writing to."""
+        name = self._evaluator.names.qualified(expression.func) or "" if isinstance(expression, cst.Call) else ""
+        if isinstance(expression, cst.Call) and name.startswith("numpy.") and identifier(expression.func) in _VIEWS:
+            return bool(expression.args) and self.is_of_caller(expression.args[0].value)
+        if isinstance(expression, cst.Subscript):
+            return self.is_of_caller(expression.value)
+        bindings = self._evaluator.flow.makers(expression) if isinstance(expression, cst.Name) else []
+        return any(
+            b.kind is BindingKind.PARAMETER or (b.part is not None and self.is_of_caller(b.part)) for b in bindings
+        )
+
     def _known_dtypes(self, expression: cst.BaseExpression) -> frozenset[str | None] | None:
         found = self.array(expression)
         return found.dtypes if found is not None else None
@@ -155,19 +167,9 @@ class Arrays:
             return Array(owned=True, ordered=display, dtypes=default) if literal(data) is None else None
         if name in _JOINS:
             return Array(owned=True, dtypes=default)
-        if name not in _VIEWS or is_mapped(call, self._evaluator) or self._is_of_caller(call):
+        if name not in _VIEWS or is_mapped(call, self._evaluator):
             return None
         return Array(dtypes=default)
-
-    def _is_of_caller(self, call: cst.Call) -> bool:
-        """Whether a view is one of what a function is given, which its caller may go on writing to."""
-        viewed = call.args[0].value if call.args else None
-        while isinstance(viewed, cst.Subscript):
-            viewed = viewed.value
-        bindings = self._evaluator.flow.makers(viewed) if isinstance(viewed, cst.Name) else []
-        return (
-            viewed is not None and self.array(viewed) is None and any(b.kind is BindingKind.PARAMETER for b in bindings)
-        )
 
     @staticmethod
     def _dimensions(call: cst.Call) -> int:
