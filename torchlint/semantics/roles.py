@@ -226,8 +226,11 @@ def takes_one_step(name: str) -> bool:
 
 def of_step(function: cst.FunctionDef) -> Role | None:
     """Return the role of a function by such a name that is given a batch, None where it may as well run only once."""
+    names = [parameter.name.value for parameter in function.params.params]
+    if function.name.value == "batch_processor" and "train_mode" in names:  # of mmcv's runners
+        return Role.STEP
     found = _STEP.match(function.name.value)
-    given = any(_BATCH.match(parameter.name.value) for parameter in function.params.params)
+    given = any(map(_BATCH.match, names))
     return _ROLE_BY_STAGE.get(found["stage"]) if found is not None and given else None
 
 

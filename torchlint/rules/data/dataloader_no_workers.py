@@ -36,7 +36,7 @@ import libcst as cst
 from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.loading.item_sources import is_for_jax
+from torchlint.semantics.loading.item_sources import collates_with_work, is_for_jax
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.loaders import WITH_WORKERS, Choice
 
@@ -105,7 +105,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 def _is_better_without(loader: LoaderCall, model: Model) -> bool:
     """Whether worker processes cannot help with this dataset, or cannot work."""
     datasets = loader.datasets
-    if rule.silent("in-memory", bool(datasets) and all(map(model.datasets.in_memory, datasets))):
+    is_idle = bool(datasets) and not collates_with_work(loader.collate, model.evaluator)
+    if rule.silent("in-memory", is_idle and all(map(model.datasets.in_memory, datasets))):
         return True
     if rule.silent("handle", any(map(model.datasets.holds_handle, datasets))):
         return True

@@ -115,6 +115,10 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("prepared", _is_prepared(call, moved, model)):
         return
+    loaders = filter(None, map(model.loader, model.batches.makers(move.receiver)))
+    collates = (loader.collate for loader in loaders if loader.collate is not None)
+    if rule.silent("on-device", any(map(model.datasets.yields_device_tensors, collates))):
+        return
     arguments = model.arguments(call)
     # Strings name parts of a batch of a class of its own: `graph.to(device, "x", "y")`.
     positions = [value for value in arguments.extra if not isinstance(literal(value), str)]

@@ -12,6 +12,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.grad_mode import FRAMEWORK_STEP_METHODS
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import element_at, identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import is_same
@@ -79,7 +80,9 @@ class Backward:
 
     def differentiates(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a value below ``root`` is part of what a backward pass there differentiates."""
-        return self._upstream.includes(value, root, self.losses(root)) or self._is_result_of_step(value)
+        if self._upstream.includes(value, root, self.losses(root)) or self._is_result_of_step(value):
+            return True
+        return isinstance(value, cst.Attribute) and self._is_loss_of(self._holder(value), value.attr.value)
 
     def losses(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
         """Return the values from which the backward passes below ``root`` start, or that it hands to a framework."""
@@ -116,7 +119,7 @@ class Backward:
         if isinstance(value, cst.BinaryOperation):
             return any(self._is_result_of_step(side) for side in _summands(value))
         call, path = self._made(value)
-        function = self._evaluator.definitions.definition(call.func) or self._method(call.func) if call else None
+        function = self._evaluator.definitions.definition(call.func) or self._method(call) if call else None
         if not isinstance(function, cst.FunctionDef):
             return False
         losses = self.losses(function)
@@ -125,9 +128,37 @@ class Backward:
         parts = [part for given in returned for part in self._parts_at(given, path)]
         if len(returned) < len(returns) and not self._is_tested(value):
             return False
-        return bool(losses and parts) and all(
-            part is not None and self._upstream.includes(part, function, losses) for part in parts
+        owner = self._evaluator.definitions.owner(function)
+        return bool(parts) and all(
+            part is not None
+            and (
+                self._upstream.includes(part, function, losses)
+                or (isinstance(part, cst.Attribute) and self._is_loss_of(owner, part.attr.value))
+            )
+            for part in parts
         )
+
+    def _is_loss_of(self, owner: cst.ClassDef | None, name: str) -> bool:
+        """Whether methods of a class differentiate an attribute of its objects: ``self.loss_G.backward()``."""
+        bound = self._evaluator.definitions.attribute(owner, name) if owner is not None else []
+        held = next((each.node for each in bound if isinstance(each.node, cst.Attribute)), None)
+        methods = {id(f): f for f in map(self._evaluator.definitions.enclosing_function, self.passes()) if f}
+        return held is not None and any(
+            self._evaluator.definitions.owner(method) is owner
+            and self._upstream.includes(held, method, self.losses(method))
+            for method in methods.values()
+        )
+
+    def _holder(self, value: cst.Attribute) -> cst.ClassDef | None:
+        """The class of the file whose object an attribute is read from, other than by a method of its own."""
+        holder = self._evaluator.value(value.value)
+        if isinstance(holder.definition, cst.ClassDef):
+            return holder.definition
+        if holder.evidence > Evidence.NAMED and holder.known:
+            return None
+        binds = self._evaluator.definitions.attribute
+        owners = [c for c in self._tree.nodes(cst.ClassDef) if binds(c, value.attr.value)]
+        return owners[0] if len(owners) == 1 else None
 
     def _parts_at(self, given: cst.BaseExpression, path: tuple[int | str, ...]) -> list[cst.BaseExpression | None]:
         """The parts of what a function returns on a path; None for one that is not written out there."""
@@ -176,15 +207,21 @@ class Backward:
         branches = (a for child, a in pairwise(around) if isinstance(a, cst.If) and child is a.body)
         return any(is_same(value, node) for branch in branches for node in self._tree.descendants(branch.test))
 
-    def _method(self, called: cst.BaseExpression) -> cst.FunctionDef | None:
-        """The method of a class of the file that ``agent.learn`` is."""
-        if not isinstance(called, cst.Attribute):
+    def _method(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The method of a class of the file that ``agent.learn()`` runs."""
+        if not isinstance(call.func, cst.Attribute):
             return None
-        holder = self._evaluator.value(called.value)
+        name = call.func.attr.value
+        holder = self._evaluator.value(call.func.value)
         owner = holder.definition if holder.kind is not Kind.CLASS else None
-        if not isinstance(owner, cst.ClassDef) or self._is_overridden(owner, called.attr.value):
+        if owner is None:
+            named = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == name)
+            callers = self._evaluator.callers
+            method = next((f for f in named if any(call is each for each in callers(f))), None)
+            owner = self._evaluator.definitions.owner(method) if method is not None else None
+        if not isinstance(owner, cst.ClassDef) or self._is_overridden(owner, name):
             return None
-        return self._evaluator.definitions.method(owner, called.attr.value)
+        return self._evaluator.definitions.method(owner, name)
 
     def _is_overridden(self, owner: cst.ClassDef, name: str) -> bool:
         """Whether a class of the file that derives from another has a method of its own by this name."""

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.values import Graph, Origin
+from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import canonical, is_same
 from torchlint.syntax.walk import children
@@ -18,6 +18,14 @@ _DETACHES = frozenset(("item", "detach", "tolist", "numpy", "data", "size", "sha
 _PASSES_ON = frozenset(
     ("mean", "sum", "float", "double", "half", "cpu", "cuda", "to", "clone", "squeeze", "view", "reshape", "contiguous")
 )
+_COMPUTES = frozenset(
+    (
+        "flatten unsqueeze permute transpose t expand repeat gather index_select log log2 exp pow sqrt abs sigmoid "
+        "tanh relu softmax log_softmax clamp norm var std neg mul div add sub matmul mm bmm masked_fill masked_select"
+    ).split()
+)
+"""Methods whose results carry the graph of the tensor that they are called on."""
+
 _SUMS = frozenset(("builtins.sum", "torch.sum", "torch.mean", "torch.stack", "torch.add", "torch.cat"))
 _PLAIN = frozenset(("builtins.float", "builtins.int", "builtins.len", "builtins.range", "builtins.str"))
 _DEPTH = 5
@@ -114,7 +122,7 @@ class Differentiated:
         return any(
             isinstance(node, cst.Assign)
             and any(is_same(t.target, leaf) for t in node.targets)
-            and _is_detaching(node.value)
+            and _is_detaching(node.value, self._evaluator)
             for node in self._tree.descendants(root)
         )
 
@@ -184,6 +192,8 @@ class Differentiated:
         if method is not None and method.attr.value in ("values", "items"):
             yield from self._leaves(method.value, False, whole=whole)
             return
+        if method is not None and method.attr.value in _COMPUTES:
+            yield from self._leaves(method.value, False, whole=whole)
         scales = method is not None and method.attr.value in ("scale", "scale_loss")
         name = self._evaluator.names.qualified(call.func)
         if name in _PLAIN or (whole and name not in _SUMS):
@@ -204,10 +214,13 @@ def starts(call: cst.Call) -> Iterator[cst.BaseExpression]:
         yield method.value
 
 
-def _is_detaching(expression: cst.CSTNode) -> bool:
+def _is_detaching(expression: cst.CSTNode, evaluator: Evaluator | None = None) -> bool:
+    """Return whether something in an expression is detached; for an evaluator, other than what a module is given."""
     stack: list[cst.CSTNode] = [expression]
     while stack:
         node = stack.pop()
+        if evaluator is not None and isinstance(node, cst.Call) and evaluator.value(node.func).kind is Kind.MODULE:
+            continue
         if isinstance(node, cst.Attribute) and node.attr.value in _DETACHES:
             return True
         if isinstance(node, cst.Name) and node.value in ("float", "int"):

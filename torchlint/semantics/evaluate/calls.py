@@ -100,6 +100,8 @@ def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
     on_device = any(v.device is Device.ACCELERATOR for v in arguments if v.is_tensor or v.kind is Kind.BATCH)
     either = any(v.device is Device.EITHER for v in arguments if v.is_tensor or v.kind is Kind.BATCH)
     device = Device.ACCELERATOR if on_device else Device.EITHER if either else Device.UNKNOWN
+    if any(method_call(a.value, "cpu") is not None for a in call.args):
+        device = Device.CPU  # where the module must be too
     origin = Origin.LOSS if module.origin is Origin.LOSS else Origin.OUTPUT
     evidence = min(module.evidence, Evidence.INFERRED)
     if module.origin is Origin.LOSS and any(map(_carries_graph, arguments)):
@@ -302,8 +304,10 @@ def _is_of_receiver(call: cst.Call, evaluator: Evaluator) -> bool:
 def _may_have(receiver: cst.BaseExpression, method: cst.FunctionDef, evaluator: Evaluator) -> bool:
     """Whether an object may have a method of the file: nothing is known of it, or some of what it can be has it."""
     known = evaluator.value(receiver)
-    if not known.known or not isinstance(receiver, cst.Name):
-        return not known.known
+    if not known.known or (known.kind is Kind.MODULE and known.evidence is Evidence.NAMED):
+        return True  # what is only named `model` may be an object of any class
+    if not isinstance(receiver, cst.Name):
+        return False
     made = [b.part for b in evaluator.flow.definitions(receiver) if b.kind is BindingKind.ASSIGNMENT]
     owners = [evaluator.value(part).definition for part in made if part is not None]
     return evaluator.definitions.owner(method) in [owner for owner in owners if isinstance(owner, cst.ClassDef)]

@@ -40,6 +40,21 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
     return UNKNOWN
 
 
+def mapping(call: cst.Call, evaluator: Evaluator) -> Value:
+    """Return what ``dict(key=value)`` makes, or ``defaultdict(Meter)`` of a class of the file."""
+    given = [argument.value for argument in call.args]
+    named = [argument.value for argument in call.args if argument.keyword is not None]
+    held = join([evaluator.value(value) for value in named]) if len(named) == len(given) and named else UNKNOWN
+    if len(given) == 1 and not named and evaluator.names.qualified(call.func) == "collections.defaultdict":
+        made = (
+            given[0].body.func if isinstance(given[0], cst.Lambda) and isinstance(given[0].body, cst.Call) else given[0]
+        )
+        definition = evaluator.definitions.definition(made)
+        if isinstance(definition, cst.ClassDef):
+            held = Value(evaluator.definitions.class_kind(definition), definition=definition)
+    return of(Kind.MAPPING, held) if held.known else Value(Kind.MAPPING)
+
+
 def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
     owner = evaluator.value(expression.value)
     if owner.kind in (Kind.TENSOR, Kind.NDARRAY):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate import distributions, hints, packed
+from torchlint.semantics.evaluate import containers, distributions, hints, packed
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
@@ -108,8 +108,8 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     if name.partition(".")[0] in ("transformers", "diffusers") and last == "from_pretrained":
         is_model = not any(word in module for word in _NO_MODELS)
         return Value(Kind.MODULE, Evidence.INFERRED, name=module) if is_model else UNKNOWN
-    if name == "collections.OrderedDict":
-        return _mapping(call, evaluator)
+    if name in ("collections.OrderedDict", "collections.defaultdict"):
+        return containers.mapping(call, evaluator)
     if name == "itertools.chain":
         return join([evaluator.value(a.value) for a in call.args])
     if name.partition(".")[0] in api.HOST_CLASSES:
@@ -367,7 +367,7 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
             return of(Kind.ITERATOR, first.iterated()) if first.iterated().known else Value(Kind.ITERATOR)
         return Value(Kind.SEQUENCE)
     if name == "dict":
-        return _mapping(call, evaluator)
+        return containers.mapping(call, evaluator)
     if name == "sum" and arguments:
         item = first.iterated()
         return item if item.is_tensor or item.kind is Kind.NUMBER else UNKNOWN
@@ -377,13 +377,6 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     if name in ("getattr", "setattr", "super"):
         return UNKNOWN
     return UNKNOWN
-
-
-def _mapping(call: cst.Call, evaluator: Evaluator) -> Value:
-    """Return what ``dict(key=value)`` makes."""
-    named = [a.value for a in call.args if a.keyword is not None]
-    held = join([evaluator.value(value) for value in named]) if len(named) == len(call.args) and named else UNKNOWN
-    return of(Kind.MAPPING, held) if held.known else Value(Kind.MAPPING)
 
 
 def passes_loader_through(call: cst.Call, evaluator: Evaluator) -> Value:

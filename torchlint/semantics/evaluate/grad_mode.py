@@ -230,6 +230,17 @@ class Gradients:
         self._entered_contexts.discard(id(made))
         return found
 
+    def _calls_without(self, decorator: cst.BaseExpression) -> bool:
+        """Whether a decorator of the file calls what it decorates where gradients are off, and nowhere else."""
+        made = self._definitions.definition(decorator)
+        given = made.params.params if isinstance(made, cst.FunctionDef) and not made.decorators else ()
+        if not isinstance(made, cst.FunctionDef) or len(given) != 1:
+            return False
+        name = given[0].name.value
+        calls = (call for call in self._tree.below(made.body, cst.Call) if isinstance(call.func, cst.Name))
+        decorated = [call for call in calls if identifier(call.func) == name]
+        return bool(decorated) and all(map(self.disabled, decorated))
+
     @cached_property
     def _rebound(self) -> frozenset[str]:
         """The functions that the file decorates after their definition: ``evaluate = torch.no_grad()(evaluate)``."""
@@ -253,8 +264,8 @@ class Gradients:
     def _decide(self, function: cst.FunctionDef) -> bool:
         for decorator in function.decorators:
             decision = self.switches_off(decorator.decorator)
-            if decision is not None:
-                return decision
+            if decision is not None or self._calls_without(decorator.decorator):
+                return decision is not False
         if function.name.value in self._rebound:
             return True
         owner = self._definitions.owner(function)

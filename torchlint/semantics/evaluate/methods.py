@@ -37,6 +37,9 @@ _OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "u
 _OF_TENSORS = api.TENSOR_ONLY | {"to", "cuda", "cpu"}
 _GIVES_TENSOR = api.TENSOR_ONLY - {"expand", "contiguous", "isfinite", "isinf", "bmm", "logsumexp"}
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
+_CLIPPING = ("clip_grad_norm_", "clip_grad_norm")
+"""Methods that give the norm of all gradients: of sharded models, Accelerate, fairseq's optimizers."""
+
 _NEXT = ("next", "__next__")
 _DICTIONARY = "torch.nn.ModuleDict"
 
@@ -63,6 +66,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return Value(Kind.STRING)
     if owner.kind is Kind.CLASS and name == "load_from_checkpoint":  # of Lightning
         return Value(Kind.MODULE, Evidence.INFERRED, definition=owner.definition)
+    if name in _CLIPPING and owner.kind in (Kind.UNKNOWN, Kind.MODULE, Kind.OPTIMIZER):
+        return tensor(Evidence.NAMED, Device.EITHER, Graph.DETACHED)
     if owner.kind is Kind.MODULE:
         return _of_module(owner, name)
     if distributions.is_distribution(owner):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.roles import denoises
 from torchlint.semantics.values import Device, Kind
@@ -36,13 +37,36 @@ def from_tensor(expression: cst.BaseExpression, evaluator: Evaluator, depth: int
         bindings = evaluator.flow.definitions(expression)
         kinds = (BindingKind.ASSIGNMENT, BindingKind.ITERATION)
         assigned = [b.value for b in bindings if b.kind in kinds and b.value is not None]
-        return any(from_tensor(value, evaluator, depth + 1) for value in assigned)
+        assigned += [value for b in bindings for value in _passed(b, evaluator)]
+        return any(_is_given_to_forward(b, evaluator) for b in bindings) or any(
+            from_tensor(value, evaluator, depth + 1) for value in assigned
+        )
     items = method_call(expression, "items", "values")
     if items is not None:
         return from_tensor(items.value, evaluator, depth + 1)
     if isinstance(expression, cst.Call):
         return _takes_tensors(expression, evaluator, depth)
     return False
+
+
+def _passed(binding: Binding, evaluator: Evaluator) -> list[cst.BaseExpression]:
+    """Return what the calls of the file pass for a parameter."""
+    parameter = evaluator.tree.parent(binding.node)
+    function = evaluator.tree.enclosing(binding.node, cst.FunctionDef)
+    if binding.kind is not BindingKind.PARAMETER or not isinstance(parameter, cst.Param) or function is None:
+        return []
+    passed = [argument_for(function, parameter, call, evaluator) for call in evaluator.callers(function)]
+    return [value for value in passed if value is not None]
+
+
+def _is_given_to_forward(binding: Binding, evaluator: Evaluator) -> bool:
+    """Return whether a name is a parameter of a forward pass, other than by keyword only: those are settings."""
+    function = evaluator.tree.enclosing(binding.node, cst.FunctionDef)
+    if binding.kind is not BindingKind.PARAMETER or function is None or function.name.value != "forward":
+        return False
+    owner = evaluator.definitions.owner(function)
+    is_positional = any(binding.node is parameter.name for parameter in function.params.params)
+    return is_positional and owner is not None and evaluator.definitions.class_kind(owner) is Kind.MODULE
 
 
 def is_diffusion_time(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:

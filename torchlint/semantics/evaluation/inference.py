@@ -180,11 +180,11 @@ class Inference:
 
     def called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
         """Return the model whose forward pass calling this runs, None for losses and layers without parameters."""
-        if self._evaluator.names.qualified(function) is not None or _CLASS.match(identifier(function)):
+        value, name = self._evaluator.value(function), identifier(function)
+        is_known = value.kind is Kind.MODULE and value.evidence >= Evidence.INFERRED  # `self.Encoder`
+        is_class = not is_known and _CLASS.match(name) is not None
+        if is_class or self._evaluator.names.qualified(function) is not None or hints.named(name).origin is Origin.LOSS:
             return None
-        if hints.named(identifier(function)).origin is Origin.LOSS:
-            return None
-        value = self._evaluator.value(function)
         run = run_by_method(function, self._evaluator) if value.kind is not Kind.MODULE else None
         if run is not None:
             behind = method_behind(function, run, self._evaluator)

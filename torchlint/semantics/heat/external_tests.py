@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import FUNCTIONS, Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.walk import Tree
 
 _CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now"))
@@ -18,10 +18,18 @@ _OFF = ("", "0", "false", "no", "off", "none")
 _LAUNCHED = re.compile(r"RANK|WORLD|LOCAL|MASTER|SLURM|NODE|CUDA|DEVICE|GPU|TPU")
 
 
-def reads_clock(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Return whether an expression asks for the time."""
+def reads_clock(expression: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Return whether some code asks for the time."""
     calls = evaluator.tree.below(expression, cst.Call)
     return any(evaluator.names.qualified(call.func) in _CLOCKS for call in calls)
+
+
+def limits_rate(test: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether a call asks a function of the file that looks at a clock: ``if throttle.ready():``."""
+    name = identifier(test.func)
+    functions = (f for f in evaluator.tree.nodes(cst.FunctionDef) if f.name.value == name)
+    asked = (f for f in functions if any(test is call for call in evaluator.callers(f)))
+    return any(reads_clock(function.body, evaluator) for function in asked)
 
 
 def asks_for_option(test: cst.BaseExpression, evaluator: Evaluator) -> bool:

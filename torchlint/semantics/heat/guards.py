@@ -13,7 +13,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.alarms import is_alarm
 from torchlint.semantics.heat.device_tests import leaves_host
-from torchlint.semantics.heat.external_tests import asks_for_option, is_told_of_error, reads_clock
+from torchlint.semantics.heat.external_tests import asks_for_option, is_told_of_error, limits_rate, reads_clock
 from torchlint.semantics.heat.iteration_tests import is_one_of_the_first, picks_pass
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
@@ -70,7 +70,7 @@ class _Exits(NamedTuple):
     """Each test that decides whether what follows runs, what it is then, and its place."""
 
     last_break: int
-    """The place of the last ``break`` that stands in the block itself, -1 if there is none."""
+    """The place of the last ``break``, of a loop's body also ``return``, in the block itself; -1 if there is none."""
 
 
 class Guards:
@@ -176,7 +176,7 @@ class Guards:
             found = self.classify(test, holds)
             if found is not None:
                 return found
-        return Guard.PERIODIC if exits.last_break > place else None
+        return Guard.PERIODIC if exits.last_break >= place else None
 
     def _exits_of(self, block: cst.IndentedBlock | cst.Module) -> _Exits:
         order = self._tree.order
@@ -185,7 +185,8 @@ class Guards:
         lines = [line for line in block.body if isinstance(line, cst.SimpleStatementLine)]
         asserted = ((line.body[0].test, order(line)) for line in lines if isinstance(line.body[0], cst.Assert))
         tests += ((test, True, place) for test, place in asserted if leaves_host(test, True))
-        breaks = (order(line) for line in lines if isinstance(line.body[-1], cst.Break))
+        ends = (cst.Break, cst.Return) if isinstance(self._tree.parent(block), LOOPS) else cst.Break
+        breaks = (order(line) for line in lines if isinstance(line.body[-1], ends))
         return _Exits(tuple(sorted(tests, key=lambda one: one[2])), max(breaks, default=-1))
 
     def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
@@ -230,7 +231,8 @@ class Guards:
         named = _OCCASIONAL.search(name) or name.startswith(("should_", "is_log", "every"))
         general = (self._evaluator.names.qualified(test.func) or "").startswith(("builtins.", "torch."))
         counts = not general and any(self.is_counter(argument.value) for argument in test.args)
-        return Guard.PERIODIC if taken and (named or counts) else None  # divisible_by(step, 100)
+        waits = taken and limits_rate(test, self._evaluator)
+        return Guard.PERIODIC if taken and (named or counts or waits) else None  # divisible_by(step, 100)
 
     def _is_remainder(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether an expression is ``step % k``, also through ``divmod``, a bit mask or a variable."""

@@ -255,7 +255,7 @@ class Hotness:
                 is_hot = self.function(function) is not None  # as a part of the forward pass
                 return not is_hot and diffusion_samplers.samples(loop, owner, self._evaluator, self.own_calls)
         for call in self.own_calls(loop):
-            if self._is_run(call):
+            if self._is_run(call) and not cold.is_made_by(call.func, loop, self._evaluator):
                 return self._guards.guard(call, loop) is None
         return self._hands_model_on(loop)
 

@@ -84,11 +84,12 @@ class Datasets:
     def in_memory(self, expression: cst.BaseExpression) -> bool:
         """Return whether items are only taken out of tensors, arrays or lists that are in memory already."""
         value = self._evaluator.value(expression)
-        if self._is_drawn(expression):
-            return False
+        made = self._making_call(expression)
+        if made is not None and self._evaluator.names.qualified(made.func) in _STAND_INS:
+            return False  # random numbers stand in for the dataset that is yet to come
         if value.kind in (*_ARRAY_KINDS, Kind.ITERATOR, Kind.MAPPING) or self._is_made_in_memory(expression):
             return True
-        if value.name in IN_MEMORY_DATASETS or is_fed_meanwhile(self._making_call(expression), self._evaluator):
+        if value.name in IN_MEMORY_DATASETS or is_fed_meanwhile(made, self._evaluator):
             return True
         class_def = self.class_of(value)
         if class_def is None:
@@ -97,16 +98,13 @@ class Datasets:
             return True
         return self._only_indexes(class_def)
 
-    def _is_drawn(self, expression: cst.BaseExpression) -> bool:
-        """Whether a tensor of random numbers is the dataset itself: it stands in for one that is yet to come."""
-        call = self._making_call(expression)
-        return call is not None and self._evaluator.names.qualified(call.func) in _STAND_INS
-
     def _is_made_in_memory(self, expression: cst.BaseExpression) -> bool:
         """Whether a value is ``[example] * 10``, or comes out of a method of tensors: ``mask.nonzero().view(-1)``."""
         if isinstance(expression, cst.Name):
-            values = [binding.value for binding in self._evaluator.flow.definitions(expression)]
-            return bool(values) and all(v is not None and _ends_in_memory(v) for v in values)
+            if "tensors" in self._evaluator.usage.attributes(expression):
+                return True  # a `TensorDataset` has them
+            bindings = self._evaluator.flow.definitions(expression)
+            return bool(bindings) and all(b.value is not None and _ends_in_memory(b.value) for b in bindings)
         return _ends_in_memory(expression)
 
     def class_of(self, value: Value) -> cst.ClassDef | None:

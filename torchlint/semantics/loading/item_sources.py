@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, literal, method_call
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 
 _DEPTH = 8  # calls in a chain
+_WORKS = re.compile(r"^tok(enizer?)?$|tokeniz|^imread$|^open$|^load(_|$)|^batch_encode|^encode_")
 _QUEUE = "collections.deque"
 
 
@@ -57,3 +60,17 @@ def is_for_jax(call: cst.Call, evaluator: Evaluator) -> bool:
     here = enclosing(call)
     used = (node for node in evaluator.tree.nodes(cst.Attribute) if enclosing(node) is here)
     return any((evaluator.names.qualified(node) or "").startswith("jax.") for node in used)
+
+
+def collates_with_work(collate: cst.BaseExpression | None, evaluator: Evaluator) -> bool:
+    """Return whether a collate function of the file tokenizes texts or reads files."""
+    if collate is None:
+        return False
+    named = [f for f in evaluator.tree.nodes(cst.FunctionDef) if f.name.value == identifier(collate)]
+    body: cst.CSTNode = named[0].body if len(named) == 1 else collate
+    return any(_is_work(call) for call in evaluator.tree.below(body, cst.Call))
+
+
+def _is_work(call: cst.Call) -> bool:
+    given = (argument.keyword.value for argument in call.args if argument.keyword is not None)
+    return "return_tensors" in given or _WORKS.search(identifier(call.func)) is not None

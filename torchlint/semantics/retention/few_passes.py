@@ -32,7 +32,7 @@ class FewPasses:
             return max(sizes) <= _FEW
         if self._is_over_keywords(loop):
             return True
-        if self._is_counted(loop.iter) or self._is_over_folds(loop):
+        if self._is_counted(loop.iter) or self._is_cut_short(loop.iter) or self._is_over_folds(loop):
             return True
         return self._feeds_layers(loop)
 
@@ -40,6 +40,11 @@ class FewPasses:
         """Whether a loop is over a range of a few numbers."""
         counts = isinstance(over, cst.Call) and identifier(over.func) == "range" and bool(over.args)
         return counts and isinstance(over, cst.Call) and all(self._is_small(argument.value) for argument in over.args)
+
+    def _is_cut_short(self, over: cst.BaseExpression) -> bool:
+        """Whether a loop is over the first few of something: ``items[:2]``."""
+        cut = over.slice[0].slice if isinstance(over, cst.Subscript) and len(over.slice) == 1 else None
+        return isinstance(cut, cst.Slice) and cut.upper is not None and self._is_small(cut.upper)
 
     def _is_small(self, bound: cst.BaseExpression) -> bool:
         """Whether a bound is a small number, also as a constant, a default, or an attribute that was given one."""

@@ -10,6 +10,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.retention.stores import Retention, Store
 from torchlint.semantics.values import Graph
 from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import is_same
 
 _DETACHES = frozenset(("detach", "data", "item", "tolist"))
 _CARRY = frozenset(("mean", "sum", "view", "reshape", "squeeze", "flatten", "cpu", "std", "float", "to"))
@@ -34,17 +35,24 @@ class Rollouts:
         return Retention(kept.variable, kept.values, found.evidence, False, False, True, is_part)
 
     def _is_only_read_detached(self, variable: cst.BaseExpression) -> bool:
-        """Return whether the file reads a local tensor, and each time without its graph: ``values.detach()``."""
-        if not isinstance(variable, cst.Name):
-            return False
-        scopes = self._evaluator.scopes
-        here = scopes.deciding(variable.value, scopes.scope(variable))
-        same = [n for n in self._tree.nodes(cst.Name) if n.value == variable.value]
-        uses = [n for n in same if scopes.deciding(n.value, scopes.scope(n)) is here and not self._is_written(n)]
-        values = [n for n in uses if not self._is_said(n)]
+        """Return whether the file reads a tensor of its own, and each time without its graph: ``values.detach()``."""
+        uses = [use for use in self._uses(variable) if not self._is_written(use)]
+        values = [use for use in uses if not self._is_said(use)]
         return bool(values) and all(map(self._is_detached, values))
 
-    def _is_written(self, name: cst.Name) -> bool:
+    def _uses(self, variable: cst.BaseExpression) -> list[cst.Name] | list[cst.Attribute]:
+        """All places that name a local variable, or an attribute of ``self``; none of anything else."""
+        if isinstance(variable, cst.Name):
+            scopes = self._evaluator.scopes
+            here = scopes.deciding(variable.value, scopes.scope(variable))
+            same = [n for n in self._tree.nodes(cst.Name) if n.value == variable.value]
+            return [n for n in same if scopes.deciding(n.value, scopes.scope(n)) is here]
+        owner = variable.value if isinstance(variable, cst.Attribute) else None
+        if not isinstance(owner, cst.Name) or self._evaluator.definitions.receiver(owner) is None:
+            return []
+        return [a for a in self._tree.nodes(cst.Attribute) if is_same(a, variable)]
+
+    def _is_written(self, name: cst.Name | cst.Attribute) -> bool:
         """Whether a name stands in a target: ``values = ...``, ``values[step] = ...``."""
         node: cst.CSTNode = name
         parent = self._tree.parent(node)
@@ -54,13 +62,13 @@ class Rollouts:
             node, parent = parent, self._tree.parent(parent)
         return isinstance(parent, cst.AssignTarget) or getattr(parent, "keyword", None) is node
 
-    def _is_said(self, name: cst.Name) -> bool:
+    def _is_said(self, name: cst.Name | cst.Attribute) -> bool:
         parent = self._tree.parent(name)
         if isinstance(parent, cst.Attribute):
             return parent.value is not name or parent.attr.value in _SAYS
         return False
 
-    def _is_detached(self, name: cst.Name) -> bool:
+    def _is_detached(self, name: cst.Name | cst.Attribute) -> bool:
         if self._evaluator.gradients.disabled(name):
             return True
         node: cst.CSTNode = name

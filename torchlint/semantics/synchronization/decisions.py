@@ -160,14 +160,27 @@ class Decisions:
         return False
 
     def decides(self, call: cst.Call) -> bool:
-        """Return whether what a call reads is passed to ``step`` of an environment, or another process's word."""
+        """Return whether what a call reads goes to ``step`` of an environment or to a solver, or is another's word."""
         if self._steps_with(call) or self._is_acted_on(call) or self.ends_loop(call):
             return True
         function = self._evaluator.definitions.enclosing_function(call)
         if function is None or not self._is_returned(call, function):
             return False
         callers = self._evaluator.callers(function)
-        return any(self._steps_with(caller) or self._is_acted_on(caller) for caller in callers)
+        acted_on = any(self._steps_with(caller) or self._is_acted_on(caller) for caller in callers)
+        return acted_on or self._is_run_by_solver(function)
+
+    def _is_run_by_solver(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is handed to SciPy, whose solvers compute on the host."""
+        names = self._evaluator.names
+        return any(
+            isinstance(argument.value, cst.Name)
+            and argument.value.value == function.name.value
+            and self._evaluator.definitions.definition(argument.value) is function
+            for call in self._evaluator.tree.nodes(cst.Call)
+            if (names.qualified(call.func) or "").startswith("scipy.")
+            for argument in call.args
+        )
 
     def _is_returned(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a function returns what a call gives, at once or by a name of its own."""

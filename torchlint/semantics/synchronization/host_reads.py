@@ -14,7 +14,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.synchronization.scores import is_score
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
 
 _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "builtins.range", "fairseq.utils.item"))
@@ -238,7 +238,8 @@ class HostReads:
             return method
         where = node.args[0].value if node.args else None
         literals = (literal(where), self._evaluator.value(where).literal) if where is not None else ()
-        return method if "cpu" in literals else None
+        waits = literal(bind(node.args).get("non_blocking")) is not True
+        return method if "cpu" in literals and waits else None
 
     def formatted(self, node: cst.FormattedStringExpression | cst.BinaryOperation) -> cst.BaseExpression | None:
         """Return the tensor whose value ``f"{x}"`` or ``"%s" % x`` writes out."""

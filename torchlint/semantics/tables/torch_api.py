@@ -148,7 +148,7 @@ NUMBER_METHODS = frozenset(
     (
         "item size dim ndimension numel nelement element_size data_ptr get_device stride storage_offset is_contiguous "
         "is_floating_point is_complex is_pinned is_shared is_set_to is_same_size is_inference is_coalesced _is_view "
-        "__len__ equal allclose"
+        "__len__ equal allclose _nnz sparse_dim dense_dim"
     ).split()
 )
 DETACHED_RESULTS = frozenset(
