@@ -12,7 +12,14 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import cold, cut_batches, diffusion_samplers, generator_functions, ignite_handlers
+from torchlint.semantics.heat import (
+    cold,
+    cut_batches,
+    diffusion_samplers,
+    generator_functions,
+    ignite_handlers,
+    lambdas,
+)
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension
 from torchlint.semantics.heat.guards import Guard, Guards
 from torchlint.semantics.heat.phases import in_evaluation
@@ -33,11 +40,6 @@ _MOST_CALLS = 2
 """Through how many functions of the file a loop may hand its model before one runs it."""
 
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
-
-_CALLS_AT_ONCE = re.compile(
-    r"(^|_)(map|apply|reduce|filter|sort|sorted|min|max|step|cond|checkpoint|run|call|where)(_|$)"
-)
-"""What functions are called that call the function which they are given before they return."""
 
 _LOSS = re.compile(r"(^|_)loss(es)?$")
 # What takes or shows the loss of a whole data set, or makes the function that computes one.
@@ -88,8 +90,9 @@ class Hotness:
                 holder = self._tree.parent(ancestor)
                 if child is ancestor.body and isinstance(holder, cst.Assign):
                     return self._called_by_name(holder)
-                if child is ancestor.body and not self._runs_at_once(ancestor):
-                    return None
+                if child is ancestor.body and not lambdas.runs_at_once(ancestor, self._tree):
+                    role = self._engine_role(ignite_handlers.transformed(ancestor, self._evaluator))
+                    return Heat(ancestor, role, Evidence.INFERRED) if role is not None else None
             elif isinstance(ancestor, cst.ClassDef):
                 return None
             child = ancestor
@@ -100,14 +103,6 @@ class Hotness:
         if heat.role not in _BY_TURNS or not in_evaluation(node, root, self._tree):
             return heat
         return heat._replace(role=Role.EVALUATION_LOOP) if heat.trains else heat._replace(evaluates=True)
-
-    def _runs_at_once(self, function: cst.Lambda) -> bool:
-        """Whether a lambda is called where it stands, or handed to what calls it before it returns."""
-        holder = self._tree.parent(function)
-        call = self._tree.parent(holder) if isinstance(holder, cst.Arg) else holder
-        if not isinstance(call, cst.Call):
-            return False
-        return call.func is function or bool(_CALLS_AT_ONCE.search(identifier(call.func)))
 
     def _called_by_name(self, assignment: cst.Assign) -> Heat | None:
         """The heat of what is assigned to a name, by the calls of that name."""
@@ -349,7 +344,10 @@ class Hotness:
 
     def _handler_role(self, function: cst.FunctionDef) -> Role | None:
         """The role of a function that an engine of Ignite calls after each batch."""
-        engine = ignite_handlers.handled(function, self._evaluator)
+        return self._engine_role(ignite_handlers.handled(function, self._evaluator))
+
+    def _engine_role(self, engine: cst.Name | None) -> Role | None:
+        """What an engine of Ignite runs for each batch."""
         found = ignite_handlers.role(engine, self._evaluator) if engine is not None else None
         if isinstance(found, cst.FunctionDef):
             return Role.STEP if self.is_step_function(found) else Role.EVALUATION_LOOP

@@ -27,6 +27,19 @@ def handled(function: cst.FunctionDef, evaluator: Evaluator) -> cst.Name | None:
     return None
 
 
+def transformed(function: cst.Lambda, evaluator: Evaluator) -> cst.Name | None:
+    """Return the engine whose output a lambda gets for each batch: ``Metric(output_transform=...).attach(trainer)``."""
+    argument = evaluator.tree.parent(function)
+    metric = evaluator.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(metric, cst.Call) or not evaluator.scopes.imports("ignite"):
+        return None
+    attached = evaluator.tree.parent(evaluator.tree.parent(metric) or metric)
+    if not isinstance(attached, cst.Call) or method_call(attached, "attach") is None or not attached.args:
+        return None
+    engine = attached.args[0].value
+    return engine if isinstance(engine, cst.Name) else None
+
+
 def role(engine: cst.Name, evaluator: Evaluator) -> Role | cst.FunctionDef | None:
     """Return what an engine is for, or the function that it runs for each batch."""
     bindings = evaluator.flow.definitions(engine)
