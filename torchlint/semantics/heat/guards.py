@@ -90,7 +90,7 @@ class Guards:
         for ancestor in self._tree.ancestors(node):
             if ancestor is root:
                 return None
-            found = self._around(ancestor, child)
+            found = self._around(ancestor, child, root)
             if found is not None and not picks_pass(ancestor, child, root, self._evaluator):
                 return found
             if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_exceptional(ancestor, leaves_root):
@@ -108,7 +108,7 @@ class Guards:
         ends = isinstance(called, cst.Call) and self._evaluator.names.qualified(called.func) in _ENDS
         return ends or is_alarm(statement, self._evaluator)
 
-    def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> Guard | None:
+    def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
         if ancestor.__class__ not in _GUARDING:
             return None
         if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_due(ancestor):
@@ -118,7 +118,7 @@ class Guards:
         if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
             return self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
         if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
-            return self._earlier_exit(ancestor, child)
+            return self._earlier_exit(ancestor, child, root)
         if isinstance(ancestor, cst.MatchCase) and isinstance(ancestor.pattern, (cst.MatchValue, cst.MatchOr)):
             match = self._tree.parent(ancestor)
             return Guard.PERIODIC if isinstance(match, cst.Match) and self._is_remainder(match.subject) else None
@@ -164,7 +164,9 @@ class Guards:
             test.left
         )
 
-    def _earlier_exit(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> Guard | None:
+    def _earlier_exit(
+        self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode, root: cst.CSTNode
+    ) -> Guard | None:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
         exits = self._exits.get(id(block))
         if exits is None:
@@ -176,7 +178,8 @@ class Guards:
             found = self.classify(test, holds)
             if found is not None:
                 return found
-        return Guard.PERIODIC if exits.last_break >= place else None
+        ends_root = exits.last_break >= place and self._tree.enclosing(block, *LOOPS) is root
+        return Guard.PERIODIC if ends_root else None
 
     def _exits_of(self, block: cst.IndentedBlock | cst.Module) -> _Exits:
         order = self._tree.order
