@@ -12,7 +12,8 @@ Worker processes make the next batches in the meantime.
 the fix writes. With workers, `persistent_workers=True` keeps them alive between epochs (torch 1.7 and newer).
 
 Hugging Face's trainers make their loaders themselves: `TrainingArguments(..., dataloader_num_workers=4)`. timm's
-`create_loader` has one worker unless it is told otherwise.
+`create_loader` has one worker unless it is told otherwise. The loaders of torch-geometric, MONAI, SpeechBrain
+(`SaveableDataLoader`), DGL (`GraphDataLoader`) and webdataset (`WebLoader`) have none, as torch's.
 
 The fix is unsafe. Worker processes need a dataset and a collate function that can be pickled where processes are
 spawned (Windows, macOS), and a main module that can be imported; random augmentations draw from other streams; and what

@@ -93,6 +93,9 @@ GRAPH_LOADERS = frozenset(_GRAPH_LOADERS)
 LOADER_KINDS: dict[str, LoaderKind] = {
     "torch.utils.data.DataLoader": LoaderKind(_TORCH),
     "torchdata.stateful_dataloader.StatefulDataLoader": LoaderKind(_TORCH),
+    "speechbrain.dataio.dataloader.SaveableDataLoader": LoaderKind(_TORCH),
+    "webdataset.WebLoader": LoaderKind(_TORCH),
+    "dgl.dataloading.GraphDataLoader": LoaderKind("dataset collate_fn use_ddp ddp_seed", pinned=None),
     **{f"torch_geometric.loader.{name}": kind for name, kind in _GRAPH_LOADERS.items()},
     "torch_geometric.loader.PrefetchLoader": LoaderKind("loader device", None, None, data="loader", moves=True),
     "torch_geometric.loader.CachedLoader": LoaderKind("loader device transform", None, None, data="loader", moves=True),

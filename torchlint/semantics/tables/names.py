@@ -71,6 +71,8 @@ CANONICAL_PREFIXES: dict[str, str] = {
     "monai.data.dataloader": "monai.data",
     "monai.data.dataset": "monai.data",
     "monai.data.thread_buffer": "monai.data",
+    "dgl.dataloading.pytorch": "dgl.dataloading",
+    "speechbrain.data_io.dataloader": "speechbrain.dataio.dataloader",
     "timm.data.loader": "timm.data",
     "accelerate.accelerator": "accelerate",
 }
