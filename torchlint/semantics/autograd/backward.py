@@ -143,7 +143,9 @@ class Backward:
         bound = self._evaluator.definitions.attribute(owner, name) if owner is not None else []
         held = next((each.node for each in bound if isinstance(each.node, cst.Attribute)), None)
         methods = {id(f): f for f in map(self._evaluator.definitions.enclosing_function, self.passes()) if f}
-        return held is not None and any(
+        if held is None or any(self._upstream.detaches(each.value) for each in bound if each.value is not None):
+            return False
+        return any(
             self._evaluator.definitions.owner(method) is owner
             and self._upstream.includes(held, method, self.losses(method))
             for method in methods.values()

@@ -118,11 +118,15 @@ class Differentiated:
             return [binding]
         return self._evaluator.flow.definitions(binding.node)
 
+    def detaches(self, value: cst.BaseExpression) -> bool:
+        """Return whether something in an expression is detached, other than what a module is given."""
+        return _is_detaching(value, self._evaluator)
+
     def _is_detached_below(self, leaf: cst.BaseExpression, root: cst.CSTNode) -> bool:
         return any(
             isinstance(node, cst.Assign)
             and any(is_same(t.target, leaf) for t in node.targets)
-            and _is_detaching(node.value, self._evaluator)
+            and self.detaches(node.value)
             for node in self._tree.descendants(root)
         )
 
