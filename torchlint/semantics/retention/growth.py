@@ -113,6 +113,7 @@ class Growths:
         if isinstance(loop, cst.While) and isinstance(target, cst.Name) and self._mirrors(call, target.value, loop):
             return None  # it doubles, which copies each element once on average
         rebuilt = not self._is_carried(own, statement, loop) or self._is_cut_back(own, statement, loop)
+        rebuilt = rebuilt or method_call(statement.value, "unique") is not None  # a set that closes over neighbours
         collected = self._collected(call, own, statement, loop) if name in _CATENATES else None
         is_read = collected is None and self._is_read(target, loop)
         return Growth(target, loop, "in this loop", is_array, self._few_passes.has(loop), rebuilt, collected, is_read)

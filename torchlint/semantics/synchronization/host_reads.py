@@ -346,7 +346,8 @@ class HostReads:
                 if name.rpartition(".")[2] in _ON_HOST:
                     return True
             if isinstance(ancestor, cst.BaseSmallStatement):
-                return False
+                targets = ancestor.targets if isinstance(ancestor, cst.Assign) else ()
+                return any("priorit" in identifier(target.target) for target in targets)  # of a replay buffer
         return False
 
     def _users(self, call: cst.Call) -> list[cst.Name]:
