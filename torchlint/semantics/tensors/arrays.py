@@ -106,15 +106,29 @@ class Arrays:
 
     def is_of_caller(self, expression: cst.BaseExpression) -> bool:
         """Return whether an array is a view of what a function is given, which its caller may go on writing to."""
-        name = self._evaluator.names.qualified(expression.func) or "" if isinstance(expression, cst.Call) else ""
-        if isinstance(expression, cst.Call) and name.startswith("numpy.") and identifier(expression.func) in _VIEWS:
-            return bool(expression.args) and self.is_of_caller(expression.args[0].value)
-        if isinstance(expression, cst.Subscript):
-            return self.is_of_caller(expression.value)
-        bindings = self._evaluator.flow.makers(expression) if isinstance(expression, cst.Name) else []
-        return any(
-            b.kind is BindingKind.PARAMETER or (b.part is not None and self.is_of_caller(b.part)) for b in bindings
-        )
+        waiting, seen = [expression], set[int]()  # a loop may make a variable of itself: `x = np.squeeze(x)`
+        while waiting:
+            viewed = self._viewed(waiting.pop())
+            bindings = self._evaluator.flow.makers(viewed) if isinstance(viewed, cst.Name) else []
+            for binding in bindings:
+                if binding.kind is BindingKind.PARAMETER:
+                    return True
+                if binding.part is not None and id(binding.node) not in seen:
+                    seen.add(id(binding.node))
+                    waiting.append(binding.part)
+        return False
+
+    def _viewed(self, expression: cst.BaseExpression) -> cst.BaseExpression:
+        """What subscripts and functions that give views of an array are applied to."""
+        while True:
+            if isinstance(expression, cst.Subscript):
+                expression = expression.value
+            elif isinstance(expression, cst.Call) and expression.args and identifier(expression.func) in _VIEWS:
+                if not (self._evaluator.names.qualified(expression.func) or "").startswith("numpy."):
+                    return expression
+                expression = expression.args[0].value
+            else:
+                return expression
 
     def _known_dtypes(self, expression: cst.BaseExpression) -> frozenset[str | None] | None:
         found = self.array(expression)
