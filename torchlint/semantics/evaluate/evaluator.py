@@ -129,6 +129,8 @@ class Evaluator:
             return sequence(NUMBER, used) if is_counted else used
         if not found.known:
             return UNKNOWN
+        if used.known and found.kind is Kind.MODULE and isinstance(loop.target, cst.Tuple):
+            return used  # `for x, y in generator`: a name of more than models
         return found.borne_out() if used.known else found
 
     def _qualified_call(self, expression: cst.BaseExpression) -> str | None:

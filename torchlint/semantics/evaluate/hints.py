@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _LOADER = re.compile(
-    r"(^|_)(data_?)?loader(s|_?[a-z0-9]|_(source|target|src|tgt|labeled|unlabeled|train|val|valid|test|eval))?$|(^|_)(train|val|valid|test|eval|dev)_?(data_?)?(loader|dl|dataloader)$|(^|_)dl$",
+    r"(^|_)(data_?)?loader(s|_?[a-z0-9]|_(source|target|src|tgt|labeled|unlabeled|train|val|valid|test|eval))?$|(^|_)(train|val|valid|test|eval|dev)_?(data_?)?(loader|dl|dataloader)$|(^|_)dl$"
+    r"|(^|_)(data|batch|train|val|valid|test|eval|dev)_iter(ator)?$",
     re.IGNORECASE,
 )
 _DEVICE = re.compile(r"^(devices?|dev|gpus?|cuda|local_rank|gpu_ids?|device_ids?|rank)$|(^|_)device$", re.IGNORECASE)
@@ -55,6 +56,11 @@ _ENGINES = frozenset(("ignite.Engine", "ignite.engine.Engine", "ignite.engine.en
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
 # Methods of models that the trainers of other files call for each batch.
 _MODEL_STEPS = frozenset(("train_step", "val_step"))
+# What functions are called that bring what they are given to a device: `to_device(batch)`, `move_to_cuda(sample)`.
+_MOVES = re.compile(
+    r"^_*((move|send|put|transfer|convert|recursive(ly)?|nested|all|batch(es)?|data|samples?|tensors?|inputs?|dict|list|items?|"
+    r"examples?|features|targets|images?|obj(ect)?)_)*(to|on|onto)_(device|cuda|gpu)s?$"
+)
 # What a function that takes one step calls its batch: `fit_batch(self, batch)`, `evaluate_step(batch)`.
 _BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$")
 # What SpeechBrain calls for each batch: the place of the first parameter that holds what the loader hands out.
@@ -184,6 +190,11 @@ def names_loss(name: str) -> bool:
     return bool(_LOSS.search(name))
 
 
+def names_move(name: str) -> bool:
+    """Return whether a function is named for bringing what it is given to a device."""
+    return _MOVES.search(name.lower()) is not None
+
+
 def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -> Value:
     """Return what a parameter is by the role of its function: the input of ``forward``, the batch of a step."""
     owner = evaluator.definitions.owner(function)
@@ -274,13 +285,22 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
         for node in evaluator.tree.descendants(statement):
             if isinstance(node, cst.CompFor) and _goes_over(node.iter, names):
                 names |= _names(node.target, evaluator)
-            move = method_call(node, "to", "cuda")
-            if move is None or not isinstance(node, cst.Call):
-                continue
-            base = move.value.value if isinstance(move.value, (cst.Subscript, cst.Attribute)) else move.value
-            if isinstance(base, cst.Name) and base.value in names and _is_device_move(node, evaluator):
+            moved = _moved(node, evaluator)
+            base = moved.value if isinstance(moved, (cst.Subscript, cst.Attribute)) else moved
+            if isinstance(base, cst.Name) and base.value in names:
                 return _MOVED_BATCH if _runs_model(loop, names, evaluator) else UNKNOWN
     return UNKNOWN
+
+
+def _moved(node: cst.CSTNode, evaluator: Evaluator) -> cst.BaseExpression | None:
+    """Return what a call brings to a device: ``x.to(device)``, ``move_to_cuda(x)``."""
+    if not isinstance(node, cst.Call):
+        return None
+    move = method_call(node, "to", "cuda")
+    if move is not None:
+        return move.value if _is_device_move(node, evaluator) else None
+    is_helper = bool(node.args) and not node.args[0].star and names_move(identifier(node.func))
+    return node.args[0].value if is_helper else None
 
 
 def _straight(block: cst.BaseSuite) -> Iterator[cst.CSTNode]:

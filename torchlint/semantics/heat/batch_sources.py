@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import COMPREHENSIONS
@@ -9,6 +11,8 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
+
+_BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$")
 
 
 def batch_evidence(value: Value) -> Evidence | None:
@@ -20,6 +24,17 @@ def batch_evidence(value: Value) -> Evidence | None:
         if found is not None:
             return found
     return None
+
+
+def names_batch(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
+    """Return whether a loop calls what it takes a batch, and nothing else is known of it: ``for batch in source``."""
+    if not isinstance(loop, cst.For):
+        return False
+    taken, several = evaluator.iterated(loop), loop.target.elements if isinstance(loop.target, cst.Tuple) else ()
+    last = several[-1].value if several else loop.target
+    if several:
+        taken = taken.item(len(several) - 1)
+    return isinstance(last, cst.Name) and _BATCH.match(last.value) is not None and not taken.known
 
 
 def in_comprehension(call: cst.Call, loop: cst.For | cst.While, evaluator: Evaluator) -> bool:

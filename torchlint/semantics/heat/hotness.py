@@ -20,7 +20,7 @@ from torchlint.semantics.heat import (
     ignite_handlers,
     lambdas,
 )
-from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension
+from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
 from torchlint.semantics.heat.guards import Guard, Guards
 from torchlint.semantics.heat.phases import in_evaluation
 from torchlint.semantics.roles import Heat, Role
@@ -161,6 +161,7 @@ class Hotness:
         if self._runs_model(loop) and not self._has_batch_loop(loop):
             is_given = cut_batches.takes_slices(loop, self._evaluator) or self._next_batch(loop) is not None
             is_given = is_given or generator_functions.source(loop, self._evaluator) is not None
+            is_given = is_given or names_batch(loop, self._evaluator)
             role = Role.EVALUATION_LOOP if is_given else Role.SAMPLING_LOOP
             is_handed = not is_given and self._hands_model_on(loop)  # perhaps one pass for each of some settings
             return Heat(loop, role, Evidence.NAMED if is_handed else Evidence.INFERRED)

@@ -41,15 +41,35 @@ class Meters:
         if found is None:
             return None
         keeper, function = found
+        if not isinstance(keeper, cst.Name) or self._evaluator.definitions.receiver(keeper) is None:
+            values, _ = self._taken(call, function)
+            return Given(keeper, values) if values else None
+        for method in (function, *self._overriding(function)):
+            values, places = self._taken(call, method)
+            if values:
+                return Given(places[0], values)
+        return None
+
+    def _taken(
+        self, call: cst.Call, function: cst.FunctionDef
+    ) -> tuple[tuple[cst.BaseExpression, ...], tuple[cst.BaseExpression, ...]]:
+        """What a method keeps of the arguments of a call, and the attributes that then hold something."""
         own = [p.name.value for p in parameters(function)][1:]
         kept = self._parameters(function)
         values = [value for name, value in bind(call.args, own).named.items() if name in kept]
         if _REST in kept:
             values += [a.value for a in call.args if a.keyword is not None and a.keyword.value not in own]
-        if not values:
-            return None
-        of_itself = isinstance(keeper, cst.Name) and self._evaluator.definitions.receiver(keeper) is not None
-        return Given(next(iter(kept.values())) if of_itself else keeper, tuple(values))
+        return tuple(values), tuple(kept.values())
+
+    def _overriding(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
+        """The methods that classes of the file write in place of one that their base calls on itself."""
+        definitions = self._evaluator.definitions
+        owner = definitions.owner(function)
+        for class_def in self._tree.nodes(cst.ClassDef):
+            if class_def.bases and any(base is owner for base in definitions.bases(class_def)):
+                method = definitions.methods(class_def).get(function.name.value)
+                if method is not None:
+                    yield method
 
     def _method(self, call: cst.Call) -> tuple[cst.BaseExpression, cst.FunctionDef] | None:
         """The object that a call may hand something over to, and the function of the file that then runs."""

@@ -13,10 +13,6 @@ from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier
 
-_MOVES = re.compile(
-    r"^_*((move|send|put|transfer|convert|recursive(ly)?|nested|all|batch(es)?|data|samples?|tensors?|inputs?|dict|list|items?|"
-    r"examples?|features|targets|images?|obj(ect)?)_)*(to|on|onto)_(device|cuda|gpu)s?$"
-)
 # What is moved once: everything that is no data.
 _KEPT = re.compile(
     r"model|module|net(work)?s?(_|$)|layer|param|weight|state|optim|buffer|ckpt|checkpoint|cache|loss|encoder|decoder|pipe",
@@ -43,7 +39,7 @@ def _mover(call: cst.Call, evaluator: Evaluator) -> cst.FunctionDef | None:
     found = None
     function = evaluator.definitions.enclosing_function(call)
     while function is not None:
-        named = _MOVES.search(function.name.value.lower()) is not None
+        named = hints.names_move(function.name.value)
         given = any(_BATCH.match(parameter.name.value) for parameter in function.params.params)
         if named and given and evaluator.definitions.results(function):
             found = function
