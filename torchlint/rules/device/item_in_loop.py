@@ -89,7 +89,7 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
     silences={
         "not-hot": "The read does not run on every step: once per epoch, at set-up, outside loops.",
         "guarded": "A periodic test, a clock, a flag that is off by default or a warning of a value is around it.",
-        "asked": "A test of the same value stands around it, which is what is reported.",
+        "asked": "A test of the same value stands around it, or is what it is (`if bool(t)`, TL204): that is reported.",
         "no-tensor": "What is read is no torch tensor: NumPy scalars, Python numbers, `.items()`.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
@@ -111,7 +111,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("data-worker", heat.role is Role.DATA):
         return
-    if read.tensor is not None and rule.silent("asked", model.decisions.is_asked_before(read.tensor, call)):
+    if rule.silent("asked", model.decisions.is_asked_before(read.tensor, call) or model.conditions.is_tested(call)):
         return
     known = not heat.trains and read.tensor is not None and model.hoistable.is_known_within(read.tensor, heat.root)
     chooses = model.decisions.is_asked_by_loop(call) or model.host_reads.may_choose(read)

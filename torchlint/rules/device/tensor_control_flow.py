@@ -95,7 +95,7 @@ def train(model, loader, optimizer):
 @rule.check(cst.If, cst.IfExp, cst.While, cst.Assert, cst.CompIf)
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
     """Report the tensor of which a statement tests the truth."""
-    operands = list(model.conditions.operands(node.test))
+    operands = list(model.conditions.tested(node.test))
     if not operands or (model.heat(node.test) or model.tensor_functions.heat(node.test)) is None:
         return
     yield from _first(operands, model)

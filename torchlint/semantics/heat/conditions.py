@@ -40,6 +40,33 @@ class Conditions:
         else:
             yield test
 
+    def tested(self, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """Yield the operands of what a statement tests, ``x`` for ``bool(x)``, which adds nothing there."""
+        for operand in self.operands(test):
+            inner = self._truth_of(operand)
+            if inner is None:
+                yield operand
+            else:
+                yield from self.tested(inner)
+
+    def _truth_of(self, operand: cst.BaseExpression) -> cst.BaseExpression | None:
+        if not isinstance(operand, cst.Call) or len(operand.args) != 1 or operand.args[0].star:
+            return None
+        is_bool = self._evaluator.names.qualified(operand.func) == "builtins.bool"
+        return operand.args[0].value if is_bool else None
+
+    def is_tested(self, call: cst.Call) -> bool:
+        """Return whether a statement tests ``bool(x)``: what it asks for is the truth of ``x``."""
+        if self._truth_of(call) is None:
+            return False
+        for ancestor in self._tree.ancestors(call):
+            test = getattr(ancestor, "test", None)
+            if test is not None:
+                return any(operand is call for operand in self.operands(test))
+            if not isinstance(ancestor, (cst.BooleanOperation, cst.UnaryOperation)):
+                return False
+        return False
+
     def asked(self, node: cst.BooleanOperation | cst.UnaryOperation) -> list[cst.BaseExpression]:
         """Return the expressions whose truth ``and``, ``or`` and ``not`` ask for where no statement tests the result.
 

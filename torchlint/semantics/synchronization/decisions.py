@@ -77,8 +77,10 @@ class Decisions:
                 return node
             node = parent
 
-    def is_asked_before(self, tensor: cst.BaseExpression, node: cst.CSTNode) -> bool:
+    def is_asked_before(self, tensor: cst.BaseExpression | None, node: cst.CSTNode) -> bool:
         """Return whether a test around a node has looked at the same tensor: ``if x.item() > 9: print(x.item())``."""
+        if tensor is None:
+            return False
         child = node
         for ancestor in self._evaluator.tree.ancestors(node):
             if isinstance(ancestor, (cst.For, cst.While, cst.FunctionDef)):
