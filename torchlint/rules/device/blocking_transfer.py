@@ -39,6 +39,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tensors.batch_movers import moves_batches
+from torchlint.semantics.tensors.joined_batches import joins_batch
 from torchlint.semantics.values import Device, Kind, Origin, Value
 from torchlint.syntax.calls import literal
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.tensors.moves import Move
 
 _MOVING = ("to", "cuda", "cpu", "type")
+_MOVED = (Kind.TENSOR, Kind.BATCH)
 _FOR_EACH_BATCH = (Role.TRAINING_LOOP, Role.EVALUATION_LOOP, Role.STEP)
 
 rule = Rule(
@@ -107,11 +109,14 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if move is None or move.method not in _MOVING or model.loaders.runs_on_tpu:
         return  # which queues copies by itself
     moved = model.value(move.receiver)
-    for_all = moved.origin is not Origin.BATCH and moves_batches(move, model.evaluator)
-    if not for_all and (moved.origin is not Origin.BATCH or moved.kind not in (Kind.TENSOR, Kind.BATCH)):
+    is_part = moved.origin is Origin.BATCH
+    for_all = not is_part and moves_batches(move, model.evaluator)
+    is_joined = not is_part and not for_all and joins_batch(move.receiver, model.evaluator)
+    if not for_all and not is_joined and (not is_part or moved.kind not in _MOVED):
         return
+    is_elsewhere = is_part and moved.device is not Device.CPU
     to_host = move.place is Device.CPU or model.moves.indexes_host(move)
-    if rule.silent("on-device", moved.device is not Device.CPU and not for_all) or rule.silent("to-host", to_host):
+    if rule.silent("on-device", is_elsewhere) or rule.silent("to-host", to_host):
         return
     if rule.silent("prepared", _is_prepared(call, moved, model)):
         return
@@ -131,10 +136,15 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if not for_all and (heat is None or not (heat.role in _FOR_EACH_BATCH or moves_targets)):
         return
     batch = model.code(move.receiver)
+    waits = f"`{batch}` is copied to the device while the host waits."
+    if is_joined:
+        cure = "It is joined from parts of a batch: move those, with `non_blocking=True`, and join them on the device."
+        yield Finding(call, f"{waits} {cure}")
+        return
     yield Finding(
         call,
-        f"`{batch}` is copied to the device while the host waits. From pinned memory `non_blocking=True` lets Python "
-        f"go on queueing work: write `{_written(call, batch, model)}` and `pin_memory=True` in the loader.",
+        f"{waits} From pinned memory `non_blocking=True` lets Python go on queueing work: write "
+        f"`{_written(call, batch, model)}` and `pin_memory=True` in the loader.",
         _fix(move, moved, model) if not for_all else None,  # what is moved may take no `non_blocking`
     )
 
