@@ -23,7 +23,8 @@ file may catch that error and go on, it is unsafe; where the file asks whether t
 ## When to ignore it
 
 In a script whose purpose is to find the NaN. The rule is silent where a flag or an argument switches the mode on, in
-tests, and where a `try` around the backward pass catches the error, since then it decides what the program does.
+tests, and where a `try` around the backward pass catches the error, since then it decides what the program does; a
+`try` around the whole run, which logs what ended it, decides nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ rule = Rule(
     silences={
         "argument": "Whether the mode is on is decided by a variable, an option or a star argument.",
         "asked-for": "The code runs only if a flag or its caller asks for it, or after an error.",
-        "control-flow": "A `try` catches the error that the mode raises and goes on.",
+        "control-flow": "A `try` within a step catches the error that the mode raises and goes on.",
         "window": "The mode is switched off after one backward pass outside all loops over steps, or by its class.",
         "test": "The code belongs to a test.",
     },

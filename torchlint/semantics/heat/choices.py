@@ -6,7 +6,8 @@ import re
 
 import libcst as cst
 
-from torchlint.semantics.binding.flow import ends_in_jump, last_statement
+from torchlint.semantics.binding.flow import LOOPS, ends_in_jump, last_statement
+from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import is_same
@@ -141,11 +142,15 @@ class Choices:
         return False
 
     def survives_error(self, node: cst.CSTNode, error: str = "RuntimeError") -> bool:
-        """Return whether a ``try`` around a node catches an error and goes on: the error is control flow."""
+        """Return whether a ``try`` around a node catches an error and goes on: the error is control flow.
+
+        A ``try`` around a whole run of steps ends the run, and only tells of the error.
+        """
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, cst.Try) and child is ancestor.body:
-                if any(self._swallows(handler, error) for handler in ancestor.handlers):
+                caught = [handler for handler in ancestor.handlers if self._swallows(handler, error)]
+                if caught and not self._ends_the_run(ancestor, caught):
                     return True
             elif isinstance(ancestor, cst.With) and child is ancestor.body:
                 if any(self._suppresses(item.item, error) for item in ancestor.items):
@@ -154,6 +159,15 @@ class Choices:
                 return False
             child = ancestor
         return False
+
+    def _ends_the_run(self, block: cst.Try, caught: list[cst.ExceptHandler]) -> bool:
+        """Whether a ``try`` holds the loop over steps, nothing repeats it, and its handlers give no other result."""
+        if not any(isinstance(n, LOOPS) for n in self._tree.descendants(block.body)):
+            return False
+        if self._tree.enclosing(block, *LOOPS, *FUNCTIONS).__class__ in LOOPS:
+            return False
+        handled = (n for handler in caught for n in self._tree.descendants(handler.body))
+        return not any(isinstance(n, cst.Return) and n.value is not None for n in handled)
 
     def may_survive_errors(self, error: str = "RuntimeError") -> bool:
         """Return whether anything in the file may catch an error and go on, wherever the error comes from."""
