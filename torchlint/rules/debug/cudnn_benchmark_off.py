@@ -18,8 +18,8 @@ another algorithm rounds differently, and the choice can change from run to run.
 ## When to ignore it
 
 Where input sizes change from batch to batch (detection, speech, packed sequences), and where runs must be repeatable.
-The rule is silent in functions that seed generators, behind flags and arguments, where the switch is set back, and in
-tests.
+The rule is silent in functions that seed generators, unless the file calls them in every run, behind flags and
+arguments, where the switch is set back, and in tests.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ rule = Rule(
     silences={
         "argument": "The value is True, a variable or an option.",
         "asked-for": "A flag or a caller asks for it: also by calling a function that only sets switches.",
-        "seeding": "The function seeds generators or is named for making runs repeatable.",
+        "seeding": "The function makes runs repeatable, and the file calls it only if asked to, or not at all.",
         "restored": "The same function sets the switch to something else further on.",
         "test": "The code belongs to a test.",
     },
@@ -82,7 +82,8 @@ def benchmark_off(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding
         asked = model.chosen(node) or model.switches.is_setter(node)
         if rule.silent("asked-for", asked) or rule.silent("test", model.in_test(node)):
             continue
-        if rule.silent("seeding", model.switches.makes_repeatable(node)):
+        seeds = model.switches.makes_repeatable(node)
+        if rule.silent("seeding", seeds and not model.choices.is_called_anyway(node)):
             continue
         if rule.silent("restored", model.switches.restored(setting)):
             continue

@@ -14,13 +14,13 @@ kernels (`index_add`, `scatter_add`, the backward pass of `embedding`), fills fr
 
 ## What to write instead
 
-Let an argument decide: `torch.use_deterministic_algorithms(args.deterministic)`, or put the settings into the function
-that seeds the generators, where who wants to repeat a run asks for all of them. Seeds alone cost nothing.
+Let an argument decide: `torch.use_deterministic_algorithms(args.deterministic)`. Seeds alone cost nothing: a function
+that seeds the generators need not set these switches, or only if it is asked to.
 
 ## When to ignore it
 
-Where results must be equal bit for bit from run to run. The rule is silent in functions that seed generators, where an
-argument or a flag decides, where the switch is set back, and in tests.
+Where results must be equal bit for bit from run to run. The rule is silent in functions that seed generators, unless
+the file calls them in every run, where an argument or a flag decides, where the switch is set back, and in tests.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ rule = Rule(
     silences={
         "argument": "The value is a variable or an option.",
         "asked-for": "A flag or a caller asks for it: also by calling a function that only sets switches.",
-        "seeding": "The function seeds generators or is named for making runs repeatable.",
+        "seeding": "The function makes runs repeatable, and the file calls it only if asked to, or not at all.",
         "restored": "The same function sets the switch to something else further on.",
         "test": "The code belongs to a test.",
     },
@@ -82,7 +82,7 @@ def switched(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
             continue
         if rule.silent("restored", model.switches.restored(setting)):
             continue
-        yield Finding(node, _message(f"`{model.switches.shown(setting)}`", effect))
+        yield Finding(node, _message(f"`{model.switches.shown(setting)}`", effect, node, model))
 
 
 @rule.check(cst.Call)
@@ -95,13 +95,19 @@ def deterministic(node: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("restored", _called_again(node, model)):
         return
-    yield Finding(node, _message(f"`{model.code(node)}`", "replaces fast kernels by deterministic ones"))
+    yield Finding(node, _message(f"`{model.code(node)}`", "replaces fast kernels by deterministic ones", node, model))
 
 
-def _message(what: str, effect: str) -> str:
+def _message(what: str, effect: str, node: cst.CSTNode, model: Model) -> str:
+    function = model.enclosing_function(node)
+    if function is not None and model.switches.makes_repeatable(node):
+        return (
+            f"{what} {effect} in every run, since `{function.name.value}` is called whatever the user asks for. "
+            "Let an argument decide: seeds alone cost nothing, and only who wants to repeat a run bit for bit should pay."
+        )
     return (
-        f"{what} {effect} in every run. Let an argument decide, or set it in the function that seeds the generators, "
-        "so that only who wants to repeat a run bit for bit pays for it."
+        f"{what} {effect} in every run. Let an argument decide, so that only who wants to repeat a run bit for bit "
+        "pays for it."
     )
 
 
@@ -109,7 +115,8 @@ def _is_wanted(node: cst.CSTNode, model: Model) -> bool:
     asked = model.chosen(node) or model.switches.is_setter(node)
     if rule.silent("asked-for", asked) or rule.silent("test", model.in_test(node)):
         return True
-    return rule.silent("seeding", model.switches.makes_repeatable(node))
+    seeds = model.switches.makes_repeatable(node)
+    return rule.silent("seeding", seeds and not model.choices.is_called_anyway(node))
 
 
 def _called_again(node: cst.Call, model: Model) -> bool:

@@ -13,7 +13,8 @@ from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import is_same
 
 _SETTING = re.compile(
-    r"(^|_)(is_available|cuda|cudas|gpu|gpus|ngpu|gpu_ids?|num_gpus|device_count|train|training|is_train|do_train|__name__)$",
+    r"(^|_)(is_available|cuda|cudas|gpu|gpus|ngpu|gpu_ids?|num_gpus|device_count|train|training|is_train|do_train|__name__|"
+    r"distributed|distributed_launch|is_initialized|ddp|multi_?gpu|rank|world_size)$",
     re.IGNORECASE,
 )
 """Names that say where a run happens or that it trains: a test of them asks for nothing in particular."""
@@ -120,6 +121,12 @@ class Choices:
             by_name = bool(_DEBUGGING.search(function.name.value))
             self._functions[key] = all(map(self.chosen, callers)) if callers else by_name
         return self._functions[key]
+
+    def is_called_anyway(self, node: cst.CSTNode) -> bool:
+        """Return whether the file calls the function around a node where nobody asks for it."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        callers = self._evaluator.callers(function) if function is not None else ()
+        return any(not self.chosen(call) and not self.in_test(call) for call in callers)
 
     def _is_aid(self, class_def: cst.ClassDef) -> bool:
         """Whether a class is named for debugging, a hook or callback, and the file makes no instance of it."""
