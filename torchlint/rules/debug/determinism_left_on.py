@@ -103,7 +103,7 @@ def _message(what: str, effect: str, node: cst.CSTNode, model: Model) -> str:
     if function is not None and model.switches.makes_repeatable(node):
         return (
             f"{what} {effect} in every run, since `{function.name.value}` is called whatever the user asks for. "
-            "Let an argument decide: seeds alone cost nothing, and only who wants to repeat a run bit for bit should pay."
+            "Let an argument decide: seeds alone cost nothing, only who repeats a run bit for bit should pay."
         )
     return (
         f"{what} {effect} in every run. Let an argument decide, so that only who wants to repeat a run bit for bit "

@@ -15,7 +15,8 @@ and evaluates by turns (a loop over a validation loader, or behind `model.eval()
 
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
 (by the object, by a function of the file, at the top level of a script) and nothing in the file trains. In training
-code a forward pass is reported of which nothing but pictures are made (`save_image`, `make_grid`, `imshow`, ...).
+code a forward pass is reported of which nothing but pictures are made (`save_image`, `make_grid`, `imshow`, ...). Of a
+model with a method `inference` or `infer` that method is, once.
 
 ## When to ignore it
 
@@ -112,6 +113,19 @@ def check_pictures(call: cst.Call, model: Model) -> Iterator[Finding]:
     found = model.shown_forwards.call(call)
     if found is not None and model.inference.call(call) is None:
         yield from _report(call, found, model)
+
+
+@rule.check(cst.FunctionDef)
+def check_method(function: cst.FunctionDef, model: Model) -> Iterator[Finding]:
+    """Report `inference` of a model, which its users may call with gradients on."""
+    call = model.inference.methods.first_pass(function)
+    if call is not None and model.inference.call(call) is None:
+        yield Finding(
+            call,
+            f"`{function.name.value}` runs `{model.code(call.func)}` with gradients on: unless all that call it switch "
+            "them off, the graph keeps every activation in memory, although an inference backpropagates nothing. "
+            "Decorate it with `@torch.no_grad()`.",
+        )
 
 
 def _report(call: cst.Call, found: InferenceCall, model: Model) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from torchlint.semantics.evaluation.entry_points import method_behind, run_by_me
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, mode_set
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.stages import trains_in
@@ -97,6 +98,7 @@ class Inference:
         self._modes: dict[int, list[cst.Call]] | None = None
         self.frozen = Frozen(evaluator)
         self.gradient_uses = GradientUses(evaluator)
+        self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
