@@ -16,8 +16,10 @@ the device). The fix adds `.detach()`. It is unsafe only in that the value that 
 
 The sum is backpropagated where this file does not show it (truncated backpropagation through time, meta-learning).
 
-A value that replaces that of the last step (`self.loss = loss`) is not reported: one graph is alive at a time. Holds
-for all supported versions of torch; read in the FAQ and in the documentation of `Tensor.detach` of torch 2.13.
+A metric of Ignite that adds up or collects predictions is reported as well: one that a trainer updates is given them
+with their graph. A value that replaces that of the last step (`self.loss = loss`) is not reported: one graph is alive
+at a time. Holds for all supported versions of torch; read in the FAQ and in the documentation of `Tensor.detach` of
+torch 2.13.
 """
 
 from __future__ import annotations
@@ -117,6 +119,19 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
         f"{cure}, and read the value once after the loop.",
         None if kept.is_part or kept.is_record else _fix(kept, model),
     )
+
+
+@rule.check(cst.AugAssign, cst.Assign, cst.Call, condition=lambda model: model.retentions.metric_states.occur)
+def check_metric(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a prediction with its graph that a metric of Ignite keeps."""
+    kept = model.retentions.metric_states.kept(node)
+    if kept is not None:
+        value = kept.values[0]
+        yield Finding(
+            node,
+            f"`{model.code(kept.variable)}` keeps `{model.code(value)}` with its autograd graph where a trainer "
+            f"updates the metric: memory then grows with every step. Write `{_detached(value, model)}`.",
+        )
 
 
 def _detached(value: cst.BaseExpression, model: Model) -> str:

@@ -20,6 +20,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.meters import Meters
+from torchlint.semantics.retention.metric_states import MetricStates
 from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.stores import (
@@ -59,6 +60,7 @@ class Retentions:
         self._updates = Updates(evaluator)
         self._rollouts = Rollouts(evaluator)
         self._records = Records(evaluator)
+        self.metric_states = MetricStates(evaluator)
 
     @cached_property
     def has_steps(self) -> bool:
