@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.entry_points import run_by_method
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import method_call
@@ -69,5 +70,8 @@ class InferenceMethods:
         held = called.value if isinstance(called, cst.Attribute) else called
         if not isinstance(held, cst.Name) or self._evaluator.definitions.receiver(held) is None:
             return False
-        is_own = called is held or (isinstance(called, cst.Attribute) and called.attr.value in _FORWARD)
-        return is_own or self._evaluator.value(called).kind is Kind.MODULE
+        if called is held or (isinstance(called, cst.Attribute) and called.attr.value in _FORWARD):
+            return True
+        if self._evaluator.value(called).kind is Kind.MODULE:
+            return True
+        return isinstance(called, cst.Attribute) and run_by_method(called, self._evaluator) is not None
