@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import libcst as cst
 
@@ -193,28 +194,49 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
+class _Getters(dict[type, Callable[[cst.CSTNode], tuple[Any, ...]]]):
+    """What reads the fields of a type, of which there are several, at once."""
+
+    def __missing__(self, node_type: type) -> Callable[[cst.CSTNode], tuple[Any, ...]]:
+        found = self[node_type] = attrgetter(*(_FIELDS[node_type] or ()))
+        return found
+
+
+_GETTERS = _Getters()
+
+
 def walk(module: cst.Module) -> Tree:
     """Return the tree of a module."""
     parents: dict[int, cst.CSTNode] = {}
     by_type: defaultdict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
     nodes: list[cst.CSTNode] = []
     stack: list[cst.CSTNode] = [module]
-    while stack:
+    while stack:  # as with children(), but most time of building a model goes by here
         node = stack.pop()
+        node_type = node.__class__
         nodes.append(node)
-        by_type[node.__class__].append(node)
-        names = _FIELDS[node.__class__]
+        by_type[node_type].append(node)
+        names = _FIELDS[node_type]
         if not names:
             continue
+        if len(names) == 1:
+            child = getattr(node, names[0])
+            if child.__class__ is tuple or child.__class__ is list:
+                for each in child:
+                    parents[id(each)] = node
+                stack += child[::-1]
+            elif _FIELDS[child.__class__] is not None:
+                parents[id(child)] = node
+                stack.append(child)
+            continue
         below: list[cst.CSTNode] = []
-        for name in names:  # as in children(), without a call for each node
-            child = getattr(node, name)
+        for child in _GETTERS[node_type](node):
             if child.__class__ is tuple or child.__class__ is list:
                 below += child
             elif _FIELDS[child.__class__] is not None:
                 below.append(child)
-        for child in below:
-            parents[id(child)] = node
+        for each in below:
+            parents[id(each)] = node
         below.reverse()
         stack += below
     orders = dict(zip(map(id, nodes), range(len(nodes)), strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
 from typing import NamedTuple
 
 import libcst as cst
@@ -96,7 +97,7 @@ class Scopes:
         delegations: list[cst.Global | cst.Nonlocal] = [*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal)]
         for delegation in delegations:
             self._delegate(delegation)
-        for binding in sorted(_bindings(tree, self), key=lambda b: b.order):
+        for binding in sorted(_bindings(tree, self), key=attrgetter("order")):
             binding.scope.bindings.setdefault(binding.name, []).append(binding)
         for statement in tree.nodes(cst.ImportFrom):
             if isinstance(statement.names, cst.ImportStar):
@@ -165,6 +166,11 @@ class Scopes:
         if scope is None:
             scope = self._by_node[id(node)] = Scope(node, self.scope(node))
         return scope
+
+    def of_parameter(self, parameter: cst.Param) -> Scope:
+        """Return the scope of the function or lambda that has a parameter."""
+        function = self._tree.parent(self._tree.parents[id(parameter)])
+        return self._scope_of(function) if function is not None else self.module
 
     def release(self) -> None:
         """Forget all bindings: they and their scopes refer to each other, which keeps the whole tree in memory."""
@@ -271,9 +277,11 @@ def _bindings(tree: Tree, scopes: Scopes) -> Iterator[Binding]:
         return Binding(name, kind, node, scopes.home(name, node), tree.order(node), value, path)
 
     for assign in tree.nodes(cst.Assign):
+        scope, value = scopes.scope(assign), assign.value
         for target in assign.targets:
             for name, path in targets(target.target):
-                yield bind(name.value, BindingKind.ASSIGNMENT, name, assign.value, path)
+                home = scope.delegated.get(name.value, scope)
+                yield Binding(name.value, BindingKind.ASSIGNMENT, name, home, tree.order(name), value, path)
     for annotated in tree.nodes(cst.AnnAssign):
         if annotated.value is not None and isinstance(annotated.target, cst.Name):
             yield bind(annotated.target.value, BindingKind.ASSIGNMENT, annotated.target, annotated.value)
@@ -292,7 +300,8 @@ def _bindings(tree: Tree, scopes: Scopes) -> Iterator[Binding]:
             for name, path in targets(item.asname.name):
                 yield bind(name.value, BindingKind.CONTEXT, name, item.item, path)
     for parameter in tree.nodes(cst.Param):
-        yield bind(parameter.name.value, BindingKind.PARAMETER, parameter.name, parameter.default)
+        name, kind = parameter.name, BindingKind.PARAMETER
+        yield Binding(name.value, kind, name, scopes.of_parameter(parameter), tree.order(name), parameter.default)
     for function in tree.nodes(cst.FunctionDef):
         yield bind(function.name.value, BindingKind.FUNCTION, function)
     for class_def in tree.nodes(cst.ClassDef):
