@@ -17,6 +17,7 @@ from torchlint.semantics.tables.torch_api import (
     RESHAPING_METHODS,
     TENSOR_ATTRIBUTES,
 )
+from torchlint.semantics.tensors.destinations import Destinations
 from torchlint.semantics.tensors.moves import Move, Moves
 from torchlint.semantics.tensors.optional_moves import optional_move
 from torchlint.semantics.tensors.sights import Sights
@@ -25,6 +26,7 @@ from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
 
 _VARIABLE = "torch.autograd.Variable"
+_PARAMETER = "torch.nn.Parameter"
 _KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_"}
 _ATTRIBUTES = TENSOR_ATTRIBUTES - {"real", "imag"} | {"data"}
 _VIEWING = RESHAPING_METHODS - {"repeat"}
@@ -53,7 +55,7 @@ class Creation(NamedTuple):
     """The call of the function of the file that moves it."""
 
     is_roundabout: bool = False
-    """Whether it is moved under a test of where to compute, or by another name."""
+    """Whether it is moved under a test of where to compute, by another name, or as a parameter."""
 
     @property
     def methods(self) -> frozenset[str]:
@@ -98,6 +100,7 @@ class Creations:
         self._tree = evaluator.tree
         self._flow: Flow = evaluator.flow
         self._moves = moves
+        self._destinations = Destinations(evaluator, moves)
         self._sights = Sights(evaluator)
         self._movers: dict[int, bool] = {}
 
@@ -124,12 +127,12 @@ class Creations:
             if isinstance(parent, cst.Attribute):
                 following = self._after_attribute(parent)
                 if isinstance(following, Move):
-                    return Creation(factory, following, tuple(steps))
+                    return Creation(factory, following, tuple(steps), is_roundabout=any(map(self._is_parameter, steps)))
             elif isinstance(parent, cst.Subscript):
                 following = parent if _is_basic(parent) and parent.value is current else None
             elif isinstance(parent, cst.Arg):
                 following = self._after_argument(parent)
-                if following is not None and not self._is_variable(following):
+                if following is not None and not self._is_wrapper(following):
                     return Creation(factory, None, tuple(steps), through=following)
             elif isinstance(parent, (cst.Assign, cst.AnnAssign)) and parent.value is current:
                 return self._after_assignment(factory, parent, tuple(steps)) if not before or used_once else None
@@ -145,7 +148,7 @@ class Creations:
         call = self._tree.parent(attribute)
         if not isinstance(call, cst.Call) or call.func is not attribute:
             return attribute if name in _ATTRIBUTES else None
-        move = self._moves.move(call)
+        move = self._destinations.move(call)
         if move is not None and (name != "type" or move.place is not Device.CPU):
             return move
         return call if name in _KEEPING or self._only_casts(call, name) else None
@@ -164,7 +167,14 @@ class Creations:
             return None
         if argument.keyword is not None and argument.keyword.value != "data":
             return None
-        return call if self._is_variable(call) or self._is_mover(call) else None
+        return call if self._is_wrapper(call) or self._is_mover(call) else None
+
+    def _is_wrapper(self, call: cst.Call) -> bool:
+        return self._is_variable(call) or self._is_parameter(call)
+
+    def _is_parameter(self, step: cst.CSTNode) -> bool:
+        """Whether a step makes a parameter, which the move makes a plain tensor of: no fix keeps that."""
+        return isinstance(step, cst.Call) and self._evaluator.names.qualified(step.func) == _PARAMETER
 
     def _is_variable(self, call: cst.Call) -> bool:
         return self._evaluator.names.qualified(call.func) == _VARIABLE
