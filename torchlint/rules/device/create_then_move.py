@@ -14,6 +14,9 @@ Every factory takes `device=` (and `dtype=`): `torch.zeros(n, device=device)`, `
 dtype=..)` for data, `torch.empty(.., dtype=..)` for a size. `torch.zeros(n).to(x)` of a tensor `x` casts as well:
 `torch.zeros(n, device=x.device, dtype=x.dtype)`.
 
+So does what is computed of such tensors and of numbers alone: `torch.arange(n, device=device) * k`. A mask that is
+made, filled and moved in the end is best filled where it ends.
+
 The fix passes the device to the factory and drops the move. It is safe for `zeros`, `ones`, `full`, `eye`, `empty`,
 integer `arange`, and for `tensor` of Python data. It is unsafe for random factories (the generator of the device
 draws other numbers than the CPU's), for `arange`, `linspace` and `logspace` of floats (the two round differently),
@@ -49,7 +52,6 @@ from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.tensors.creations import Creation
-    from torchlint.semantics.tensors.moves import Move
 
 rule = Rule(
     code="TL201",
@@ -73,13 +75,14 @@ rule = Rule(
     ),
     documentation=__doc__,
     silences={
-        "no-factory": "What is moved is no fresh tensor: `from_numpy`, `torch.load`, batches, modules, arithmetic.",
+        "no-factory": "What is moved is no fresh tensor: `from_numpy`, `torch.load`, batches, modules, arithmetic with "
+        "anything else.",
         "host": "The tensor is moved to the CPU.",
         "no-device": "The argument of `.to` is a dtype, or nothing that is known to be a device or another tensor.",
         "placed": "The factory has `device=`, `out=` or `pin_memory` already, or `**` arguments that may carry them.",
         "generator": "The numbers come from a generator, which belongs to the CPU. An argument may be None instead.",
         "tensor-data": "`tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array, `normal` of tensors.",
-        "used-between": "The tensor on the CPU is used before it is moved, or after.",
+        "used-between": "The tensor on the CPU is used for more than to fill it before it is moved, or after.",
         "conditional": "The tensor is moved under a condition that asks for something else than where to compute.",
         "default-device": "The file sets a default device, on which factories work.",
     },
@@ -112,25 +115,23 @@ def _message(found: Creation, model: Model) -> str:
     factory, given = model.code(found.factory.func), model.arguments(found.factory)
     legacy = model.callee(found.factory) in LEGACY_CONSTRUCTORS
     start = "torch.tensor(..., dtype=..." if legacy else model.shown(found.factory, f"`{factory}(...)`")[1:-2]
-    added = _added(found.move, is_typed=legacy or "dtype" in given.named)
+    added = found.keywords(is_typed=legacy or found.is_computed or "dtype" in given.named)
     advice = f"Create it there: `{start}, {added})`"
     if given.get("generator") is not None:
         advice = f"Draw there, from a generator of that device: `{factory}(..., generator=..., {added})`"
     only = found.factory.args[0].value if len(found.factory.args) == 1 else None
     if model.callee(found.factory) == "torch.tensor" and literal(only) is not None:
         advice += "; `torch.full((), value, device=...)` copies nothing at all"
+    if found.is_computed:
+        return (
+            f"`{factory}(...)` makes a tensor in host memory, and what is computed of it there "
+            f"`{_mover(found, model)}(...)` copies to the device: the program waits for the copy. Make it on the "
+            f"device, and what it is computed with: `{start}, {added})`."
+        )
     return (
         f"`{factory}(...)` makes a tensor in host memory that `{_mover(found, model)}(...)` then copies to the device, "
         f"and the program waits for the copy. {advice}."
     )
-
-
-def _added(move: Move | None, *, is_typed: bool) -> str:
-    """What to add to the factory: the device, and the dtype where both are those of another tensor."""
-    if move is None or not move.device:
-        return "device=..."
-    is_like = move.dtype == f"{move.device.removesuffix('.device')}.dtype"
-    return f"device={move.device}" + (f", dtype={move.dtype}" if is_like and not is_typed else "")
 
 
 def _mover(found: Creation, model: Model) -> str:
@@ -159,7 +160,10 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
     name, given = model.callee(found.factory), model.arguments(found.factory)
     if name in RANDOM_FACTORIES or found.methods & RANDOM_METHODS:
         yield "The generator of the device draws other numbers than that of the CPU."
-    if name in ("torch.linspace", "torch.logspace") or (name == "torch.arange" and not _counts(found, model)):
+    steps = model.arguments(found.factory, ("start", "end", "step"))
+    if name in ("torch.linspace", "torch.logspace") or (
+        name == "torch.arange" and not model.constructors.counts(steps)
+    ):
         yield "CPU and device can round the steps differently."
     if found.takes_part:
         yield "The result stays a view of a larger tensor, which the move would have copied out of it."
@@ -182,10 +186,6 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "The fill value is a tensor."
     if is_seen_halfway(found, model):
         yield "Something can see the tensor on the CPU: what catches the error of the move, or what an assignment runs."
-
-
-def _counts(found: Creation, model: Model) -> bool:
-    return model.constructors.counts(model.arguments(found.factory, ("start", "end", "step")))
 
 
 def _asks_for_gradient(found: Creation, model: Model) -> bool:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.torch_api import (
     DTYPE_CASTS,
@@ -17,6 +16,7 @@ from torchlint.semantics.tables.torch_api import (
     RESHAPING_METHODS,
     TENSOR_ATTRIBUTES,
 )
+from torchlint.semantics.tensors.computed import Computed
 from torchlint.semantics.tensors.destinations import Destinations
 from torchlint.semantics.tensors.moves import Move, Moves
 from torchlint.semantics.tensors.optional_moves import optional_move
@@ -57,6 +57,9 @@ class Creation(NamedTuple):
     is_roundabout: bool = False
     """Whether it is moved under a test of where to compute, by another name, or as a parameter."""
 
+    is_computed: bool = False
+    """Whether it is computed with on the host before what comes of it is moved."""
+
     @property
     def methods(self) -> frozenset[str]:
         """The names of the methods that are called in between."""
@@ -85,6 +88,13 @@ class Creation(NamedTuple):
         """Whether the tensor that is moved may be a view: the move makes a tensor of its own of it."""
         return bool(self.methods & _VIEWING) or any(not isinstance(step, cst.Call) for step in self.steps)
 
+    def keywords(self, *, is_typed: bool) -> str:
+        """Return what the factory lacks: the device, and the dtype where both are to be those of another tensor."""
+        if self.move is None or not self.move.device:
+            return "device=..."
+        is_like = self.move.dtype == f"{self.move.device.removesuffix('.device')}.dtype"
+        return f"device={self.move.device}" + (f", dtype={self.move.dtype}" if is_like and not is_typed else "")
+
     @property
     def outermost(self) -> cst.CSTNode:
         """The call that moves the tensor."""
@@ -98,17 +108,21 @@ class Creations:
     def __init__(self, evaluator: Evaluator, moves: Moves) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._flow: Flow = evaluator.flow
         self._moves = moves
         self._destinations = Destinations(evaluator, moves)
         self._sights = Sights(evaluator)
+        self._computed = Computed(evaluator, self._destinations, self._sights)
         self._movers: dict[int, bool] = {}
 
     def creation(self, call: cst.Call, name: str | None) -> Creation | None:
         """Return what happens to the tensor that a factory makes, if that is a move."""
         if (name not in FACTORIES and name not in LEGACY_CONSTRUCTORS) or self._is_looked_at(call):
             return None
-        return self._follow(call, call, ())
+        return self._follow(call, call, ()) or self._compute(call)
+
+    def _compute(self, call: cst.Call) -> Creation | None:
+        move = self._computed.move(call)
+        return Creation(call, move, (), is_roundabout=True, is_computed=True) if move is not None else None
 
     def _is_looked_at(self, call: cst.Call) -> bool:
         """Whether a lambda around a call is only traced, to look at the operations that it consists of."""
@@ -253,7 +267,7 @@ class Creations:
         if not isinstance(target, (cst.Name, cst.Attribute)):
             return None
         between: list[cst.CSTNode] = []
-        for statement in self._later(assign):
+        for statement in self._sights.later(assign):
             if isinstance(statement, cst.Assign) and _rebinds(statement, target):
                 moved = self._moved_there(factory, statement, statement.value, target, steps, tuple(between))
                 return moved or self._moved_on_demand(factory, statement, target, steps)
@@ -310,19 +324,6 @@ class Creations:
             return None
         kept = tuple(step for step in found.steps if step is not uses[0])
         return found._replace(steps=kept, statement=statement, between=between)
-
-    def _later(self, assign: cst.Assign | cst.AnnAssign) -> Iterator[cst.CSTNode]:
-        """Yield the small and compound statements after this one in its block."""
-        line = self._tree.parent(assign)
-        if line is None:
-            return
-        rest = [*line.body[[*line.body].index(assign) + 1 :]] if isinstance(line, cst.SimpleStatementLine) else []
-        yield from rest
-        for statement in self._flow.following(assign):
-            if isinstance(statement, cst.SimpleStatementLine):
-                yield from statement.body
-            else:
-                yield statement
 
 
 def _adds_dimensions(subscript: cst.Subscript) -> bool:
