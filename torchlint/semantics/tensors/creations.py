@@ -121,7 +121,7 @@ class Creations:
         return self._follow(call, call, ()) or self._compute(call)
 
     def _compute(self, call: cst.Call) -> Creation | None:
-        move = self._computed.move(call)
+        move = None if self._moves.in_context(call) else self._computed.move(call)
         return Creation(call, move, (), is_roundabout=True, is_computed=True) if move is not None else None
 
     def _is_looked_at(self, call: cst.Call) -> bool:

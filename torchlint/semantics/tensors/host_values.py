@@ -13,9 +13,11 @@ from torchlint.semantics.tables.torch_api import (
     COMPUTING_METHODS,
     DTYPE_CASTS,
     FILLING_METHODS,
+    OF_ARRAYS,
     RESHAPING_METHODS,
     SIZED_FACTORIES,
     TENSOR_ATTRIBUTES,
+    TENSOR_ONLY,
 )
 from torchlint.semantics.tensors.constructors import Constructors
 from torchlint.semantics.values import Kind
@@ -27,7 +29,7 @@ _PLACED = ("device", "out", "pin_memory", "generator")
 _NUMBERS = frozenset(f"builtins.{name}" for name in ("len", "int", "float", "ord"))
 _OF_NUMBERS = frozenset(f"builtins.{name}" for name in ("min", "max", "sum", "abs", "round", "pow"))
 _CONSTANTS = frozenset(("numpy.pi", "numpy.e", "numpy.inf", "torch.pi", "torch.inf", "torch.nan"))
-_SIZES = re.compile(r"(^|_)(size|dim|dims|width|height|stride|length|ratio|theta)$|^(n|num)_[a-z]+(_[a-z]+)*$")
+_SIZES = re.compile(r"(^|_)(size|dim|width|height|stride)$|^(n|num)_[a-z]+(_[a-z]+)*$")
 _IDENTITIES = (cst.In, cst.NotIn, cst.Is, cst.IsNot)
 _PLAIN = (Kind.DTYPE, Kind.STRING, Kind.NONE)
 
@@ -119,7 +121,8 @@ class HostValues:
             assigned = [b.value if b.kind is BindingKind.ASSIGNMENT and not b.path else None for b in found]
             if assigned and all(v is not None and self.is_number(v, depth - 1) for v in assigned):
                 return True
-        return _SIZES.search(identifier(expression)) is not None
+        is_array = not self._evaluator.usage.attributes(expression).isdisjoint(TENSOR_ONLY | OF_ARRAYS)
+        return not is_array and _SIZES.search(identifier(expression)) is not None
 
     def _is_mixed(self, parts: list[cst.BaseExpression]) -> bool:
         return all(map(self.is_own, parts)) and any(map(self.is_fresh, parts))
