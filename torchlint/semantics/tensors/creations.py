@@ -120,6 +120,16 @@ class Creations:
             return None
         return self._follow(call, call, ()) or self._compute(call)
 
+    def ends_in(self, move: cst.Call) -> bool:
+        """Return whether a move is that of a tensor which a factory makes in the same function."""
+        enclosing, qualified = self._evaluator.definitions.enclosing_function, self._evaluator.names.qualified
+        for call in self._tree.nodes(cst.Call):
+            if enclosing(call) is enclosing(move):
+                found = self.creation(call, qualified(call.func))
+                if found is not None and found.move is not None and found.move.call is move:
+                    return True
+        return False
+
     def _compute(self, call: cst.Call) -> Creation | None:
         move = None if self._moves.in_context(call) else self._computed.move(call)
         return Creation(call, move, (), is_roundabout=True, is_computed=True) if move is not None else None
