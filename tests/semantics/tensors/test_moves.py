@@ -121,7 +121,7 @@ def test_creation(code: str, methods: set[str]) -> None:
     "code",
     [
         "y = torch.zeros(3) + x.cuda()",
-        "y = (torch.zeros(3) + 1).cuda()",
+        "y = (torch.zeros(3) + x).cuda()",
         "y = torch.zeros(3).scatter_(0, x, 1).cuda()",
         "y = torch.zeros(3)[x].cuda()",
         "y = torch.zeros(3)\nz = y.cuda()\nprint(y)",

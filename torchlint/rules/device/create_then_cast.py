@@ -90,7 +90,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("rounded", found.rounds):
         return
-    if rule.silent("moved", model.creation(found.factory) is not None):
+    moved = model.creation(found.factory)
+    if rule.silent("moved", moved is not None and not moved.is_computed):
         return
     dtype, factory = _dtype(found, model), model.code(found.factory.func)
     made = model.shown(found.factory, f"`{factory}(...)`")

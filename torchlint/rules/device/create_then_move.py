@@ -11,7 +11,11 @@ launches one kernel that fills the memory in place: nothing is copied and nobody
 Every factory takes `device=` (and `dtype=`): `torch.zeros(n, device=device)`, `torch.arange(n, device=x.device)`,
 `torch.tensor([1, 2], device=device)`. `torch.tensor(3.0, device="cuda")` still copies one number; `torch.full((),
 3.0, device="cuda")` does not. Legacy constructors (`torch.FloatTensor(..)`) take no `device`: write `torch.tensor(..,
-dtype=..)` for data, `torch.empty(.., dtype=..)` for a size.
+dtype=..)` for data, `torch.empty(.., dtype=..)` for a size. `torch.zeros(n).to(x)` of a tensor `x` casts as well:
+`torch.zeros(n, device=x.device, dtype=x.dtype)`.
+
+So does what is computed of such tensors and of numbers alone: `torch.arange(n, device=device) * k`. A mask that is
+made, filled and moved in the end is best filled where it ends.
 
 The fix passes the device to the factory and drops the move. It is safe for `zeros`, `ones`, `full`, `eye`, `empty`,
 integer `arange`, and for `tensor` of Python data. It is unsafe for random factories (the generator of the device
@@ -42,9 +46,8 @@ from torchlint.semantics.tables.torch_api import (
     LEGACY_CONSTRUCTORS,
     RANDOM_FACTORIES,
     RANDOM_METHODS,
-    SIZED_FACTORIES,
 )
-from torchlint.semantics.values import Device, Kind
+from torchlint.semantics.values import Device
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -72,13 +75,14 @@ rule = Rule(
     ),
     documentation=__doc__,
     silences={
-        "no-factory": "What is moved is no fresh tensor: `from_numpy`, `torch.load`, batches, modules, arithmetic.",
+        "no-factory": "What is moved is no fresh tensor: `from_numpy`, `torch.load`, batches, modules, arithmetic with "
+        "anything else.",
         "host": "The tensor is moved to the CPU.",
-        "no-device": "The argument of `.to` is a dtype, another tensor, or nothing that is known to be a device.",
+        "no-device": "The argument of `.to` is a dtype, or nothing that is known to be a device or another tensor.",
         "placed": "The factory has `device=`, `out=` or `pin_memory` already, or `**` arguments that may carry them.",
-        "generator": "The numbers come from a generator, which belongs to the CPU.",
+        "generator": "The numbers come from a generator, which belongs to the CPU. An argument may be None instead.",
         "tensor-data": "`tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array, `normal` of tensors.",
-        "used-between": "The tensor on the CPU is used before it is moved, or after.",
+        "used-between": "The tensor on the CPU is used for more than to fill it before it is moved, or after.",
         "conditional": "The tensor is moved under a condition that asks for something else than where to compute.",
         "default-device": "The file sets a default device, on which factories work.",
     },
@@ -97,37 +101,33 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("placed", given.open_keywords or bool({"device", "out", "pin_memory"} & given.named.keys())):
         return
-    if rule.silent("generator", given.get("generator") is not None):
+    generator = given.get("generator")
+    if rule.silent("generator", generator is not None and not model.random_generators.is_optional(generator)):
         return
-    if rule.silent("tensor-data", _wraps_existing_data(call, model)):
+    if rule.silent("tensor-data", model.constructors.wraps_existing(call, model.callee(call), given)):
         return
     if rule.silent("default-device", model.on_default_device(call)):
         return
     yield Finding(call, _message(found, model), _fix(found, model))
 
 
-def _wraps_existing_data(call: cst.Call, model: Model) -> bool:
-    """Whether the data is a tensor, or an array that ``as_tensor`` does not copy."""
-    name = model.callee(call)
-    if name == "torch.normal" and model.arguments(call).absent("size"):
-        return True
-    if name in SIZED_FACTORIES or not call.args:
-        return False
-    data = call.args[0].value
-    if name != "torch.as_tensor":
-        return model.constructors.is_tensor(data)
-    return model.value(data).kind is Kind.NDARRAY or not model.constructors.is_data(data)
-
-
 def _message(found: Creation, model: Model) -> str:
-    factory = model.code(found.factory.func)
+    factory, given = model.code(found.factory.func), model.arguments(found.factory)
     legacy = model.callee(found.factory) in LEGACY_CONSTRUCTORS
     start = "torch.tensor(..., dtype=..." if legacy else model.shown(found.factory, f"`{factory}(...)`")[1:-2]
-    device = (found.move.device if found.move is not None else "") or "..."
-    advice = f"Create it there: `{start}, device={device})`"
+    added = found.keywords(is_typed=legacy or found.is_computed or "dtype" in given.named)
+    advice = f"Create it there: `{start}, {added})`"
+    if given.get("generator") is not None:
+        advice = f"Draw there, from a generator of that device: `{factory}(..., generator=..., {added})`"
     only = found.factory.args[0].value if len(found.factory.args) == 1 else None
     if model.callee(found.factory) == "torch.tensor" and literal(only) is not None:
         advice += "; `torch.full((), value, device=...)` copies nothing at all"
+    if found.is_computed:
+        return (
+            f"`{factory}(...)` makes a tensor in host memory, and what is computed of it there "
+            f"`{_mover(found, model)}(...)` copies to the device: the program waits for the copy. Make it on the "
+            f"device, and what it is computed with: `{start}, {added})`."
+        )
     return (
         f"`{factory}(...)` makes a tensor in host memory that `{_mover(found, model)}(...)` then copies to the device, "
         f"and the program waits for the copy. {advice}."
@@ -142,7 +142,8 @@ def _mover(found: Creation, model: Model) -> str:
 
 def _fix(found: Creation, model: Model) -> Fix | None:
     placement = place(found, model)
-    if placement is None or found.move is None or model.device_context(found.factory):
+    drawn = model.arguments(found.factory).get("generator") is not None
+    if placement is None or found.move is None or drawn or model.device_context(found.factory):
         return None
     why = " ".join(_risks(found, placement, model))
     return Fix(
@@ -159,7 +160,10 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
     name, given = model.callee(found.factory), model.arguments(found.factory)
     if name in RANDOM_FACTORIES or found.methods & RANDOM_METHODS:
         yield "The generator of the device draws other numbers than that of the CPU."
-    if name in ("torch.linspace", "torch.logspace") or (name == "torch.arange" and not _counts(found.factory, model)):
+    steps = model.arguments(found.factory, ("start", "end", "step"))
+    if name in ("torch.linspace", "torch.logspace") or (
+        name == "torch.arange" and not model.constructors.counts(steps)
+    ):
         yield "CPU and device can round the steps differently."
     if found.takes_part:
         yield "The result stays a view of a larger tensor, which the move would have copied out of it."
@@ -182,15 +186,6 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "The fill value is a tensor."
     if is_seen_halfway(found, model):
         yield "Something can see the tensor on the CPU: what catches the error of the move, or what an assignment runs."
-
-
-def _counts(call: cst.Call, model: Model) -> bool:
-    """Whether an ``arange`` goes in whole steps from a whole number, so that every value is exact."""
-    given = model.arguments(call, ("start", "end", "step"))
-    alone = given.get("end") is None
-    start, step = given.get("start"), given.get("step")
-    from_integer = start is None or alone or model.constructors.is_integer(start)
-    return not given.open and from_integer and (step is None or model.constructors.is_integer(step))
 
 
 def _asks_for_gradient(found: Creation, model: Model) -> bool:

@@ -65,7 +65,7 @@ def train(model, arrays, optimizer):
         "blocking": "`non_blocking` is not given, not `True`, or given by an expression.",
         "unknown": "Nothing says how the memory was made, or it is pinned: batches, parameters, results.",
         "to-host": "The copy goes to the host.",
-        "moved": "The tensor is moved as soon as it is made: TL201 reports that.",
+        "moved": "The tensor is moved as soon as it is made and filled: TL201 reports that.",
     },
 )
 
@@ -84,8 +84,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     heat = model.heat(call)
     if heat is None or heat.role is Role.DATA:
         return
-    made = method.value if isinstance(method.value, cst.Call) else None
-    if rule.silent("moved", any(model.creation(c) is not None for c in _calls(made, model))):
+    if rule.silent("moved", model.creations.ends_in(call)):
         return
     shown = model.shown(method.value, "the tensor")
     yield Finding(
@@ -93,11 +92,3 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         f"{shown} lies in memory that is not pinned: in spite of `non_blocking=True` the program waits while it is "
         f"read, {heat.often}. Copy from a buffer made with `pin_memory=True`, or make the tensor on the device.",
     )
-
-
-def _calls(made: cst.Call | None, model: Model) -> Iterator[cst.Call]:
-    """Yield the calls of a chain of methods, the first one last."""
-    while isinstance(made, cst.Call):
-        yield made
-        inner = method_call(made)
-        made = inner.value if inner is not None and isinstance(inner.value, cst.Call) else None

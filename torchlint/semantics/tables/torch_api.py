@@ -166,6 +166,29 @@ RESHAPING_METHODS = frozenset(
     "permute flatten contiguous view_as expand_as t unflatten movedim".split()
 )
 FILLING_METHODS = frozenset("fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ squeeze_ unsqueeze_".split())
+# What computes a tensor of tensors and numbers alone, as a function and as a method, and asks the host for nothing.
+_COMPUTING = (
+    "abs acos add asin atan atan2 bitwise_and bitwise_not bitwise_or ceil clamp clamp_max clamp_min clip cos cosh "
+    "cumprod cumsum deg2rad diag diagonal div divide eq erf exp exp2 expm1 flip floor floor_divide fmod frac ge gt le "
+    "lerp log log10 log1p log2 logical_and logical_not logical_or logical_xor lt masked_fill matmul maximum mean "
+    "minimum mm mul multiply ne neg outer pow prod rad2deg reciprocal relu remainder roll rot90 round rsqrt sigmoid "
+    "sign sin sinh softmax sqrt square sub subtract sum tan tanh tile tril triu true_divide trunc swapaxes "
+    "broadcast_to unsqueeze squeeze reshape permute transpose flatten movedim"
+)
+COMPUTING_FUNCTIONS = (
+    _names("torch", _COMPUTING)
+    | _names(
+        "torch",
+        "stack cat concat concatenate hstack vstack dstack column_stack meshgrid cartesian_prod einsum complex "
+        "polar kron block_diag logaddexp where zeros_like ones_like full_like empty_like",
+    )
+    | _names("torch.nn.functional", "pad softmax log_softmax normalize")
+)
+COMPUTING_METHODS = (
+    frozenset(_COMPUTING.split())
+    | {"clone", "contiguous", "logaddexp", "unbind"}
+    | frozenset("add_ sub_ mul_ div_ pow_ neg_ exp_ sin_ cos_ clamp_ tril_ triu_ masked_fill_ fill_diagonal_".split())
+)
 RANDOM_METHODS = frozenset("normal_ uniform_ random_ bernoulli_ exponential_".split())
 # Contexts in which a factory without `device=` works elsewhere than on the CPU, or on another stream.
 DEVICE_CONTEXTS = frozenset(

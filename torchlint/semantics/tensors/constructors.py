@@ -10,8 +10,9 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.torch_api import SIZED_FACTORIES
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import Arguments, identifier, literal, method_call
 
 _MAX_DEPTH = 8
 _DISPLAYS = (cst.List, cst.Tuple, cst.ListComp)
@@ -160,6 +161,24 @@ class Constructors:
             return False
         is_variable = value.evidence is Evidence.NAMED and isinstance(expression, cst.Name)
         return not is_variable or bool(self._evaluator.usage.attributes(expression))
+
+    def wraps_existing(self, call: cst.Call, name: str | None, given: Arguments) -> bool:
+        """Return whether a factory is given a tensor, or an array that ``as_tensor`` does not copy."""
+        if name == "torch.normal" and given.absent("size"):
+            return True
+        if name in SIZED_FACTORIES or not call.args:
+            return False
+        data = call.args[0].value
+        if name != "torch.as_tensor":
+            return self.is_tensor(data)
+        return self._evaluator.value(data).kind is Kind.NDARRAY or not self.is_data(data)
+
+    def counts(self, given: Arguments) -> bool:
+        """Return whether an ``arange`` goes in whole steps from a whole number, so that every value is exact."""
+        alone = given.get("end") is None
+        start, step = given.get("start"), given.get("step")
+        from_integer = start is None or alone or self.is_integer(start)
+        return not given.open and from_integer and (step is None or self.is_integer(step))
 
     def is_data(self, expression: cst.BaseExpression) -> bool:
         """Return whether an expression is data that is no tensor: numbers, lists of them, arrays."""

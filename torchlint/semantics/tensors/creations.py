@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.torch_api import (
     DTYPE_CASTS,
@@ -17,6 +16,8 @@ from torchlint.semantics.tables.torch_api import (
     RESHAPING_METHODS,
     TENSOR_ATTRIBUTES,
 )
+from torchlint.semantics.tensors.computed import Computed
+from torchlint.semantics.tensors.destinations import Destinations
 from torchlint.semantics.tensors.moves import Move, Moves
 from torchlint.semantics.tensors.optional_moves import optional_move
 from torchlint.semantics.tensors.sights import Sights
@@ -25,6 +26,7 @@ from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
 
 _VARIABLE = "torch.autograd.Variable"
+_PARAMETER = "torch.nn.Parameter"
 _KEEPING = RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS) | {"requires_grad_"}
 _ATTRIBUTES = TENSOR_ATTRIBUTES - {"real", "imag"} | {"data"}
 _VIEWING = RESHAPING_METHODS - {"repeat"}
@@ -53,7 +55,10 @@ class Creation(NamedTuple):
     """The call of the function of the file that moves it."""
 
     is_roundabout: bool = False
-    """Whether it is moved under a test of where to compute, or by another name."""
+    """Whether it is moved under a test of where to compute, by another name, or as a parameter."""
+
+    is_computed: bool = False
+    """Whether it is computed with on the host before what comes of it is moved."""
 
     @property
     def methods(self) -> frozenset[str]:
@@ -83,6 +88,13 @@ class Creation(NamedTuple):
         """Whether the tensor that is moved may be a view: the move makes a tensor of its own of it."""
         return bool(self.methods & _VIEWING) or any(not isinstance(step, cst.Call) for step in self.steps)
 
+    def keywords(self, *, is_typed: bool) -> str:
+        """Return what the factory lacks: the device, and the dtype where both are to be those of another tensor."""
+        if self.move is None or not self.move.device:
+            return "device=..."
+        is_like = self.move.dtype == f"{self.move.device.removesuffix('.device')}.dtype"
+        return f"device={self.move.device}" + (f", dtype={self.move.dtype}" if is_like and not is_typed else "")
+
     @property
     def outermost(self) -> cst.CSTNode:
         """The call that moves the tensor."""
@@ -96,16 +108,31 @@ class Creations:
     def __init__(self, evaluator: Evaluator, moves: Moves) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._flow: Flow = evaluator.flow
         self._moves = moves
+        self._destinations = Destinations(evaluator, moves)
         self._sights = Sights(evaluator)
+        self._computed = Computed(evaluator, self._destinations, self._sights)
         self._movers: dict[int, bool] = {}
 
     def creation(self, call: cst.Call, name: str | None) -> Creation | None:
         """Return what happens to the tensor that a factory makes, if that is a move."""
         if (name not in FACTORIES and name not in LEGACY_CONSTRUCTORS) or self._is_looked_at(call):
             return None
-        return self._follow(call, call, ())
+        return self._follow(call, call, ()) or self._compute(call)
+
+    def ends_in(self, move: cst.Call) -> bool:
+        """Return whether a move is that of a tensor which a factory makes in the same function."""
+        enclosing, qualified = self._evaluator.definitions.enclosing_function, self._evaluator.names.qualified
+        for call in self._tree.nodes(cst.Call):
+            if enclosing(call) is enclosing(move):
+                found = self.creation(call, qualified(call.func))
+                if found is not None and found.move is not None and found.move.call is move:
+                    return True
+        return False
+
+    def _compute(self, call: cst.Call) -> Creation | None:
+        move = None if self._moves.in_context(call) else self._computed.move(call)
+        return Creation(call, move, (), is_roundabout=True, is_computed=True) if move is not None else None
 
     def _is_looked_at(self, call: cst.Call) -> bool:
         """Whether a lambda around a call is only traced, to look at the operations that it consists of."""
@@ -124,12 +151,12 @@ class Creations:
             if isinstance(parent, cst.Attribute):
                 following = self._after_attribute(parent)
                 if isinstance(following, Move):
-                    return Creation(factory, following, tuple(steps))
+                    return Creation(factory, following, tuple(steps), is_roundabout=any(map(self._is_parameter, steps)))
             elif isinstance(parent, cst.Subscript):
                 following = parent if _is_basic(parent) and parent.value is current else None
             elif isinstance(parent, cst.Arg):
                 following = self._after_argument(parent)
-                if following is not None and not self._is_variable(following):
+                if following is not None and not self._is_wrapper(following):
                     return Creation(factory, None, tuple(steps), through=following)
             elif isinstance(parent, (cst.Assign, cst.AnnAssign)) and parent.value is current:
                 return self._after_assignment(factory, parent, tuple(steps)) if not before or used_once else None
@@ -145,7 +172,7 @@ class Creations:
         call = self._tree.parent(attribute)
         if not isinstance(call, cst.Call) or call.func is not attribute:
             return attribute if name in _ATTRIBUTES else None
-        move = self._moves.move(call)
+        move = self._destinations.move(call)
         if move is not None and (name != "type" or move.place is not Device.CPU):
             return move
         return call if name in _KEEPING or self._only_casts(call, name) else None
@@ -164,7 +191,14 @@ class Creations:
             return None
         if argument.keyword is not None and argument.keyword.value != "data":
             return None
-        return call if self._is_variable(call) or self._is_mover(call) else None
+        return call if self._is_wrapper(call) or self._is_mover(call) else None
+
+    def _is_wrapper(self, call: cst.Call) -> bool:
+        return self._is_variable(call) or self._is_parameter(call)
+
+    def _is_parameter(self, step: cst.CSTNode) -> bool:
+        """Whether a step makes a parameter, which the move makes a plain tensor of: no fix keeps that."""
+        return isinstance(step, cst.Call) and self._evaluator.names.qualified(step.func) == _PARAMETER
 
     def _is_variable(self, call: cst.Call) -> bool:
         return self._evaluator.names.qualified(call.func) == _VARIABLE
@@ -243,7 +277,7 @@ class Creations:
         if not isinstance(target, (cst.Name, cst.Attribute)):
             return None
         between: list[cst.CSTNode] = []
-        for statement in self._later(assign):
+        for statement in self._sights.later(assign):
             if isinstance(statement, cst.Assign) and _rebinds(statement, target):
                 moved = self._moved_there(factory, statement, statement.value, target, steps, tuple(between))
                 return moved or self._moved_on_demand(factory, statement, target, steps)
@@ -300,19 +334,6 @@ class Creations:
             return None
         kept = tuple(step for step in found.steps if step is not uses[0])
         return found._replace(steps=kept, statement=statement, between=between)
-
-    def _later(self, assign: cst.Assign | cst.AnnAssign) -> Iterator[cst.CSTNode]:
-        """Yield the small and compound statements after this one in its block."""
-        line = self._tree.parent(assign)
-        if line is None:
-            return
-        rest = [*line.body[[*line.body].index(assign) + 1 :]] if isinstance(line, cst.SimpleStatementLine) else []
-        yield from rest
-        for statement in self._flow.following(assign):
-            if isinstance(statement, cst.SimpleStatementLine):
-                yield from statement.body
-            else:
-                yield statement
 
 
 def _adds_dimensions(subscript: cst.Subscript) -> bool:

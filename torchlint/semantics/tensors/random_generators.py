@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, is_none, method_call
+from torchlint.syntax.canonical import is_same
 
 GENERATORS = frozenset(
     ("numpy.random.RandomState", "numpy.random.default_rng", "numpy.random.Generator", "random.Random")
@@ -61,6 +63,16 @@ class RandomGenerators:
         """Return whether a call draws from the generator that NumPy keeps for the process."""
         package, _, name = (self._evaluator.names.qualified(call.func) or "").rpartition(".")
         return package == "numpy.random" and name in _DRAWS
+
+    def is_optional(self, generator: cst.BaseExpression) -> bool:
+        """Return whether a generator is a parameter that is None unless a caller gives it, and nothing asks for it."""
+        if not isinstance(generator, cst.Name):
+            return False
+        bindings = self._evaluator.flow.definitions(generator)
+        if not bindings or not all(b.kind is BindingKind.PARAMETER and is_none(b.value) for b in bindings):
+            return False
+        tests = (a.test for a in self._tree.ancestors(generator) if isinstance(a, (cst.If, cst.IfExp)))
+        return not any(is_same(generator, node) for test in tests for node in self._tree.descendants(test))
 
     def _is_kept(self, name: cst.Name) -> bool:
         """Whether a name is a generator that the module makes once, and that no function seeds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import libcst as cst
@@ -44,6 +45,24 @@ class Sights:
             is_same(target, node) or (is_same(target.value, node) and self._hands_on(node))
             for node in self._tree.descendants(statement)
         )
+
+    def names(self, statement: cst.CSTNode) -> frozenset[str]:
+        """Return the names that stand in a statement."""
+        return self._statement(statement).names
+
+    def later(self, statement: cst.Assign | cst.AnnAssign) -> Iterator[cst.CSTNode]:
+        """Yield the small and compound statements after one in its block."""
+        line = self._tree.parent(statement)
+        if line is None:
+            return
+        yield from (
+            [*line.body[[*line.body].index(statement) + 1 :]] if isinstance(line, cst.SimpleStatementLine) else []
+        )
+        for following in self._evaluator.flow.following(statement):
+            if isinstance(following, cst.SimpleStatementLine):
+                yield from following.body
+            else:
+                yield following
 
     def _hands_on(self, owner: cst.CSTNode) -> bool:
         """Whether the owner of an attribute is used as a whole, or one of its methods is called."""
