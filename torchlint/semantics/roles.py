@@ -33,6 +33,9 @@ class Role(Enum):
     OPERATION = "operation"
     """Computes a tensor from tensors, for the steps of the programs that import it."""
 
+    ELEMENTS = "loop over tensors"
+    """Looks at one element of a tensor, or at one of many tensors, in each pass."""
+
     DATA = "data loading"
 
 
@@ -71,7 +74,15 @@ class Heat(NamedTuple):
     @property
     def is_imported(self) -> bool:
         """Whether the program that imports it decides where it runs: a forward pass, a step, a loss, a metric."""
-        return self.role in (Role.FORWARD, Role.STEP, Role.LOSS, Role.METRIC, Role.UPDATE, Role.OPERATION)
+        return self.role in (
+            Role.FORWARD,
+            Role.STEP,
+            Role.LOSS,
+            Role.METRIC,
+            Role.UPDATE,
+            Role.OPERATION,
+            Role.ELEMENTS,
+        )
 
 
 _ROLE_BY_METHOD = {

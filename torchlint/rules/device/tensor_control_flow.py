@@ -5,7 +5,8 @@
 `if tensor:`, `while tensor > 0:`, `assert (x == y).all()` call `bool(tensor)`, which needs the value on the host: the
 host waits until everything queued before has run. `max(best, loss)`, `sorted(losses)` and `any(checks)` of Python do so
 for each value. Under `torch.compile` each such branch is a graph break. That holds for each call of a function of a
-library, too, that takes tensors and returns them, as its annotations say.
+library, too, that takes tensors and returns them, as its annotations say, and of a loop that tests one element of a
+tensor after the other, whoever calls its function.
 
 ## What to write instead
 
@@ -37,6 +38,7 @@ from torchlint.syntax.calls import method_call
 
 _KEEP = "Keep the decision on the device (`torch.where`, a mask), or test every few steps only."
 _KNOWN = "It is known before: decide for all passes at once (`.tolist()`), before the loop."
+_EACH = "Read all of them with one `.tolist()` before the loop, or compare the whole tensor at once (a mask)."
 _COMPARING = {
     "max": ("maximum", "min=...", "max()"),
     "min": ("minimum", "max=...", "min()"),
@@ -96,7 +98,7 @@ def train(model, loader, optimizer):
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
     """Report the tensor of which a statement tests the truth."""
     operands = list(model.conditions.tested(node.test))
-    if not operands or (model.heat(node.test) or model.tensor_functions.heat(node.test)) is None:
+    if not operands or (model.heat(node.test) or model.tensor_functions.of_branch(node.test)) is None:
         return
     yield from _first(operands, model)
 
@@ -115,10 +117,11 @@ def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Fin
         heat = None if rule.silent("existence", exists) else _waits(operand, value, model)
         if heat is not None:
             known = not heat.trains and model.hoistable.is_known(operand, heat.root)
+            instead = _EACH if heat.role is Role.ELEMENTS else _KNOWN if known else _KEEP
             yield Finding(
                 operand,
                 f"Python branches on the value of the tensor `{model.code(operand)}` {heat.often}: `bool()` "
-                f"makes the host wait for the GPU. {_KNOWN if known else _KEEP}",
+                f"makes the host wait for the GPU. {instead}",
             )
             return
 
@@ -140,7 +143,7 @@ def compared(call: cst.Call, model: Model) -> Iterator[Finding]:
     values = given if len(given) > 1 else [given[0].iterated()] if given[0].kind in _HOLDING else []
     tensor = next((value for value in values if value.is_tensor), None)
     heat = _waits(call, tensor, model) if tensor is not None else None
-    if heat is None or rule.silent("size", model.decisions.sizes(call)):
+    if heat is None or heat.role is Role.ELEMENTS or rule.silent("size", model.decisions.sizes(call)):
         return
     yield Finding(
         call,
@@ -158,7 +161,7 @@ def _instead(name: str, given: list[Value]) -> str:
 
 def _waits(operand: cst.BaseExpression, value: Value, model: Model) -> Heat | None:
     """Return where the truth of a value is asked on every step, None unless that is a tensor on the device."""
-    heat = model.heat(operand) or model.tensor_functions.heat(operand) if value.is_tensor else None
+    heat = model.heat(operand) or model.tensor_functions.of_branch(operand) if value.is_tensor else None
     if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
         return None
     is_guessed = heat.role is Role.SAMPLING_LOOP and heat.evidence < Evidence.INFERRED
