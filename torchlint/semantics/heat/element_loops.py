@@ -26,7 +26,7 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _OF_CLASSES = re.compile(
-    r"Sampler|Dataset|DataModule|Transform|Logger|Metric|Meter|Stats|Evaluator|Precision|Recall|Report|Decoder|Search|"
+    r"Sampler|Dataset|DataModule|Transform|Logger|Metric|Meter|Evaluator|Precision|Recall|Report|Decoder|Search|"
     r"Generator|Tokenizer|Detector|Visuali[sz]er|Env$|Agent|Explainer"
 )
 _SHOWING = ("matplotlib", "networkx", "visdom", "PIL", "cv2", "gym", "gymnasium")
