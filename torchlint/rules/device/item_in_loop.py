@@ -41,6 +41,7 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
 from torchlint.semantics.synchronization.host_reads import READERS, ScalarRead
 
 if TYPE_CHECKING:
@@ -107,9 +108,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     read = model.scalar_read(call) if heat is not None else None
     if heat is None or read is None:
         return
-    if rule.silent("on-cpu", not model.may_be_on_accelerator(read.value, heat)):
-        return
-    if rule.silent("data-worker", heat.role is Role.DATA):
+    on_cpu = not model.may_be_on_accelerator(read.value, heat) or is_kept_on_host(read.tensor, model.evaluator)
+    if rule.silent("on-cpu", on_cpu) or rule.silent("data-worker", heat.role is Role.DATA):
         return
     if rule.silent("asked", model.decisions.is_asked_before(read.tensor, call) or model.conditions.is_tested(call)):
         return
@@ -127,12 +127,10 @@ def _place(call: cst.Call, model: Model) -> cst.CSTNode:
 
 
 def _shown(call: cst.Call, model: Model) -> str:
-    what = model.code(call)
+    what, method = model.code(call), call.func if isinstance(call.func, cst.Attribute) else None
     if len(what) <= 60 and "\n" not in what:
         return what
-    return (
-        f"(...).{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else f"{model.code(call.func)}(...)"
-    )
+    return f"(...).{method.attr.value}()" if method is not None else f"{model.code(call.func)}(...)"
 
 
 def _message(read: ScalarRead, heat: Heat, known: bool, model: Model) -> str:

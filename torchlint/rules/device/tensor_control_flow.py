@@ -32,6 +32,7 @@ from torchlint.semantics.evaluate.unknown_calls import from_tensor
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
 from torchlint.semantics.values import Kind, Origin, Value, tensor
 from torchlint.syntax.calls import method_call
@@ -47,6 +48,9 @@ _COMPARING = {
     "all": ("", "", "all()"),
 }
 """What to write instead: for two tensors, for a tensor and a number, for many of them."""
+
+_ONE_BY_ONE = (Role.ELEMENTS, Role.DENOISING)
+"""Where the larger of two values may well be one that the host has."""
 
 _HOLDING = (Kind.SEQUENCE, Kind.ITERATOR)
 _HELD = (cst.Name, cst.Attribute)
@@ -129,8 +133,9 @@ def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Fin
 def _of(operand: cst.BaseExpression, model: Model) -> Value:
     """What is tested; ``mask.any()`` is a tensor where an unknown function made the mask of tensors."""
     value, asked = model.value(operand), method_call(operand, "any", "all")
-    computed = not value.known and asked is not None and from_tensor(asked.value, model.evaluator)
-    return tensor(Evidence.INFERRED) if computed else value
+    computed = asked is not None and from_tensor(asked.value, model.evaluator)
+    computed = computed or (isinstance(operand, cst.Comparison) and model.conditions.may_be_tensor(operand))
+    return tensor(Evidence.INFERRED) if computed and not value.known else value
 
 
 @rule.check(cst.Call, called=tuple(_COMPARING))
@@ -143,7 +148,7 @@ def compared(call: cst.Call, model: Model) -> Iterator[Finding]:
     values = given if len(given) > 1 else [given[0].iterated()] if given[0].kind in _HOLDING else []
     tensor = next((value for value in values if value.is_tensor), None)
     heat = _waits(call, tensor, model) if tensor is not None else None
-    if heat is None or heat.role is Role.ELEMENTS or rule.silent("size", model.decisions.sizes(call)):
+    if heat is None or heat.role in _ONE_BY_ONE or rule.silent("size", model.decisions.sizes(call)):
         return
     yield Finding(
         call,
@@ -167,7 +172,8 @@ def _waits(operand: cst.BaseExpression, value: Value, model: Model) -> Heat | No
     is_guessed = heat.role is Role.SAMPLING_LOOP and heat.evidence < Evidence.INFERRED
     if rule.silent("uncertain", is_guessed or value.evidence < Evidence.INFERRED):
         return None
-    if rule.silent("on-cpu", not model.may_be_on_accelerator(value, heat)):
+    on_cpu = not model.may_be_on_accelerator(value, heat) or is_kept_on_host(operand, model.evaluator)
+    if rule.silent("on-cpu", on_cpu):
         return None
     known = not heat.trains and model.hoistable.is_known(operand, heat.root)
     ends = heat.role is Role.SAMPLING_LOOP and not known and model.decisions.is_asked_by_loop(operand)
