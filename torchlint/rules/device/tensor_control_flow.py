@@ -52,6 +52,7 @@ _COMPARING = {
 _ONE_BY_ONE = (Role.ELEMENTS, Role.DENOISING)
 """Where the larger of two values may well be one that the host has."""
 
+_REDUCING = ("max", "min", "sum", "mean", "norm")
 _HOLDING = (Kind.SEQUENCE, Kind.ITERATOR)
 _HELD = (cst.Name, cst.Attribute)
 """What may be None as well: ``mask or other`` asks for that."""
@@ -133,6 +134,8 @@ def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Fin
 def _of(operand: cst.BaseExpression, model: Model) -> Value:
     """What is tested; ``mask.any()`` is a tensor where an unknown function made the mask of tensors."""
     value, asked = model.value(operand), method_call(operand, "any", "all")
+    if isinstance(operand, cst.Comparison):
+        asked = method_call(operand.left, *_REDUCING)
     computed = asked is not None and from_tensor(asked.value, model.evaluator)
     computed = computed or (isinstance(operand, cst.Comparison) and model.conditions.may_be_tensor(operand))
     return tensor(Evidence.INFERRED) if computed and not value.known else value

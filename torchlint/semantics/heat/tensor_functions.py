@@ -16,6 +16,7 @@ from torchlint.semantics.heat.guards import Guards
 from torchlint.semantics.process.testing import tests
 from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.roles import Heat, Role
+from torchlint.semantics.synchronization.round_trips import feeds_tensors
 from torchlint.semantics.values import Value
 from torchlint.syntax.calls import literal, method_call
 
@@ -56,8 +57,9 @@ class TensorFunctions:
         return self.heat(node) or self._elements.heat(node)
 
     def of_read(self, node: cst.CSTNode) -> Heat | None:
-        """Return the same of a node in the condition of a branch; the loop over elements also elsewhere."""
-        return self._of_test(node) or self._elements.heat(node)
+        """Return the same of a read for a branch, or for other tensors; or the loop over the elements of a tensor."""
+        feeds = isinstance(node, cst.Call) and feeds_tensors(node, self._evaluator)
+        return (self.heat(node) if feeds else self._of_test(node)) or self._elements.heat(node)
 
     def _of_test(self, node: cst.CSTNode) -> Heat | None:
         """The function around a node in the condition of a branch, which it takes by the value of a tensor."""
