@@ -30,8 +30,14 @@ class Role(Enum):
     UPDATE = "update"
     """Of the weights by an optimizer, or of an average that follows them."""
 
+    DENOISING = "denoising step"
+    """Of a scheduler of a diffusion process, which the loops of other files call."""
+
     OPERATION = "operation"
     """Computes a tensor from tensors, for the steps of the programs that import it."""
+
+    ELEMENTS = "loop over tensors"
+    """Looks at one element of a tensor, or at one of many tensors, in each pass."""
 
     DATA = "data loading"
 
@@ -42,9 +48,15 @@ _OFTEN = {
     Role.LOSS: "each time this loss is computed",
     Role.METRIC: "each time this metric is updated",
     Role.UPDATE: "each time the weights are updated",
+    Role.DENOISING: "in every denoising step",
     Role.OPERATION: "each time this function is called",
     Role.DATA: "for every item that is loaded",
 }
+
+
+_IMPORTED = frozenset(
+    (Role.FORWARD, Role.STEP, Role.LOSS, Role.METRIC, Role.UPDATE, Role.DENOISING, Role.OPERATION, Role.ELEMENTS)
+)
 
 
 class Heat(NamedTuple):
@@ -71,7 +83,15 @@ class Heat(NamedTuple):
     @property
     def is_imported(self) -> bool:
         """Whether the program that imports it decides where it runs: a forward pass, a step, a loss, a metric."""
-        return self.role in (Role.FORWARD, Role.STEP, Role.LOSS, Role.METRIC, Role.UPDATE, Role.OPERATION)
+        return self.role in (
+            Role.FORWARD,
+            Role.STEP,
+            Role.LOSS,
+            Role.METRIC,
+            Role.UPDATE,
+            Role.OPERATION,
+            Role.ELEMENTS,
+        )
 
 
 _ROLE_BY_METHOD = {
@@ -177,6 +197,8 @@ def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitio
         return _ROLE_BY_OWN_HOOK[name]
     if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
         return Role.METRIC
+    if name == "step" and owner.name.value.endswith("Scheduler") and len(method.params.params) > _DENOISING_ARGUMENTS:
+        return Role.DENOISING
     averages = name in _AVERAGE_METHODS and _AVERAGE.search(owner.name.value) is not None
     if averages or (name == "step" and kind is Kind.OPTIMIZER):
         return Role.UPDATE

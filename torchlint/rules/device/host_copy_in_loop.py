@@ -11,8 +11,8 @@ Keep metrics on the device and copy them once, after the loop or every few steps
 collect the detached tensors and move them together. What is known before a loop begins is copied once, before it:
 `lengths = mask.sum(1).tolist()` outside the loop that denoises. Rows are not copied one by one (`x[i].tolist()`): one
 `x.tolist()` waits once. What is only added up, in an evaluation too, is added up on the device: `x.sum()`, not
-`x.cpu().sum()`. Write `.detach().cpu()`, not `.cpu().detach()`: the latter records
-the copy in the graph first.
+`x.cpu().sum()`. What a forward pass keeps for the next one stays on the device. Write `.detach().cpu()`, not
+`.cpu().detach()`: the latter records the copy in the graph first.
 
 ## When to ignore it
 
@@ -100,7 +100,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     known = not heat.trains and model.hoistable.is_known(copied, heat.root)
     rows = model.host_reads.copies_rows(copied, heat.root)
     added = heat.role is Role.EVALUATION_LOOP and model.host_reads.is_added_up_there(call)
-    roles = (*_ROLES, Role.FORWARD) if model.host_reads.shows(call) else _ROLES
+    needless = model.host_reads.shows(call) or model.host_reads.is_kept(call)
+    roles = (*_ROLES, Role.FORWARD) if needless else _ROLES
     if not (known or rows or added or _runs_often(call, heat, roles, model)):
         return
     if rule.silent("read-as-number", model.host_reads.is_read_as_number(call)):

@@ -3,10 +3,10 @@
 ## Why it costs
 
 CUDA kernels run asynchronously: Python queues work and runs ahead of the GPU. `tensor.item()`, `float(tensor)`,
-`int(tensor)` and `bool(tensor)` need the value itself, so the host waits until everything that was queued before has
-run, and the GPU then idles until Python has queued new work. Once per step is enough to lose the overlap of every step.
-Some functions do it inside: `math.sqrt(tensor)`, `writer.add_scalar(tag, tensor)`, `wandb.log({"loss": tensor})`,
-`scaler.get_scale()` (and the `state_dict()` of a `GradScaler`), `ReduceLROnPlateau.step(tensor)`.
+`int(tensor)` and `bool(tensor)` need the value: the host waits until everything queued before has run, and the GPU
+idles until Python has queued new work. A loop over the elements of a tensor, or over gradients, waits for each,
+whoever calls its function. Some functions do it inside: `math.sqrt(tensor)`, `writer.add_scalar(tag, tensor)`,
+`wandb.log({"loss": tensor})`, `scaler.get_scale()`, a `GradScaler`'s `state_dict()`, `ReduceLROnPlateau.step(tensor)`.
 
 ## What to write instead
 
@@ -41,6 +41,7 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
 from torchlint.semantics.synchronization.host_reads import READERS, ScalarRead
 
 if TYPE_CHECKING:
@@ -103,13 +104,12 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
 @rule.check(cst.Call, called=READERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a scalar read in a hot place."""
-    heat = model.heat(call) or model.tensor_functions.of_test(call) if model.host_reads.may_read(call) else None
+    heat = model.heat(call) or model.tensor_functions.of_read(call) if model.host_reads.may_read(call) else None
     read = model.scalar_read(call) if heat is not None else None
     if heat is None or read is None:
         return
-    if rule.silent("on-cpu", not model.may_be_on_accelerator(read.value, heat)):
-        return
-    if rule.silent("data-worker", heat.role is Role.DATA):
+    on_cpu = not model.may_be_on_accelerator(read.value, heat) or is_kept_on_host(read.tensor, model.evaluator)
+    if rule.silent("on-cpu", on_cpu) or rule.silent("data-worker", heat.role is Role.DATA):
         return
     if rule.silent("asked", model.decisions.is_asked_before(read.tensor, call) or model.conditions.is_tested(call)):
         return
@@ -123,22 +123,18 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 def _place(call: cst.Call, model: Model) -> cst.CSTNode:
     """The call, or the name of its method where the receiver goes over several lines."""
-    spans = isinstance(call.func, cst.Attribute) and "\n" in model.code(call.func)
-    return call.func.attr if spans and isinstance(call.func, cst.Attribute) else call
+    return call.func.attr if isinstance(call.func, cst.Attribute) and "\n" in model.code(call.func) else call
 
 
 def _shown(call: cst.Call, model: Model) -> str:
-    what = model.code(call)
+    what, method = model.code(call), call.func if isinstance(call.func, cst.Attribute) else None
     if len(what) <= 60 and "\n" not in what:
         return what
-    return (
-        f"(...).{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else f"{model.code(call.func)}(...)"
-    )
+    return f"(...).{method.attr.value}()" if method is not None else f"{model.code(call.func)}(...)"
 
 
 def _message(read: ScalarRead, heat: Heat, known: bool, model: Model) -> str:
-    shown = _shown(read.call, model)
-    waits = f"`{shown}` reads a tensor's value {heat.often}: the host waits for the GPU each time."
+    waits = f"`{_shown(read.call, model)}` reads a tensor's value {heat.often}: the host waits for the GPU each time."
     if read.function in ("get_scale", "state_dict"):
         return f"{waits} Ask for the scale every few steps only."
     if known:
@@ -149,6 +145,10 @@ def _message(read: ScalarRead, heat: Heat, known: bool, model: Model) -> str:
     )
     if model.decisions.sizes(read.call):
         return f"{waits} A size cannot stay on the device: take it from a shape, or from numbers that the host keeps."
+    if heat.role is Role.ELEMENTS:
+        return (
+            f"{waits} Read all of them together with one `.tolist()` before the loop, or compute on the whole tensor."
+        )
     when = "once after the loop" if isinstance(heat.root, LOOPS) else "after the loop that calls this"
     return f"{waits} Keep the value a tensor (`.detach()`) and read it {when}, or every few steps.{together}"
 

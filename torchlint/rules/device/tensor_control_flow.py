@@ -5,7 +5,8 @@
 `if tensor:`, `while tensor > 0:`, `assert (x == y).all()` call `bool(tensor)`, which needs the value on the host: the
 host waits until everything queued before has run. `max(best, loss)`, `sorted(losses)` and `any(checks)` of Python do so
 for each value. Under `torch.compile` each such branch is a graph break. That holds for each call of a function of a
-library, too, that takes tensors and returns them, as its annotations say.
+library, too, that takes tensors and returns them, as its annotations say, and of a loop that tests one element of a
+tensor after the other, whoever calls its function.
 
 ## What to write instead
 
@@ -31,12 +32,14 @@ from torchlint.semantics.evaluate.unknown_calls import from_tensor
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
 from torchlint.semantics.values import Kind, Origin, Value, tensor
 from torchlint.syntax.calls import method_call
 
 _KEEP = "Keep the decision on the device (`torch.where`, a mask), or test every few steps only."
 _KNOWN = "It is known before: decide for all passes at once (`.tolist()`), before the loop."
+_EACH = "Read all of them with one `.tolist()` before the loop, or compare the whole tensor at once (a mask)."
 _COMPARING = {
     "max": ("maximum", "min=...", "max()"),
     "min": ("minimum", "max=...", "min()"),
@@ -46,6 +49,10 @@ _COMPARING = {
 }
 """What to write instead: for two tensors, for a tensor and a number, for many of them."""
 
+_ONE_BY_ONE = (Role.ELEMENTS, Role.DENOISING)
+"""Where the larger of two values may well be one that the host has."""
+
+_REDUCING = ("max", "min", "sum", "mean", "norm")
 _HOLDING = (Kind.SEQUENCE, Kind.ITERATOR)
 _HELD = (cst.Name, cst.Attribute)
 """What may be None as well: ``mask or other`` asks for that."""
@@ -96,7 +103,7 @@ def train(model, loader, optimizer):
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
     """Report the tensor of which a statement tests the truth."""
     operands = list(model.conditions.tested(node.test))
-    if not operands or (model.heat(node.test) or model.tensor_functions.heat(node.test)) is None:
+    if not operands or (model.heat(node.test) or model.tensor_functions.of_branch(node.test)) is None:
         return
     yield from _first(operands, model)
 
@@ -115,10 +122,11 @@ def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Fin
         heat = None if rule.silent("existence", exists) else _waits(operand, value, model)
         if heat is not None:
             known = not heat.trains and model.hoistable.is_known(operand, heat.root)
+            instead = _EACH if heat.role is Role.ELEMENTS else _KNOWN if known else _KEEP
             yield Finding(
                 operand,
                 f"Python branches on the value of the tensor `{model.code(operand)}` {heat.often}: `bool()` "
-                f"makes the host wait for the GPU. {_KNOWN if known else _KEEP}",
+                f"makes the host wait for the GPU. {instead}",
             )
             return
 
@@ -126,8 +134,11 @@ def _first(operands: Iterable[cst.BaseExpression], model: Model) -> Iterator[Fin
 def _of(operand: cst.BaseExpression, model: Model) -> Value:
     """What is tested; ``mask.any()`` is a tensor where an unknown function made the mask of tensors."""
     value, asked = model.value(operand), method_call(operand, "any", "all")
-    computed = not value.known and asked is not None and from_tensor(asked.value, model.evaluator)
-    return tensor(Evidence.INFERRED) if computed else value
+    if isinstance(operand, cst.Comparison):
+        asked = method_call(operand.left, *_REDUCING)
+    computed = asked is not None and from_tensor(asked.value, model.evaluator)
+    computed = computed or (isinstance(operand, cst.Comparison) and model.conditions.may_be_tensor(operand))
+    return tensor(Evidence.INFERRED) if computed and not value.known else value
 
 
 @rule.check(cst.Call, called=tuple(_COMPARING))
@@ -140,7 +151,7 @@ def compared(call: cst.Call, model: Model) -> Iterator[Finding]:
     values = given if len(given) > 1 else [given[0].iterated()] if given[0].kind in _HOLDING else []
     tensor = next((value for value in values if value.is_tensor), None)
     heat = _waits(call, tensor, model) if tensor is not None else None
-    if heat is None or rule.silent("size", model.decisions.sizes(call)):
+    if heat is None or heat.role in _ONE_BY_ONE or rule.silent("size", model.decisions.sizes(call)):
         return
     yield Finding(
         call,
@@ -158,13 +169,14 @@ def _instead(name: str, given: list[Value]) -> str:
 
 def _waits(operand: cst.BaseExpression, value: Value, model: Model) -> Heat | None:
     """Return where the truth of a value is asked on every step, None unless that is a tensor on the device."""
-    heat = model.heat(operand) or model.tensor_functions.heat(operand) if value.is_tensor else None
+    heat = model.heat(operand) or model.tensor_functions.of_branch(operand) if value.is_tensor else None
     if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
         return None
     is_guessed = heat.role is Role.SAMPLING_LOOP and heat.evidence < Evidence.INFERRED
     if rule.silent("uncertain", is_guessed or value.evidence < Evidence.INFERRED):
         return None
-    if rule.silent("on-cpu", not model.may_be_on_accelerator(value, heat)):
+    on_cpu = not model.may_be_on_accelerator(value, heat) or is_kept_on_host(operand, model.evaluator)
+    if rule.silent("on-cpu", on_cpu):
         return None
     known = not heat.trains and model.hoistable.is_known(operand, heat.root)
     ends = heat.role is Role.SAMPLING_LOOP and not known and model.decisions.is_asked_by_loop(operand)

@@ -40,6 +40,7 @@ _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_l
 _CLIPPING = ("clip_grad_norm_", "clip_grad_norm")
 """Methods that give the norm of all gradients: of sharded models, Accelerate, fairseq's optimizers."""
 
+_INTEGERS = frozenset(f"torch.{name}" for name in "long int short bool uint8 int8 int16 int32 int64".split())
 _NEXT = ("next", "__next__")
 _DICTIONARY = "torch.nn.ModuleDict"
 
@@ -96,9 +97,15 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return Value(Kind.NONE)
     if name == "eval" and not call.args and evaluator.names.qualified(method) is None:
         return Value(Kind.MODULE, Evidence.INFERRED)  # `Net().to(device).eval()`
-    if name in _GIVES_TENSOR and owner.kind is Kind.UNKNOWN and evaluator.names.qualified(method) is None:
+    is_unknown = owner.kind is Kind.UNKNOWN and evaluator.names.qualified(method) is None
+    if is_unknown and (name in _GIVES_TENSOR or (name == "to" and _is_cast_to_integers(call, evaluator))):
         return of_tensor(call, tensor(Evidence.INFERRED), name, evaluator)
     return UNKNOWN
+
+
+def _is_cast_to_integers(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether ``x.to(torch.int8)`` makes whole numbers, which no module takes."""
+    return any(evaluator.value(argument.value).name in _INTEGERS for argument in call.args)
 
 
 def _of_batch(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> Value:

@@ -9,6 +9,8 @@ import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import identifier, method_call
 
 _CLOCKS = ("time.", "timeit.", "datetime.", "cProfile.", "torch.profiler.", "torch.utils.benchmark.")
@@ -19,6 +21,8 @@ _MEASURES = re.compile(
     r"measure\w*|fps)(_|$)|Timer|Profiler|Stopwatch|Benchmark|^profile$|^Event$"
 )
 _CLASS = re.compile(r"Timer|Profiler|Stopwatch|Benchmark")
+_ORDERING = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
+_COUNTED = (Kind.TENSOR, Kind.NUMBER)
 _MAX_DEPTH = 3
 
 
@@ -80,6 +84,15 @@ class Conditions:
         if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
             return []
         return list(self.operands(node))[: -1 if isinstance(node, cst.BooleanOperation) else None]
+
+    def may_be_tensor(self, test: cst.Comparison) -> bool:
+        """Return whether a test compares a variable that is a tensor on one way there, and a number on others."""
+        bindings = self._evaluator.flow.definitions(test.left) if isinstance(test.left, cst.Name) else []
+        values = [self._evaluator.value(b.value) for b in bindings if b.value is not None and not b.path]
+        compares = all(isinstance(target.operator, _ORDERING) for target in test.comparisons)
+        if not compares or len(values) < len(bindings) or not all(v.kind in _COUNTED for v in values):
+            return False
+        return any(v.is_tensor and v.evidence >= Evidence.INFERRED and v.device is not Device.CPU for v in values)
 
     def is_asked_for(self, node: cst.CSTNode, root: cst.CSTNode, words: re.Pattern[str]) -> bool:
         """Return whether an ``if`` around a node, up to ``root``, tests a variable with such a word in its name."""

@@ -41,6 +41,8 @@ _MOST_CALLS = 2
 
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
 
+_ALONE = (Role.METRIC, Role.DENOISING)  # whose helpers work on copies on the host, or look up what is kept then
+
 _LOSS = re.compile(r"(^|_)loss(es)?$")
 # What takes or shows the loss of a whole data set, or makes the function that computes one.
 _ABOUT_LOSSES = re.compile(
@@ -389,7 +391,7 @@ class Hotness:
         guessed: Heat | None = None
         for call in self._evaluator.callers(function):
             found = self.heat(call)
-            if found is None or found.role is Role.METRIC:  # its helpers may work on copies on the host
+            if found is None or found.role in _ALONE:
                 continue
             found = found._replace(evidence=min(found.evidence, Evidence.INFERRED))
             if found.evidence is Evidence.INFERRED:

@@ -11,10 +11,12 @@ from torchlint.semantics.binding.scopes import dotted
 from torchlint.semantics.evaluate import type_hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat.element_loops import ElementLoops
 from torchlint.semantics.heat.guards import Guards
 from torchlint.semantics.process.testing import tests
 from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.roles import Heat, Role
+from torchlint.semantics.synchronization.round_trips import feeds_tensors
 from torchlint.semantics.values import Value
 from torchlint.syntax.calls import literal, method_call
 
@@ -38,6 +40,7 @@ class TensorFunctions:
         self._evaluator = evaluator
         self._guards = guards
         self._known: dict[int, bool] = {}
+        self._elements = ElementLoops(evaluator, guards)
 
     def heat(self, node: cst.CSTNode) -> Heat | None:
         """Return the function around a node if each of its calls runs the node and programs call it in their steps.
@@ -49,8 +52,17 @@ class TensorFunctions:
             return None
         return Heat(function, Role.OPERATION, Evidence.INFERRED)
 
-    def of_test(self, node: cst.CSTNode) -> Heat | None:
-        """Return the same of a node in the condition of a branch, which the function takes by the value of a tensor."""
+    def of_branch(self, node: cst.CSTNode) -> Heat | None:
+        """Return the same, or the loop that runs a node for one element of a tensor after the other."""
+        return self.heat(node) or self._elements.heat(node)
+
+    def of_read(self, node: cst.CSTNode) -> Heat | None:
+        """Return the same of a read for a branch, or for other tensors; or the loop over the elements of a tensor."""
+        feeds = isinstance(node, cst.Call) and feeds_tensors(node, self._evaluator)
+        return (self.heat(node) if feeds else self._of_test(node)) or self._elements.heat(node)
+
+    def _of_test(self, node: cst.CSTNode) -> Heat | None:
+        """The function around a node in the condition of a branch, which it takes by the value of a tensor."""
         child = node
         for ancestor in self._evaluator.tree.ancestors(node):
             if isinstance(ancestor, (cst.If, cst.IfExp, cst.While, cst.Assert)) and child is ancestor.test:

@@ -333,6 +333,15 @@ class HostReads:
         is_kept = bool(bindings) and not any(tree.within(b.node, loop) for b in bindings)
         return is_kept and isinstance(place, cst.Name) and place.value == loop.target.value
 
+    def is_kept(self, call: cst.Call) -> bool:
+        """Return whether an object keeps a copy for later, on the host: ``self.cache = x[:, -1:].clone().cpu()``."""
+        line = self._evaluator.tree.parent(call)
+        if not isinstance(line, cst.Assign) or method_call(call, "cpu", "to") is None or len(line.targets) != 1:
+            return False
+        target = line.targets[0].target
+        owner = target.value if isinstance(target, cst.Attribute) else None
+        return isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None
+
     def needs_host(self, call: cst.Call) -> bool:
         """Return whether a copy only goes into a function that takes it on the host, also by a name of its own."""
         users = self._users(call)
