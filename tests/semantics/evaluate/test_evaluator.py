@@ -36,3 +36,33 @@ def test_who_calls_a_method_does_not_depend_on_what_was_asked_before(is_network_
     if is_network_first:
         model.value(network)
     assert model.value(sizes).is_tensor
+
+
+FLATTENED = """
+import torch
+from collections.abc import Mapping
+
+def flatten(given):
+    items = {}
+    for key, value in given.items():
+        if isinstance(value, Mapping):
+            items.update(flatten(value))
+        elif isinstance(value, torch.Tensor):
+            for i, item in enumerate(value):
+                items.update(flatten({str(i): mark(item.item())}))
+    return items
+"""
+
+
+def test_what_is_given_up_within_a_cycle_is_known_when_it_is_asked_for_itself() -> None:
+    """What a function that calls itself is given depends on what it gives."""
+    answers = set()
+    for count in range(8):
+        model = model_of(FLATTENED)
+        read = marked(model)[0]
+        assert isinstance(read, cst.Call)
+        assert isinstance(read.func, cst.Attribute)
+        for call in model.nodes(cst.Call)[:count]:
+            model.value(call)
+        answers.add(model.value(read.func.value).kind)
+    assert len(answers) == 1

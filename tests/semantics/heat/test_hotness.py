@@ -284,3 +284,48 @@ def test_a_branch_with_all_training_steps_is_no_guard(before: str, is_hot: bool)
                     here.at()
     """)
     assert (model.heat(calls(model, "at")[0]) is not None) is is_hot
+
+
+def test_function_of_several_loops_is_hot_as_the_one_that_trains() -> None:
+    program = """
+    import torch
+
+    def draw(n):
+        return torch.randn(n).here()
+
+    @torch.no_grad()
+    def estimate(model: torch.nn.Module):
+        for _ in range(10):
+            model(draw(4))
+
+    def fit(model: torch.nn.Module, optimizer: torch.optim.Optimizer):
+        for _ in range(100):
+            model(draw(4)).sum().backward()
+            optimizer.step()
+    """
+    model = model_of(program)
+    heat = model.heat(calls(model, "here")[0])
+    assert heat is not None
+    assert heat.role is Role.TRAINING_LOOP
+
+
+def test_function_that_one_of_two_branches_defines_is_called_by_its_name() -> None:
+    program = """
+    import torch
+
+    def fit(model: torch.nn.Module, optimizer: torch.optim.Optimizer, real, x):
+        if real:
+            def draw(n):
+                return torch.randn(n).here()
+        else:
+            draw = lambda n: x
+        for _ in range(100):
+            model(draw(4)).sum().backward()
+            optimizer.step()
+    """
+    model = model_of(program)
+    heat = model.heat(calls(model, "here")[0])
+    assert heat is not None
+    assert heat.role is Role.TRAINING_LOOP
+    other = model_of(program.replace("lambda n: x", "x"))
+    assert other.heat(calls(other, "here")[0]) is None

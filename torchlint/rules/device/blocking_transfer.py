@@ -14,7 +14,12 @@ too, and takes the flag as well. Kernels on the same stream wait for the copy, s
 unsafe: the host must not write to the batch before the copy is over, and where the device is chosen at run time, copies
 to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS, or the batch is an
 object of its own (a dictionary of Hugging Face's, a graph), there is no fix; nor in a function that moves whatever
-batch it is given, such as `to_device(batch)`.
+batch it is given, such as `to_device(batch)`, or in a model that moves the items of a list it is given.
+
+A batch that the step itself makes of arrays, as `torch.stack([torch.from_numpy(data[i : i + n]) for i in starts])`, is
+not pinned, and `non_blocking=True` alone gains little. What helps large batches is a loader that makes and pins them in
+other threads, or a buffer that is pinned once and filled again when its copy is over. `x.pin_memory()` in the step, of
+which TL220 warns, pays where the next batch is fetched while the device computes.
 
 ## When to ignore it
 
@@ -34,11 +39,11 @@ import libcst as cst
 from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.evaluate.methods import leaves_batches
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.tensors.batch_movers import moves_batches
+from torchlint.semantics.tensors.assembled import assembled
+from torchlint.semantics.tensors.batch_movers import moves_batches, moves_items
 from torchlint.semantics.tensors.joined_batches import joins_batch
 from torchlint.semantics.values import Device, Kind, Origin, Value
 from torchlint.syntax.calls import literal
@@ -49,6 +54,9 @@ if TYPE_CHECKING:
 _MOVING = ("to", "cuda", "cpu", "type")
 _MOVED = (Kind.TENSOR, Kind.BATCH)
 _FOR_EACH_BATCH = (Role.TRAINING_LOOP, Role.EVALUATION_LOOP, Role.STEP)
+_MAY_WRITE = "The host may write to the batch before it is copied."
+_MAY_BE_MPS = "The device is chosen at run time, and MPS has returned garbage from such copies."
+_MOVE_PARTS = "It is joined from parts of a batch: move those, with `non_blocking=True`, and join them on the device."
 
 rule = Rule(
     code="TL205",
@@ -110,64 +118,72 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return  # which queues copies by itself
     moved = model.value(move.receiver)
     is_part = moved.origin is Origin.BATCH
-    for_all = not is_part and moves_batches(move, model.evaluator)
+    for_all = moved.device is not Device.CPU and moves_items(move, model.evaluator)
+    for_all = for_all or (not is_part and moves_batches(move, model.evaluator))
     is_joined = not is_part and not for_all and joins_batch(move.receiver, model.evaluator)
     if not for_all and not is_joined and (not is_part or moved.kind not in _MOVED):
         return
-    is_elsewhere = is_part and moved.device is not Device.CPU
     to_host = move.place is Device.CPU or model.moves.indexes_host(move)
+    is_elsewhere = is_part and not for_all and moved.device is not Device.CPU
     if rule.silent("on-device", is_elsewhere) or rule.silent("to-host", to_host):
         return
-    if rule.silent("prepared", _is_prepared(call, moved, model)):
+    if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)):
         return
     loaders = filter(None, map(model.loader, model.batches.makers(move.receiver)))
     collates = (loader.collate for loader in loaders if loader.collate is not None)
     if rule.silent("on-device", any(map(model.datasets.yields_device_tensors, collates))):
         return
-    arguments = model.arguments(call)
-    # Strings name parts of a batch of a class of its own: `graph.to(device, "x", "y")`.
-    positions = [value for value in arguments.extra if not isinstance(literal(value), str)]
-    positional = len(positions) > (1 if move.method == "cuda" else 2)
-    if rule.silent("given", positional or not arguments.absent("non_blocking")):
+    if rule.silent("given", _says_how(move, model)):
         return
-    heat = model.heat(call, through_flags=True) if not for_all else None
+    heat = None if for_all else model.heat(call, through_flags=True)
     # A loss may move the targets that the step before it left on the host; a batch as a whole has gone along.
     moves_targets = heat is not None and heat.role is Role.LOSS and moved.kind is Kind.TENSOR
     if not for_all and (heat is None or not (heat.role in _FOR_EACH_BATCH or moves_targets)):
         return
-    batch = model.code(move.receiver)
-    waits = f"`{batch}` is copied to the device while the host waits."
+    waits = f"`{model.code(move.receiver)}` is copied to the device while the host waits."
     if is_joined:
-        cure = "It is joined from parts of a batch: move those, with `non_blocking=True`, and join them on the device."
-        yield Finding(call, f"{waits} {cure}")
+        yield Finding(call, f"{waits} {_MOVE_PARTS}")
         return
     yield Finding(
         call,
         f"{waits} From pinned memory `non_blocking=True` lets Python go on queueing work: write "
-        f"`{_written(call, batch, model)}` and `pin_memory=True` in the loader.",
+        f"`{_written(move, model)}` and `pin_memory=True` in the loader.",
         _fix(move, moved, model) if not for_all else None,  # what is moved may take no `non_blocking`
     )
 
 
-def _written(call: cst.Call, batch: str, model: Model) -> str:
+@rule.check(cst.Call, called=("to", "cuda"))
+def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a blocking move of a batch that each step makes of arrays."""
+    move = model.move(call)
+    made = assembled(move.receiver, model.evaluator) if move is not None else None
+    if move is None or made is None or model.loaders.runs_on_tpu or not model.pinned.is_pageable(move.receiver):
+        return
+    if rule.silent("to-host", move.place is Device.CPU) or rule.silent("given", _says_how(move, model)):
+        return
+    heats = [model.heat(node, through_flags=True) for node in (call, made)]
+    if rule.silent("not-hot", not all(heat is not None and heat.role in _FOR_EACH_BATCH for heat in heats)):
+        return
+    yield Finding(
+        call,
+        f"{model.shown(move.receiver, 'the batch')} is put together on the host in every step, in memory that is not "
+        "pinned, and copied to the device while the host waits; `non_blocking=True` alone would change little. Where "
+        "batches are large let a `DataLoader` with `pin_memory=True` make them ahead, or fill a buffer pinned once.",
+    )
+
+
+def _says_how(move: Move, model: Model) -> bool:
+    """Whether a move is told if it blocks, or takes arguments that may say so."""
+    arguments = model.arguments(move.call)
+    # Strings name parts of a batch of a class of its own: `graph.to(device, "x", "y")`.
+    positions = [value for value in arguments.extra if not isinstance(literal(value), str)]
+    return len(positions) > (1 if move.method == "cuda" else 2) or not arguments.absent("non_blocking")
+
+
+def _written(move: Move, model: Model) -> str:
     """The call as it should be."""
-    whole = model.shown(call, "").strip("`")
-    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
-    start = f"{whole[:-1]}{', ' if call.args else ''}" if whole else f"{batch}.{method}(..., "
-    return f"{start}non_blocking=True)"
-
-
-def _is_prepared(call: cst.Call, moved: Value, model: Model) -> bool:
-    """Whether a batch moves to the device of an accelerator that prepares loaders in this file."""
-    place = next((a.value for a in call.args if a.star == ""), None)
-    if not isinstance(place, cst.Attribute) or place.attr.value != "device":
-        return False
-    if leaves_batches(place.value, model.evaluator):
-        return False
-    value = model.value(place.value)
-    if moved.evidence > Evidence.NAMED and not model.loaders.are_prepared:
-        return False  # the loader is made here, and nobody hands it to the accelerator
-    return "prepare" in model.evaluator.usage.attributes(place.value) or (value.name or "").startswith("accelerate.")
+    whole = model.shown(move.call, f"`{model.code(move.receiver)}.{move.method}(...)`").strip("`")
+    return f"{whole[:-1]}{', ' if move.call.args else ''}non_blocking=True)"
 
 
 def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
@@ -178,8 +194,6 @@ def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
         "Add `non_blocking=True`",
         (AddKeyword(move.call, "non_blocking", "True"),),
         Safety.UNSAFE,
-        "The host may write to the batch before it is copied."
-        if certain
-        else "The device is chosen at run time, and MPS has returned garbage from such copies.",
+        _MAY_WRITE if certain else _MAY_BE_MPS,
         min(moved.evidence, max(move.evidence, Evidence.INFERRED)),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate import distributions, functions, methods
 from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evidence import Evidence
@@ -224,13 +224,15 @@ def _held(call: cst.Call, evaluator: Evaluator) -> list[cst.FunctionDef]:
     """Return the functions of the file that a variable may hold which is called.
 
     ``self.criterion`` of which ``__init__`` chose one, ``losses[name]`` and ``for loss in (self.a, self.b)`` out of a
-    dictionary, list or tuple that is written out.
+    dictionary, list or tuple that is written out; ``get_batch`` that is defined in both branches of a test.
     """
     function, definitions = call.func, evaluator.definitions
     if isinstance(function, cst.Subscript):  # a table of functions chooses by a name from outside, as options do
         return [f for f in _written_out(function.value, evaluator) if definitions.owner(f) is not None]
     if isinstance(function, cst.Name):
         bound = evaluator.flow.definitions(function)
+        if len(bound) > 1:
+            return _alternatives(bound)
         items = method_call(bound[0].value, "items", "values") if len(bound) == 1 else None
         is_item = len(bound) == 1 and bound[0].kind is BindingKind.ITERATION
         return _written_out(items.value if items is not None else bound[0].value, evaluator) if is_item else []
@@ -240,6 +242,13 @@ def _held(call: cst.Call, evaluator: Evaluator) -> list[cst.FunctionDef]:
     made = definitions.attribute(owner, function.attr.value) if owner is not None else []
     named = [definitions.definition(each.value) for each in made if isinstance(each.value, cst.Name) and not each.path]
     return [f for f in named if isinstance(f, cst.FunctionDef) and definitions.owner(f) is None]
+
+
+def _alternatives(bound: Sequence[Binding]) -> list[cst.FunctionDef]:
+    """Return the functions that a name has, one or the other, where nothing else but a lambda can be what it names."""
+    found = [binding.node for binding in bound if isinstance(binding.node, cst.FunctionDef)]
+    others = (binding for binding in bound if not isinstance(binding.node, cst.FunctionDef))
+    return found if all(isinstance(other.value, cst.Lambda) and not other.path for other in others) else []
 
 
 def _written_out(container: cst.CSTNode | None, evaluator: Evaluator) -> list[cst.FunctionDef]:

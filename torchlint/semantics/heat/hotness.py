@@ -388,13 +388,15 @@ class Hotness:
         return any(self.loop(loop) is not None for loop in loops)
 
     def _called_from(self, function: cst.FunctionDef) -> Heat | None:
-        guessed: Heat | None = None
+        found: Heat | None = None
         for call in self._evaluator.callers(function):
-            found = self.heat(call)
-            if found is None or found.role in _ALONE:
+            heat = self.heat(call)
+            if heat is None or heat.role in _ALONE:
                 continue
-            found = found._replace(evidence=min(found.evidence, Evidence.INFERRED))
-            if found.evidence is Evidence.INFERRED:
-                return found
-            guessed = guessed or found  # a name says less than another place that calls it
-        return guessed
+            heat = heat._replace(evidence=min(heat.evidence, Evidence.INFERRED))
+            if heat.evidence is Evidence.INFERRED and heat.role is not Role.SAMPLING_LOOP:
+                return heat
+            found = (
+                heat if found is None or heat.evidence > found.evidence else found
+            )  # training says more than sampling
+        return found

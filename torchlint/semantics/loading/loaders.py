@@ -11,10 +11,12 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import hands_out, named_device, places_items
+from torchlint.semantics.evaluate.methods import leaves_batches
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.loading.datasets import Datasets
 from torchlint.semantics.tables.loaders import LOADER_KINDS, PREPARES, TRAINER_SETTINGS, Choice, LoaderKind
 from torchlint.semantics.tensors.moves import Moves
-from torchlint.semantics.values import Device, Kind
+from torchlint.semantics.values import Device, Kind, Value
 from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
@@ -142,6 +144,18 @@ class Loaders:
         """Whether anything that may be a loader is given to an accelerator, which then moves the batches."""
         calls = (c for c in self._tree.nodes(cst.Call) if method_call(c, *PREPARES) is not None)
         return any(a.star or self._evaluator.value(a.value).kind not in _NO_LOADERS for c in calls for a in c.args)
+
+    def go_to_prepared(self, move: cst.Call, moved: Value) -> bool:
+        """Return whether a batch moves to the device of an accelerator that prepares loaders in this file."""
+        place = next((a.value for a in move.args if a.star == ""), None)
+        if not isinstance(place, cst.Attribute) or place.attr.value != "device":
+            return False
+        if leaves_batches(place.value, self._evaluator):
+            return False
+        if moved.evidence > Evidence.NAMED and not self.are_prepared:
+            return False  # the loader is made here, and nobody hands it to the accelerator
+        named = self._evaluator.value(place.value).name or ""
+        return "prepare" in self._evaluator.usage.attributes(place.value) or named.startswith("accelerate.")
 
     @cached_property
     def runs_on_tpu(self) -> bool:

@@ -31,8 +31,11 @@ def _is_join(value: cst.CSTNode | None, evaluator: Evaluator, depth: int) -> boo
     if not isinstance(value, cst.Call) or not value.args or evaluator.names.qualified(value.func) not in _JOINS:
         return False
     parts = value.args[0].value
-    if not isinstance(parts, (cst.List, cst.Tuple)):
+    if isinstance(parts, (cst.ListComp, cst.GeneratorExp)):
+        given = [evaluator.value(parts.elt)]
+    elif isinstance(parts, (cst.List, cst.Tuple)):
+        given = [evaluator.value(element.value) for element in parts.elements]
+    else:
         return False
-    given = [evaluator.value(element.value) for element in parts.elements]
     is_batch = [v.origin is Origin.BATCH and v.kind in (Kind.TENSOR, Kind.BATCH) for v in given]
     return any(is_batch) and all(v.device in (Device.CPU, Device.UNKNOWN) for v in given)

@@ -14,7 +14,7 @@ from torchlint.syntax.calls import bind, literal, method_call
 _JOINS = frozenset(f"torch.{name}" for name in "from_numpy stack cat concat hstack vstack".split())
 _MAKERS = FACTORIES | LEGACY_CONSTRUCTORS | _JOINS
 # Methods whose results lie in the same memory, or in new memory that is not pinned.
-_KEEPING = frozenset(
+KEEPING = frozenset(
     "view reshape unsqueeze squeeze permute transpose t flatten contiguous clone detach float half double long int "
     "bool byte bfloat16 expand repeat narrow".split()
 )
@@ -54,5 +54,5 @@ class Pinned:
             pinned = given.get("pin_memory")
             is_own = not given.open_keywords and (pinned is None or literal(pinned) is False)
             return is_own and given.get("out") is None and name != "torch.as_tensor"
-        method = method_call(call, *_KEEPING)
+        method = method_call(call, *KEEPING)
         return name is None and method is not None and self.is_pageable(method.value, depth + 1)
