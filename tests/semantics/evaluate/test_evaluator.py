@@ -59,7 +59,7 @@ def flatten(given, name, convert):
 """
 
 
-def test_what_is_given_up_within_a_cycle_is_known_when_it_is_asked_for_itself() -> None:
+def test_what_a_cycle_cuts_short_does_not_count_for_those_who_ask_later() -> None:
     """What a function that calls itself is given depends on what it is given."""
     for index in range(len(model_of(FLATTENED).nodes(cst.Name))):
         model = model_of(FLATTENED)

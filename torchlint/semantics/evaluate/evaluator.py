@@ -42,7 +42,7 @@ class Evaluator:
         self._known: dict[int, Value] = {}
         self._pending: dict[int, int] = {}
         self._attempts: dict[int, int] = {}
-        self._given_up: list[int] = []
+        self._cut_short: list[int] = []
         self._lowest = _MAX_DEPTH
         self._returned: dict[int, Value] = {}
         self._callers: dict[int, list[cst.Call]] | None = None
@@ -78,7 +78,7 @@ class Evaluator:
             found = UNKNOWN
         self._remember(key, found, self._lowest >= depth)
         if depth == 0:
-            self._forget_given_up()
+            self._forget_cut_short()
         self._lowest = min(outer, self._lowest) if self._lowest < depth else outer
         return found
 
@@ -87,16 +87,16 @@ class Evaluator:
         attempts = self._attempts.get(key, 0) + 1
         if independent or found.known or attempts >= _MAX_ATTEMPTS:
             self._known[key] = UNKNOWN if found.kind is Kind.PENDING else found
-            if not independent and not found.known:
-                self._given_up.append(key)
+            if not independent:
+                self._cut_short.append(key)
         else:
             self._attempts[key] = attempts
 
-    def _forget_given_up(self) -> None:
-        """Forget what was given up within a cycle: asked for itself, it may be known, whoever asked first."""
-        for key in self._given_up:
+    def _forget_cut_short(self) -> None:
+        """Forget what a cycle cut short: asked for itself it may be something else, whatever was asked before."""
+        for key in self._cut_short:
             self._known.pop(key, None)
-        self._given_up.clear()
+        self._cut_short.clear()
         self._attempts.clear()
 
     def _dispatch(self, expression: cst.CSTNode) -> Value:

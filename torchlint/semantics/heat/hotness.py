@@ -36,8 +36,7 @@ _DECIDING: frozenset[type] = _FRAMES | {cst.Assert}
 _NEXT = ("__next__", "next")
 """What gives the next batch is called: by iterators over a loader, which may move it to the device as well."""
 
-_MOST_CALLS = 2
-"""Through how many functions of the file a loop may hand its model before one runs it."""
+_MOST_CALLS = 2  # of functions of the file through which a loop may hand its model before one runs it
 
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
 
@@ -396,7 +395,6 @@ class Hotness:
             heat = heat._replace(evidence=min(heat.evidence, Evidence.INFERRED))
             if heat.evidence is Evidence.INFERRED and heat.role is not Role.SAMPLING_LOOP:
                 return heat
-            found = (
-                heat if found is None or heat.evidence > found.evidence else found
-            )  # training says more than sampling
+            if found is None or heat.evidence > found.evidence:
+                found = heat  # training says more than sampling
         return found
