@@ -12,6 +12,7 @@ from torchlint.semantics import roles
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -135,10 +136,17 @@ def filled(empty: Value, variable: cst.Name | cst.Attribute, evaluator: Evaluato
         return empty
     if starts_with_numbers and usage.tells_apart(variable):
         return Value(empty.kind)  # each place may hold something else
-    items = join([evaluator.value(item) for item in given])
+    items = join([evaluator.value(item) for item in given if not _replaces(item, variable, evaluator)])
     return (
         Value(empty.kind, min(items.evidence, Evidence.INFERRED), element=items) if items.known else Value(empty.kind)
     )
+
+
+def _replaces(item: cst.BaseExpression, variable: cst.Name | cst.Attribute, evaluator: Evaluator) -> bool:
+    """Return whether an item takes the place of one that was there: ``for k, v in items.items(): items[k] = f(v)``."""
+    loop = evaluator.tree.enclosing(item, cst.For)
+    method = method_call(loop.iter, "items", "keys", "values") if loop is not None else None
+    return method is not None and is_same(method.value, variable)
 
 
 def hands_out_loader(call: cst.Call, name: str, evaluator: Evaluator) -> bool:
