@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import is_none, literal, method_call
+from torchlint.syntax.canonical import is_same
 
 _IN_PLACE_WRITES = frozenset(
     "add_ sub_ copy_ mul_ div_ clamp_ addcmul_ addcdiv_ index_add_ scatter_ masked_fill_ normal_".split()
@@ -67,9 +68,17 @@ class GradientClearing:
 
     def buffered(self, node: cst.CSTNode) -> bool:
         """Return whether the outermost definition around a node computes into the tensors that ``.grad`` holds."""
-        outermost = self._outermost(node)
+        outermost, loop = self._outermost(node), self._tree.enclosing(node, cst.For)
         gradients = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == "grad" and self._is_target(a))
-        return any(self._outermost(gradient) is outermost for gradient in gradients)
+        buffers = (each for each in gradients if self._outermost(each) is outermost)
+        return any(not self._is_of_other(each.value, loop) for each in buffers)
+
+    @staticmethod
+    def _is_of_other(parameter: cst.BaseExpression, loop: cst.For | None) -> bool:
+        """Whether a gradient is of one parameter of the object, and a loop goes through others of its parameters."""
+        if loop is None or not isinstance(parameter, cst.Attribute) or not isinstance(loop.iter, cst.Attribute):
+            return False
+        return not is_same(parameter, loop.iter)
 
     def shares_memory(self, node: cst.CSTNode) -> bool:
         """Return whether the outermost definition around a node makes gradients parts of a larger tensor."""
