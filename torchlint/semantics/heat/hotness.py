@@ -348,7 +348,7 @@ class Hotness:
         """The role of a function that an engine of Ignite calls after each batch."""
         return self._engine_role(ignite_handlers.handled(function, self._evaluator))
 
-    def _engine_role(self, engine: cst.Name | None) -> Role | None:
+    def _engine_role(self, engine: cst.Name | cst.Call | None) -> Role | None:
         """What an engine of Ignite runs for each batch."""
         found = ignite_handlers.role(engine, self._evaluator) if engine is not None else None
         if isinstance(found, cst.FunctionDef):
