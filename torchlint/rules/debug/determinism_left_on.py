@@ -48,7 +48,7 @@ rule = Rule(
     name="determinism-left-on",
     family=Family.DEBUG,
     since="0.1.0",
-    default=Default.PREVIEW,
+    default=Default.ON,
     summary="deterministic algorithms are forced in every run",
     triggers=Triggers.all_of(
         ("use_deterministic_algorithms", "set_deterministic", "cudnn", *_FRAMEWORKS),
