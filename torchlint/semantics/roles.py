@@ -157,6 +157,7 @@ _AVERAGE = re.compile(r"(^|[a-z_])(EMA|Ema)([A-Z_]|$)|^EMA|ExponentialMovingAver
 _AVERAGE_METHODS = ("step", "update", "update_parameters")
 _SCHEDULER = re.compile(r"(scheduler|sampler)$", re.IGNORECASE)
 _DENOISING_ARGUMENTS = 3
+_DENOISED = re.compile(r"(^|_)(sample|model_output|timestep|sigma|noise|latents?|x_t)s?$")
 _DEEPEST = 8
 """Through how many classes the base of a callback is looked for."""
 
@@ -197,7 +198,7 @@ def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitio
         return _ROLE_BY_OWN_HOOK[name]
     if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
         return Role.METRIC
-    if name == "step" and owner.name.value.endswith("Scheduler") and len(method.params.params) > _DENOISING_ARGUMENTS:
+    if name == "step" and owner.name.value.endswith("Scheduler") and _takes_sample(method):
         return Role.DENOISING
     averages = name in _AVERAGE_METHODS and _AVERAGE.search(owner.name.value) is not None
     if averages or (name == "step" and kind is Kind.OPTIMIZER):
@@ -226,6 +227,12 @@ def _of_call(name: str, owner: cst.ClassDef, definitions: Definitions) -> Role |
     if name == "__call__" and owner.name.value.endswith("Loss"):
         return Role.LOSS
     return Role.FORWARD if name != "__call__" and _FUNCTION in definitions.ancestry(owner) else None
+
+
+def _takes_sample(step: cst.FunctionDef) -> bool:
+    """Whether a step of a scheduler takes a sample and a prediction, rather than an epoch and what it is judged by."""
+    given = [parameter.name.value for parameter in step.params.params]
+    return len(given) > _DENOISING_ARGUMENTS and any(map(_DENOISED.search, given))
 
 
 def denoises(call: cst.Call) -> bool:

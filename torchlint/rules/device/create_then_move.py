@@ -42,6 +42,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import (
+    CASTABLE_FACTORIES,
     FACTORIES,
     LEGACY_CONSTRUCTORS,
     RANDOM_FACTORIES,
@@ -79,6 +80,8 @@ rule = Rule(
         "anything else.",
         "host": "The tensor is moved to the CPU.",
         "no-device": "The argument of `.to` is a dtype, or nothing that is known to be a device or another tensor.",
+        "empty": "The tensor has no elements: there is nothing to copy.",
+        "once": "What is filled over several lines before it moves is not made in every step.",
         "placed": "The factory has `device=`, `out=` or `pin_memory` already, or `**` arguments that may carry them.",
         "generator": "The numbers come from a generator, which belongs to the CPU. An argument may be None instead.",
         "tensor-data": "`tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array, `normal` of tensors.",
@@ -97,30 +100,32 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if found is None:
         return
     given = model.arguments(call)
-    if rule.silent("host", found.move is not None and found.move.place is Device.CPU):
+    on_host = found.move is not None and found.move.place is Device.CPU
+    if rule.silent("host", on_host) or rule.silent("empty", model.constructors.holds_nothing(call)):
         return
-    if rule.silent("placed", given.open_keywords or bool({"device", "out", "pin_memory"} & given.named.keys())):
+    drawn = given.get("generator")
+    if rule.silent("generator", drawn is not None and not model.random_generators.is_optional(drawn)):
         return
-    generator = given.get("generator")
-    if rule.silent("generator", generator is not None and not model.random_generators.is_optional(generator)):
+    placed = given.open_keywords or bool({"device", "out", "pin_memory"} & given.named.keys())
+    wraps = model.constructors.wraps_existing(call, model.callee(call), given)
+    if rule.silent("placed", placed) or rule.silent("tensor-data", wraps):
         return
-    if rule.silent("tensor-data", model.constructors.wraps_existing(call, model.callee(call), given)):
-        return
-    if rule.silent("default-device", model.on_default_device(call)):
+    is_spread = found.is_computed and found.move is not None and not model.within(call, found.move.call)
+    rare = rule.silent("once", is_spread and model.heat(call) is None)
+    if rare or rule.silent("default-device", model.on_default_device(call)):
         return
     yield Finding(call, _message(found, model), _fix(found, model))
 
 
 def _message(found: Creation, model: Model) -> str:
-    factory, given = model.code(found.factory.func), model.arguments(found.factory)
-    legacy = model.callee(found.factory) in LEGACY_CONSTRUCTORS
+    factory, name, given = model.code(found.factory.func), model.callee(found.factory), model.arguments(found.factory)
+    legacy = name in LEGACY_CONSTRUCTORS
     start = "torch.tensor(..., dtype=..." if legacy else model.shown(found.factory, f"`{factory}(...)`")[1:-2]
-    added = found.keywords(is_typed=legacy or found.is_computed or "dtype" in given.named)
+    added = found.keywords(is_typed=found.is_computed or name not in CASTABLE_FACTORIES or "dtype" in given.named)
     advice = f"Create it there: `{start}, {added})`"
     if given.get("generator") is not None:
         advice = f"Draw there, from a generator of that device: `{factory}(..., generator=..., {added})`"
-    only = found.factory.args[0].value if len(found.factory.args) == 1 else None
-    if model.callee(found.factory) == "torch.tensor" and literal(only) is not None:
+    if name == "torch.tensor" and len(found.factory.args) == 1 and literal(found.factory.args[0].value) is not None:
         advice += "; `torch.full((), value, device=...)` copies nothing at all"
     if found.is_computed:
         return (

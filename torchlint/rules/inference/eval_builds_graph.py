@@ -120,16 +120,18 @@ def check_method(function: cst.FunctionDef, model: Model) -> Iterator[Finding]:
     """Report `inference` of a model, which its users may call with gradients on."""
     call = model.inference.methods.first_pass(function)
     if call is not None and model.inference.call(call) is None:
+        cure = "Wrap what it computes in" if function.asynchronous is not None else "Decorate it with"
         yield Finding(
             call,
             f"`{function.name.value}` runs `{model.code(call.func)}` with gradients on: unless all that call it switch "
             "them off, the graph keeps every activation in memory, although an inference backpropagates nothing. "
-            "Decorate it with `@torch.no_grad()`.",
+            f"{cure} `torch.no_grad()`.",
         )
 
 
 def _report(call: cst.Call, found: InferenceCall, model: Model) -> Iterator[Finding]:
-    if rule.silent("trains", found.trains) or rule.silent("frozen", found.frozen):
+    feeds = found.function is not None and model.inference.methods.may_feed_loss(found.function)
+    if rule.silent("trains", found.trains or feeds) or rule.silent("frozen", found.frozen):
         return
     if rule.silent("dry-run", found.is_dry_run):
         return

@@ -16,10 +16,10 @@ the device). The fix adds `.detach()`. It is unsafe only in that the value that 
 
 The sum is backpropagated where this file does not show it (truncated backpropagation through time, meta-learning).
 
-A metric of Ignite that adds up or collects predictions is reported as well: one that a trainer updates is given them
-with their graph. A value that replaces that of the last step (`self.loss = loss`) is not reported: one graph is alive
-at a time. Holds for all supported versions of torch; read in the FAQ and in the documentation of `Tensor.detach` of
-torch 2.13.
+A metric of Ignite that collects predictions is reported as well: one that a trainer updates is given them with their
+graph (what `update` computes of them has none). A value that replaces that of the last step (`self.loss = loss`) is not
+reported: one graph is alive at a time. Holds for all supported versions of torch; read in the FAQ and in the
+documentation of `Tensor.detach` of torch 2.13.
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
     )
 
 
-@rule.check(cst.AugAssign, cst.Assign, cst.Call, condition=lambda model: model.retentions.metric_states.occur)
-def check_metric(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
-    """Report a prediction with its graph that a metric of Ignite keeps."""
-    kept = model.retentions.metric_states.kept(node)
+@rule.check(cst.Call, condition=lambda model: model.retentions.metric_states.occur)
+def check_metric(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a prediction with its graph that a metric of Ignite collects."""
+    kept = model.retentions.metric_states.kept(call)
     if kept is not None:
         value = kept.values[0]
         yield Finding(
-            node,
+            call,
             f"`{model.code(kept.variable)}` keeps `{model.code(value)}` with its autograd graph where a trainer "
             f"updates the metric: memory then grows with every step. Write `{_detached(value, model)}`.",
         )

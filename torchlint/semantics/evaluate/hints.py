@@ -23,6 +23,7 @@ _LOADER = re.compile(
     re.IGNORECASE,
 )
 _DEVICE = re.compile(r"^(devices?|dev|gpus?|cuda|local_rank|gpu_ids?|device_ids?|rank)$|(^|_)device$", re.IGNORECASE)
+_HOST = re.compile(r"(^|_)(cpu|host|offload|storage)_", re.IGNORECASE)
 _DATASET = re.compile(r"(^|_)(dataset|data_?set)$", re.IGNORECASE)
 _LOSS = re.compile(
     r"^(total_|train_|val_|valid_|test_|batch_)?loss$|(^|_)loss(_[a-z0-9]+)?$|^loss[A-Z_]?\w{0,4}$|^err[DG](_\w+)?$"
@@ -168,7 +169,7 @@ def named(name: str) -> Value:
     if _DATASET.search(name):
         return Value(Kind.DATASET, Evidence.NAMED)
     if _DEVICE.search(name):
-        return Value(Kind.DEVICE, Evidence.NAMED, device=Device.EITHER)
+        return Value(Kind.DEVICE, Evidence.NAMED, device=Device.CPU if names_host(name) else Device.EITHER)
     if _SCALER.search(name):
         return Value(Kind.SCALER, Evidence.NAMED)
     if _CRITERION.search(name):
@@ -190,7 +191,13 @@ def _names_class(name: str) -> bool:
 def named_device(name: str) -> Value:
     """Return the device that a setting of this name, or what a function of this name gives, must be."""
     is_device = name == "device" or name.endswith("_device")  # not `cuda`, which is what moves are called
-    return Value(Kind.DEVICE, Evidence.NAMED, device=Device.EITHER) if is_device else UNKNOWN
+    place = Device.CPU if names_host(name) else Device.EITHER
+    return Value(Kind.DEVICE, Evidence.NAMED, device=place) if is_device else UNKNOWN
+
+
+def names_host(name: str) -> bool:
+    """Return whether a device of this name is the host: ``cpu_device``, ``offload_device``."""
+    return _HOST.search(name) is not None
 
 
 def names_loss(name: str) -> bool:

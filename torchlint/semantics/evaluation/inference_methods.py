@@ -18,6 +18,8 @@ _INFERS = re.compile(r"^(inference|infer)$")
 _PART = re.compile(
     r"(Encoder|Decoder|Layer|Block|Cell|Net|Head|Heads|Embedding|Attention|Predictor|Loss|Adaptor|Layers)$"
 )
+# What uses a trained model.
+_USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|synthesi[sz]e|generate|demo|main)(_|$)")
 _FORWARD = ("forward", "__call__")
 
 
@@ -34,11 +36,39 @@ class InferenceMethods:
         """Return the first call of a layer with parameters in such a method, None if gradients may be wanted or off."""
         if not _INFERS.match(function.name.value) or self._is_inner(function):
             return None
-        if self._backward.passes(function) or self._gradient_uses.of_calls(function):
+        if self._backward.passes(function) or self._gradient_uses.of_calls(function) or self.is_used_on(function):
             return None
         calls = sorted(self._tree.below(function.body, cst.Call), key=self._tree.order)
         runs = (call for call in calls if self._runs_model(call))
         return next((call for call in runs if not self._evaluator.gradients.disabled(call)), None)
+
+    def may_feed_loss(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function is such a method, and what it gives is handed on in the file."""
+        return _INFERS.match(function.name.value) is not None and self.is_used_on(function)
+
+    def is_used_on(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function of the file calls a method and hands out something: perhaps a loss."""
+        callers = (self._evaluator.definitions.enclosing_function(call) for call in self._calls(function))
+        return any(caller is not None and caller is not function and self._hands_out(caller) for caller in callers)
+
+    def _calls(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls by its name that may be calls of a method: not those of an object known to be another."""
+        owner = self._evaluator.definitions.owner(function)
+        named = [c for c in self._tree.nodes(cst.Call) if method_call(c, function.name.value) is not None]
+        return [call for call in named if self._may_reach(call, owner)]
+
+    def _may_reach(self, call: cst.Call, owner: cst.ClassDef | None) -> bool:
+        held = call.func.value if isinstance(call.func, cst.Attribute) else None
+        receiver = self._evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
+        if held is None or receiver is not None:
+            return receiver is owner
+        part = self._evaluator.value(held).definition
+        return part is owner or not isinstance(part, cst.ClassDef)
+
+    def _hands_out(self, function: cst.FunctionDef) -> bool:
+        if self._evaluator.gradients.function_disabled(function) or _USES.search(function.name.value):
+            return False
+        return any(statement.value is not None for statement in self._tree.below(function.body, cst.Return))
 
     def _is_inner(self, function: cst.FunctionDef) -> bool:
         """Whether a method belongs to no model, or to a part of one, or is called by modules of the file."""
@@ -48,21 +78,17 @@ class InferenceMethods:
             return True
         if "forward" not in definitions.methods(owner):
             return True
-        calls = (c for c in self._tree.nodes(cst.Call) if method_call(c, function.name.value) is not None)
-        return any(self._is_by_module(call, owner) for call in calls)
+        return any(self._is_by_module(call, owner) for call in self._calls(function))
 
     def _is_by_module(self, call: cst.Call, owner: cst.ClassDef) -> bool:
         """Whether the model itself calls the method, or another module does for what may be one of its parts."""
         definitions = self._evaluator.definitions
         held = call.func.value if isinstance(call.func, cst.Attribute) else None
-        receiver = definitions.receiver(held) if isinstance(held, cst.Name) else None
-        if held is None or receiver is not None:
-            return receiver is owner
+        if isinstance(held, cst.Name) and definitions.receiver(held) is owner:
+            return True
         caller = definitions.enclosing_function(call)
         other = definitions.owner(caller) if caller is not None else None
-        part = self._evaluator.value(held).definition
-        may_be = part is owner or not isinstance(part, cst.ClassDef)
-        return may_be and other is not owner and other is not None and definitions.class_kind(other) is Kind.MODULE
+        return other is not owner and other is not None and definitions.class_kind(other) is Kind.MODULE
 
     def _runs_model(self, call: cst.Call) -> bool:
         """Whether a call runs a part that the object holds, or its own forward pass: ``self(x)``."""
@@ -72,6 +98,11 @@ class InferenceMethods:
             return False
         if called is held or (isinstance(called, cst.Attribute) and called.attr.value in _FORWARD):
             return True
-        if self._evaluator.value(called).kind is Kind.MODULE:
-            return True
-        return isinstance(called, cst.Attribute) and run_by_method(called, self._evaluator) is not None
+        value = self._evaluator.value(called)
+        if value.kind is Kind.MODULE:
+            return not (value.name or "").endswith("Embedding")  # a look-up keeps hardly more than its indices
+        if not isinstance(called, cst.Attribute) or run_by_method(called, self._evaluator) is None:
+            return False
+        method = self._evaluator.definitions.definition(called)
+        inner = self._tree.below(method.body, cst.Call) if isinstance(method, cst.FunctionDef) else []
+        return any(self._evaluator.value(one.func).kind is Kind.MODULE and self._runs_model(one) for one in inner)

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.binding.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.process.testing import tests
 from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import is_same
 
@@ -23,6 +24,11 @@ _SETTING_VALUES = frozenset(("__main__", "train", "training", "fit", "cuda", "gp
 _DEBUGGING = re.compile(
     r"(^|_)(debug\w*|anomal\w*|nans?|diagnos\w*|profil\w*|trace|sanity\w*|grad_?check\w*)(_|$)", re.IGNORECASE
 )
+# What a name asks for, also one that says where or how a run happens: `debug_ddp`, `deterministic_distributed`.
+_ASKING = re.compile(r"debug|anomal|diagnos|profil|sanity|check|determinis|repeat|repro|seed", re.IGNORECASE)
+# What only tells of an error.
+_TELLS = frozenset("print error exception warning warn info critical log write debug print_exc print_exception".split())
+_ERRORS = re.compile(r"(Error|Exception|Exit|Interrupt)$")
 # What runs code so that its errors end elsewhere, or nowhere.
 _HOLDING_ERRORS = frozenset(
     (
@@ -73,12 +79,13 @@ class Choices:
             return self._asks_nothing(test.left) and self._asks_nothing(test.right)
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
             other = test.comparisons[0].comparator
-            return literal(other) in _SETTING_VALUES or self._asks_nothing(test.left)
-        if isinstance(test, cst.Call):
-            return bool(_SETTING.search(identifier(test.func)))
+            if literal(other) in _SETTING_VALUES:
+                return True
+            return literal(other) is not None and self._asks_nothing(test.left)
         if isinstance(test, (cst.Integer, cst.Name)) and literal(test) is not None:
             return True
-        return bool(_SETTING.search(identifier(test)))
+        name = identifier(test.func if isinstance(test, cst.Call) else test)
+        return bool(_SETTING.search(name)) and not _ASKING.search(name)
 
     def _fills(self, branch: cst.If | cst.IfExp, node: cst.CSTNode) -> bool:
         """Whether a node makes what a branch finds missing, as the first run does: ``if net is None: net = make()``."""
@@ -125,8 +132,12 @@ class Choices:
     def is_called_anyway(self, node: cst.CSTNode) -> bool:
         """Return whether the file calls the function around a node where nobody asks for it."""
         function = self._evaluator.definitions.enclosing_function(node)
-        callers = self._evaluator.callers(function) if function is not None else ()
-        return any(not self.chosen(call) and not self.in_test(call) for call in callers)
+        if function is None or tests(self._evaluator.scopes):
+            return False
+        calls = [call for call in self._evaluator.callers(function) if not self.chosen(call)]
+        if _may_leave(function):  # `if seed is None: return`: only a number certainly asks for what follows
+            calls = [call for call in calls if call.args and literal(call.args[0].value) is not None]
+        return bool(calls)
 
     def _is_aid(self, class_def: cst.ClassDef) -> bool:
         """Whether a class is named for debugging, a hook or callback, and the file makes no instance of it."""
@@ -168,13 +179,12 @@ class Choices:
         return False
 
     def _ends_the_run(self, block: cst.Try, caught: list[cst.ExceptHandler]) -> bool:
-        """Whether a ``try`` holds the loop over steps, nothing repeats it, and its handlers give no other result."""
+        """Whether a ``try`` holds the loop over steps, nothing repeats it, and its handlers only tell of the error."""
         if not any(isinstance(n, LOOPS) for n in self._tree.descendants(block.body)):
             return False
         if self._tree.enclosing(block, *LOOPS, *FUNCTIONS).__class__ in LOOPS:
             return False
-        handled = (n for handler in caught for n in self._tree.descendants(handler.body))
-        return not any(isinstance(n, cst.Return) and n.value is not None for n in handled)
+        return block.orelse is None and all(_only_tells(handler) for handler in caught)
 
     def may_survive_errors(self, error: str = "RuntimeError") -> bool:
         """Return whether anything in the file may catch an error and go on, wherever the error comes from."""
@@ -199,9 +209,7 @@ class Choices:
     def _swallows(self, handler: cst.ExceptHandler, error: str) -> bool:
         if not self._catches(handler.type, error):
             return False
-        return not any(
-            isinstance(node, cst.Raise) or self._exits(node) for node in self._tree.descendants(handler.body)
-        )
+        return not any(_raises(node) or self._exits(node) for node in self._tree.descendants(handler.body))
 
     def _catches(self, caught: cst.BaseExpression | None, error: str) -> bool:
         if caught is None:
@@ -223,6 +231,36 @@ class Choices:
             return False
         name = self._evaluator.names.qualified(context.func)
         return name == "contextlib.suppress" and any(self._catches(argument.value, error) for argument in context.args)
+
+
+def _may_leave(function: cst.FunctionDef) -> bool:
+    """Whether a function returns at once for some values of its arguments."""
+    return any(isinstance(line, cst.If) and ends_in_jump(line.body) for line in function.body.body)
+
+
+def _raises(node: cst.CSTNode) -> bool:
+    """Whether a statement raises an error again; what is no error, such as `TrialPruned`, is a result."""
+    if not isinstance(node, cst.Raise):
+        return False
+    raised = node.exc.func if isinstance(node.exc, cst.Call) else node.exc
+    name = identifier(raised) if raised is not None else ""
+    return not name[:1].isupper() or _ERRORS.search(name) is not None
+
+
+def _only_tells(handler: cst.ExceptHandler) -> bool:
+    """Whether each statement of a handler logs the error, or hands it to a function."""
+    name = handler.name.name if handler.name is not None else None
+    for line in handler.body.body:
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+        if isinstance(small, cst.Pass):
+            continue
+        call = small.value if isinstance(small, cst.Expr) else None
+        if not isinstance(call, cst.Call):
+            return False
+        takes = isinstance(name, cst.Name) and any(is_same(argument.value, name) for argument in call.args)
+        if identifier(call.func) not in _TELLS and not takes:
+            return False
+    return True
 
 
 def _absent(test: cst.BaseExpression) -> cst.Name | cst.Attribute | None:

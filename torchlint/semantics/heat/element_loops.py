@@ -22,14 +22,31 @@ _ELSEWHERE = re.compile(
     r"report|summary|repr|str|format|decode|decoding|decoder|beam|greedy|search|generate|generator|generation|infer|"
     r"inference|predict|sample|sampler|retrieval|collate|data|preprocess|postprocess|post|augment|getitem|iter|test|eval|"
     r"evaluate|metric|precision|recall|accuracy|eer|debug|check|detect|detector|explain|play|rollout|act|env|game|"
-    r"tokenize|parse|anchors|download|main|grid|shuffle)s?(_|$)",
+    r"tokenize|parse|parser|anchors|download|main|grid|shuffle|partition|split|weight|balance|balanced|stratified|count|"
+    r"mol|graph|adjacency|edge|link|sparsity|prune|stat|stats|table|compare|rank|word|text|coco|submission|submit|confusion|"
+    r"ids)s?(_|$)",
     re.IGNORECASE,
 )
 _OF_CLASSES = re.compile(
     r"Sampler|Dataset|DataModule|Transform|Logger|Metric|Meter|Evaluator|Precision|Recall|Report|Decoder|Search|"
     r"Generator|Tokenizer|Detector|Visuali[sz]er|Env$|Agent|Explainer"
 )
-_SHOWING = ("matplotlib", "networkx", "visdom", "PIL", "cv2", "gym", "gymnasium")
+_SHOWING = (
+    "matplotlib",
+    "networkx",
+    "visdom",
+    "PIL",
+    "cv2",
+    "gym",
+    "gymnasium",
+    "rdkit",
+    "sklearn",
+    "pandas",
+    "skimage",
+)
+_ON_HOST = ("numpy.", "scipy.", "skimage.", "torchaudio.", "soundfile.", "librosa.", "builtins.open")
+"""What works on the host, beside which the wait for an element is nothing."""
+
 _PASSED_ON = frozenset(f"builtins.{name}" for name in ("enumerate", "zip", "reversed", "list", "tuple", "iter"))
 _TO_HOST = ("cpu", "numpy")
 _DISTINCT = ("torch.unique", "torch.unique_consecutive")
@@ -51,6 +68,8 @@ class ElementLoops:
         """Return the innermost loop each pass of which runs a node on an element of its own; whoever calls it."""
         for loop in self._around(node):
             if self._guards.guard(node, loop) is not None:
+                return None
+            if any(map(self._is_on_host, self._tree.below(loop.body, cst.Call))):
                 return None
             if self._is_of(node, loop, _MAX_DEPTH):
                 return Heat(loop, Role.ELEMENTS, Evidence.INFERRED) if self._may_be_hot(loop) else None
@@ -87,6 +106,9 @@ class ElementLoops:
             function = self._evaluator.definitions.enclosing_function(function)
         return True
 
+    def _is_on_host(self, call: cst.Call) -> bool:
+        return (self._evaluator.names.qualified(call.func) or "").startswith(_ON_HOST)
+
     def _works_on_host(self, call: cst.Call) -> bool:
         """Whether a call brings a tensor to the host, on purpose then: ``x.cpu()``, ``x.numpy()``."""
         return method_call(call, *_TO_HOST) is not None and not call.args
@@ -97,7 +119,7 @@ class ElementLoops:
 
     def _is_part(self, part: cst.CSTNode, loop: cst.For, depth: int) -> bool:
         if isinstance(part, cst.Subscript):
-            return self._is_counted(part, loop)
+            return self._is_counted(part, loop) and not self._is_entry(part.value)
         if isinstance(part, cst.Attribute):
             return part.attr.value == "grad" and self._is_one_of_many(part.value, loop)
         return isinstance(part, cst.Name) and any(
@@ -128,6 +150,12 @@ class ElementLoops:
         bindings = self._evaluator.flow.definitions(variable)
         is_bound = any(self._tree.within(binding.node, loop.target) for binding in bindings)
         return is_bound and self._is_tensor(self._evaluator.value(variable))
+
+    def _is_entry(self, tensor: cst.BaseExpression) -> bool:
+        """Whether a tensor is an entry of a mapping that a function is given: whoever made it knows where it lies."""
+        mapping = tensor.value if isinstance(tensor, cst.Subscript) else None
+        bindings = self._evaluator.flow.definitions(mapping) if isinstance(mapping, cst.Name) else []
+        return bool(bindings) and all(binding.kind is BindingKind.PARAMETER for binding in bindings)
 
     def _reads(self, loop: cst.For) -> int:
         """How many values a pass reads at least."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Device
 from torchlint.syntax.calls import identifier
 
 # Functions and methods of torch that take a tensor of one element where they take a number.
@@ -45,7 +46,8 @@ def _feeds(node: cst.CSTNode, evaluator: Evaluator) -> bool:
     top = _chosen(node, evaluator)
     parent = evaluator.tree.parent(top)
     if isinstance(parent, cst.BinaryOperation):
-        return any(side is not top and evaluator.value(side).is_tensor for side in (parent.left, parent.right))
+        others = [evaluator.value(side) for side in (parent.left, parent.right) if side is not top]
+        return any(other.is_tensor and other.device is not Device.CPU for other in others)
     call = evaluator.tree.parent(parent) if isinstance(parent, cst.Arg) else None
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return False

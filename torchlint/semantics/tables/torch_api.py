@@ -13,6 +13,8 @@ SIZED_FACTORIES = _names(
 )
 DATA_FACTORIES = _names("torch", "tensor as_tensor")
 FACTORIES = SIZED_FACTORIES | DATA_FACTORIES
+# Of these any dtype can be asked, also that of another tensor.
+CASTABLE_FACTORIES = _names("torch", "zeros ones full empty eye tensor")
 RANDOM_FACTORIES = _names("torch", "rand randn randint randperm normal")
 LIKE_FACTORIES = _names("torch", "zeros_like ones_like empty_like full_like rand_like randn_like randint_like")
 LEGACY_CONSTRUCTORS = _names(

@@ -20,7 +20,8 @@ from torchlint.syntax.calls import identifier, literal
 
 # What is moved once: everything that is no data.
 _KEPT = re.compile(
-    r"model|module|net(work)?s?(_|$)|layer|param|weight|state|optim|buffer|ckpt|checkpoint|cache|loss|encoder|decoder|pipe",
+    r"model|module|net(work)?s?(_|$)|layer|param|weight|state|optim|buffer|ckpt|checkpoint|cache|loss|encoder|decoder|pipe|"
+    r"offload|swap|evict|store|saved",
     re.IGNORECASE,
 )
 _BATCH = re.compile(r"^(mini_?|data_?)?batch(es)?(_data)?$|^samples?$|^data$|^examples?$")
@@ -49,6 +50,8 @@ def moves_items(move: Move, evaluator: Evaluator) -> bool:
     key = part.slice[0].slice if part is not None else None
     if part is None or not isinstance(key, cst.Index) or not isinstance(literal(key.value), str):
         return False
+    if not evaluator.value(part).is_tensor:
+        return False  # boxes, masks and the like are objects with a `.to` of their own
     method = evaluator.definitions.enclosing_function(move.call)
     owner = evaluator.definitions.owner(method) if method is not None else None
     if owner is None or evaluator.definitions.class_kind(owner) is not Kind.MODULE:

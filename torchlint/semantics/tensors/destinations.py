@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import OF_ARRAYS, TENSOR_ONLY
@@ -49,7 +50,7 @@ class Destinations:
         """``x.to(self.device_in)``: what has such a name and no known value."""
         if not isinstance(place, (cst.Name, cst.Attribute)) or self._evaluator.value(place).known:
             return None
-        if _OF_DEVICES.search(identifier(place)) is None:
+        if _OF_DEVICES.search(identifier(place)) is None or hints.names_host(identifier(place)):
             return None
         return _made(call, Device.EITHER, place, "", place, Evidence.NAMED, droppable=True)
 

@@ -71,8 +71,20 @@ class RandomGenerators:
         bindings = self._evaluator.flow.definitions(generator)
         if not bindings or not all(b.kind is BindingKind.PARAMETER and is_none(b.value) for b in bindings):
             return False
+        if self._is_given(generator):
+            return False
         tests = (a.test for a in self._tree.ancestors(generator) if isinstance(a, (cst.If, cst.IfExp)))
         return not any(is_same(generator, node) for test in tests for node in self._tree.descendants(test))
+
+    def _is_given(self, generator: cst.Name) -> bool:
+        """Whether a call in the file gives the generator by name, or something asks where it is."""
+        function = self._evaluator.definitions.enclosing_function(generator)
+        calls = self._evaluator.callers(function) if function is not None else ()
+        names = [a.keyword.value for call in calls for a in call.args if a.keyword is not None]
+        if generator.value in names:
+            return True
+        attributes = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == "device")
+        return any(is_same(attribute.value, generator) for attribute in attributes)
 
     def _is_kept(self, name: cst.Name) -> bool:
         """Whether a name is a generator that the module makes once, and that no function seeds."""
