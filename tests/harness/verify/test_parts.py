@@ -34,7 +34,7 @@ def test_speed_of_few_runs_is_a_range() -> None:
 
 
 def test_each_fix_can_be_left_out_alone(project: Path) -> None:
-    lines = ["import torch", *(f'x{i} = torch.zeros({i}).to("cuda")' for i in range(3))]
+    lines = ["import torch", *(f'x{i} = torch.zeros({i + 1}).to("cuda")' for i in range(3))]
     same = [
         "for i in range(3):",
         '    y = torch.zeros(3).to("cuda")',

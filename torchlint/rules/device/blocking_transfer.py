@@ -14,7 +14,7 @@ too, and takes the flag as well. Kernels on the same stream wait for the copy, s
 unsafe: the host must not write to the batch before the copy is over, and where the device is chosen at run time, copies
 to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS, or the batch is an
 object of its own (a dictionary of Hugging Face's, a graph), there is no fix; nor in a function that moves whatever
-batch it is given, such as `to_device(batch)`, or in a model that moves the items of a list it is given.
+batch it is given, such as `to_device(batch)`.
 
 A batch that the step itself makes of arrays, as `torch.stack([torch.from_numpy(data[i : i + n]) for i in starts])`, is
 not pinned, and `non_blocking=True` alone gains little. What helps large batches is a loader that makes and pins them in
@@ -43,7 +43,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tensors.assembled import assembled
-from torchlint.semantics.tensors.batch_movers import moves_batches, moves_items
+from torchlint.semantics.tensors.batch_movers import moves_batches
 from torchlint.semantics.tensors.joined_batches import joins_batch
 from torchlint.semantics.values import Device, Kind, Origin, Value
 from torchlint.syntax.calls import literal
@@ -118,14 +118,12 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return  # which queues copies by itself
     moved = model.value(move.receiver)
     is_part = moved.origin is Origin.BATCH
-    for_all = moved.device is not Device.CPU and moves_items(move, model.evaluator)
-    for_all = for_all or (not is_part and moves_batches(move, model.evaluator))
+    for_all = not is_part and moves_batches(move, model.evaluator)
     is_joined = not is_part and not for_all and joins_batch(move.receiver, model.evaluator)
     if not for_all and not is_joined and (not is_part or moved.kind not in _MOVED):
         return
     to_host = move.place is Device.CPU or model.moves.indexes_host(move)
-    is_elsewhere = is_part and not for_all and moved.device is not Device.CPU
-    if rule.silent("on-device", is_elsewhere) or rule.silent("to-host", to_host):
+    if rule.silent("on-device", is_part and moved.device is not Device.CPU) or rule.silent("to-host", to_host):
         return
     if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)):
         return
@@ -140,21 +138,22 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     moves_targets = heat is not None and heat.role is Role.LOSS and moved.kind is Kind.TENSOR
     if not for_all and (heat is None or not (heat.role in _FOR_EACH_BATCH or moves_targets)):
         return
-    waits = f"`{model.code(move.receiver)}` is copied to the device while the host waits."
+    batch = model.code(move.receiver)
+    waits = f"`{batch}` is copied to the device while the host waits."
     if is_joined:
         yield Finding(call, f"{waits} {_MOVE_PARTS}")
         return
     yield Finding(
         call,
         f"{waits} From pinned memory `non_blocking=True` lets Python go on queueing work: write "
-        f"`{_written(move, model)}` and `pin_memory=True` in the loader.",
+        f"`{_written(call, batch, model)}` and `pin_memory=True` in the loader.",
         _fix(move, moved, model) if not for_all else None,  # what is moved may take no `non_blocking`
     )
 
 
 @rule.check(cst.Call, called=("to", "cuda"))
 def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
-    """Report a blocking move of a batch that each step makes of arrays."""
+    """Report a blocking move of a batch that the host makes of arrays in every step."""
     move = model.move(call)
     made = assembled(move.receiver, model.evaluator) if move is not None else None
     if move is None or made is None or model.loaders.runs_on_tpu or not model.pinned.is_pageable(move.receiver):
@@ -180,10 +179,12 @@ def _says_how(move: Move, model: Model) -> bool:
     return len(positions) > (1 if move.method == "cuda" else 2) or not arguments.absent("non_blocking")
 
 
-def _written(move: Move, model: Model) -> str:
+def _written(call: cst.Call, batch: str, model: Model) -> str:
     """The call as it should be."""
-    whole = model.shown(move.call, f"`{model.code(move.receiver)}.{move.method}(...)`").strip("`")
-    return f"{whole[:-1]}{', ' if move.call.args else ''}non_blocking=True)"
+    whole = model.shown(call, "").strip("`")
+    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
+    start = f"{whole[:-1]}{', ' if call.args else ''}" if whole else f"{batch}.{method}(..., "
+    return f"{start}non_blocking=True)"
 
 
 def _fix(move: Move, moved: Value, model: Model) -> Fix | None:

@@ -16,7 +16,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tensors.container_walkers import applies_to_each, walks_containers
 from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier
 
 # What is moved once: everything that is no data.
 _KEPT = re.compile(
@@ -38,36 +38,6 @@ def moves_batches(move: Move, evaluator: Evaluator) -> bool:
         return False
     passed = [argument.value for call in evaluator.callers(function) for argument in call.args[:2]]
     return not any(evaluator.value(each).kind in (Kind.MODULE, Kind.OPTIMIZER) for each in passed)
-
-
-def moves_items(move: Move, evaluator: Evaluator) -> bool:
-    """Return whether a model moves parts of the items it is given to itself: ``[x["y"].to(self.device) for x in xs]``.
-
-    What a loader has not joined to one tensor comes to the model as it is, on the host.
-    """
-    place = move.names[0] if len(move.names) == 1 else None
-    part = move.receiver if isinstance(move.receiver, cst.Subscript) and len(move.receiver.slice) == 1 else None
-    key = part.slice[0].slice if part is not None else None
-    if part is None or not isinstance(key, cst.Index) or not isinstance(literal(key.value), str):
-        return False
-    if not evaluator.value(part).is_tensor:
-        return False  # boxes, masks and the like are objects with a `.to` of their own
-    method = evaluator.definitions.enclosing_function(move.call)
-    owner = evaluator.definitions.owner(method) if method is not None else None
-    if owner is None or evaluator.definitions.class_kind(owner) is not Kind.MODULE:
-        return False
-    if not isinstance(place, cst.Attribute) or _is_of_other(place, evaluator):
-        return False
-    items = _only(part.value, BindingKind.ITERATION, evaluator)
-    return items is not None and _only(items, BindingKind.PARAMETER, evaluator) is not None
-
-
-def _only(name: cst.CSTNode, kind: BindingKind, evaluator: Evaluator) -> cst.CSTNode | None:
-    """What a name is bound to, a parameter to itself, where it is bound once and in this way."""
-    bindings = evaluator.flow.definitions(name) if isinstance(name, cst.Name) else []
-    if len(bindings) != 1 or bindings[0].kind is not kind:
-        return None
-    return name if kind is BindingKind.PARAMETER else bindings[0].value
 
 
 def _mover(move: Move, evaluator: Evaluator) -> cst.FunctionDef | None:
@@ -103,11 +73,8 @@ def _walks(function: cst.FunctionDef, move: Move, evaluator: Evaluator) -> bool:
 
 def _is_of_other(place: cst.BaseExpression, evaluator: Evaluator) -> bool:
     """Whether a place is where another tensor is: ``x.to(y.device)``, not ``x.to(self.device)``."""
-    owner = place
-    while isinstance(owner, (cst.Attribute, cst.Subscript)):
-        owner = owner.value
-    is_own = isinstance(owner, cst.Name) and evaluator.definitions.receiver(owner) is not None
-    return isinstance(place, cst.Attribute) and not is_own
+    owner = place.value if isinstance(place, cst.Attribute) else None
+    return isinstance(owner, cst.Name) and evaluator.definitions.receiver(owner) is None
 
 
 def _knows_better(function: cst.FunctionDef, evaluator: Evaluator) -> bool:

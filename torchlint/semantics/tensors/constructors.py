@@ -15,7 +15,7 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, identifier, literal, method_call
 
 _MAX_DEPTH = 8
-_SHAPED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "rand", "randn", "eye"))
+_SHAPED = frozenset(f"torch.{name}" for name in ("zeros", "ones", "empty", "full", "rand", "randn", "eye"))
 _DISPLAYS = (cst.List, cst.Tuple, cst.ListComp)
 _INTEGER_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo)
 _INTEGER_CALLS = frozenset(("builtins.len", "builtins.int", "builtins.ord"))
@@ -178,10 +178,11 @@ class Constructors:
         """Return whether a factory makes a tensor without elements: ``torch.empty(0)``, ``torch.LongTensor()``."""
         values = [argument.value for argument in call.args if argument.keyword is None]
         display = values[0] if values and isinstance(values[0], (cst.List, cst.Tuple)) else None
-        if not call.args or (display is not None and not display.elements):
+        is_shaped = self._evaluator.names.qualified(call.func) in _SHAPED
+        if not is_shaped and (not call.args or (display is not None and not display.elements)):
             return True
         sizes = [element.value for element in display.elements] if display is not None else values
-        return self._evaluator.names.qualified(call.func) in _SHAPED and any(literal(size) == 0 for size in sizes)
+        return is_shaped and any(literal(size) == 0 for size in sizes)
 
     def counts(self, given: Arguments) -> bool:
         """Return whether an ``arange`` goes in whole steps from a whole number, so that every value is exact."""
