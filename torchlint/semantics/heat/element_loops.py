@@ -63,16 +63,21 @@ class ElementLoops:
         self._tree = evaluator.tree
         self._guards = guards
         self._known: dict[int, bool] = {}
+        self._heats: dict[int, Heat | None] = {}
 
     def heat(self, node: cst.CSTNode) -> Heat | None:
         """Return the innermost loop each pass of which runs a node on an element of its own; whoever calls it."""
+        key = id(node)
+        if key not in self._heats:
+            self._heats[key] = self._find(node)
+        return self._heats[key]
+
+    def _find(self, node: cst.CSTNode) -> Heat | None:
         for loop in self._around(node):
-            if self._guards.guard(node, loop) is not None:
-                return None
-            if any(map(self._is_on_host, self._tree.below(loop.body, cst.Call))):
+            if not self._may_be_hot(loop) or self._guards.guard(node, loop) is not None:
                 return None
             if self._is_of(node, loop, _MAX_DEPTH):
-                return Heat(loop, Role.ELEMENTS, Evidence.INFERRED) if self._may_be_hot(loop) else None
+                return Heat(loop, Role.ELEMENTS, Evidence.INFERRED)
         return None
 
     def _around(self, node: cst.CSTNode) -> Iterator[cst.For]:
@@ -94,7 +99,7 @@ class ElementLoops:
         if tests(self._evaluator.scopes) or any(map(self._evaluator.scopes.imports, _SHOWING)):
             return False
         function = self._evaluator.definitions.enclosing_function(loop)
-        if function is None:
+        if function is None or any(map(self._is_on_host, self._tree.below(loop.body, cst.Call))):
             return False
         while function is not None:
             owner = self._evaluator.definitions.owner(function)
