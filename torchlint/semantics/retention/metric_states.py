@@ -9,10 +9,11 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import Store, appended, container
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 
 _UPDATE = "update"
 _IGNITE = ("ignite.metrics.", "ignite.contrib.metrics.")
+_EVALUATOR = "create_supervised_evaluator"
 _SAME = ("to", "float", "cpu", "contiguous")
 """Methods that may give the very tensor that they are called on."""
 
@@ -55,7 +56,14 @@ class MetricStates:
         owner = definitions.owner(function)
         if owner is None or function.name.value != _UPDATE or len(function.params.params) != 2:
             return False
-        return any(name.startswith(_IGNITE) for name in definitions.ancestry(owner))
+        return any(name.startswith(_IGNITE) for name in definitions.ancestry(owner)) and not self._only_evaluates(owner)
+
+    def _only_evaluates(self, owner: cst.ClassDef) -> bool:
+        """Whether the file gives all metrics of a class to evaluators, which compute without gradients."""
+        definitions, tree = self._evaluator.definitions, self._evaluator.tree
+        made = [call for call in tree.nodes(cst.Call) if definitions.definition(call.func) is owner]
+        around = [[a for a in tree.ancestors(call) if isinstance(a, cst.Call)] for call in made]
+        return bool(made) and all(any(identifier(call.func) == _EVALUATOR for call in calls) for calls in around)
 
     def _is_prediction(self, value: cst.BaseExpression, function: cst.FunctionDef, depth: int) -> bool:
         """Whether a value may be the prediction: ``y_pred``, ``y_pred.to("cpu")``, which may be the same tensor."""
