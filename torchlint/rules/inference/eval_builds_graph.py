@@ -16,7 +16,8 @@ and evaluates by turns (a loop over a validation loader, or behind `model.eval()
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
 (by the object, by a function of the file, at the top level of a script) and nothing in the file trains. In training
 code a forward pass is reported of which nothing but pictures are made (`save_image`, `make_grid`, `imshow`, ...). Of a
-model with a method `inference` or `infer` that method is, once.
+model with a method `inference` or `infer` that method is, once. A step that the training shares (`loss =
+self.step(batch)`) is reported where the evaluation calls it.
 
 ## When to ignore it
 

@@ -13,7 +13,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.process.testing import tests
 from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.training.training_code import TrainingCode
-from torchlint.syntax.calls import bind, element_at, is_none, literal, method_call
+from torchlint.syntax.calls import bind, element_at, identifier, is_none, literal, method_call
 
 _MAX_DEPTH = 3
 """Through how many functions and variables of the file a model is followed."""
@@ -105,3 +105,15 @@ def mode_set(node: cst.CSTNode) -> str:
         return ""
     off = method.attr.value == "train" and literal(bind(node.args, ("mode",)).get("mode")) is False
     return "eval" if off else method.attr.value
+
+
+def script_only_infers(evaluator: Evaluator, backward: Backward) -> bool:
+    """Return whether a file without training loads weights and runs the model at its top level."""
+    if backward.passes():
+        return False
+    return any(
+        evaluator.definitions.enclosing_function(call) is None
+        and (evaluator.names.qualified(call.func) == "torch.load" or method_call(call, "load_state_dict") is not None)
+        for call in evaluator.tree.nodes(cst.Call)
+        if identifier(call.func) in ("load", "load_state_dict")
+    )

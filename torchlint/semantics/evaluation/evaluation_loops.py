@@ -47,23 +47,21 @@ class EvaluationLoops:
         """Whether a loop of the file runs over a loader that is named for evaluation."""
         return any(map(self._is_over_evaluation_data, self._tree.nodes(cst.For)))
 
-    def evaluates(self, call: cst.Call, frame: cst.CSTNode) -> bool:
-        """Return whether a call of a model stands in a loop over batches that evaluates it."""
+    def evaluates(self, call: cst.Call, model: cst.BaseExpression, frame: cst.CSTNode) -> bool:
+        """Return whether a call that runs a model stands in a loop over batches that evaluates it."""
         loop = self._loop(call)
-        if loop is None or not (
-            self._is_over_evaluation_data(loop) or self._block_after_eval(loop, call.func) is not None
-        ):
+        if loop is None or not (self._is_over_evaluation_data(loop) or self._block_after_eval(loop, model) is not None):
             return False
         if isinstance(last_statement(loop.body), cst.Break) or not self._holds_batch(loop):
             return False
         return not self._trains(loop) and not self._is_backpropagated(loop.body, frame)
 
-    def is_set_apart(self, call: cst.Call, frame: cst.CSTNode) -> bool:
+    def is_set_apart(self, call: cst.Call, model: cst.BaseExpression, frame: cst.CSTNode) -> bool:
         """Return whether a routine that trains evaluates for the moment: ``if step % 100 == 0: model.eval(); ...``.
 
         Either a condition stands around it, or the training step is over where the model is set to evaluate.
         """
-        block = self._block_after_eval(call, call.func)
+        block = self._block_after_eval(call, model)
         statement = self._evaluator.flow.statement(call)
         if block is None or not isinstance(statement, cst.Assign):
             return False

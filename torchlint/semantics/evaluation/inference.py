@@ -15,12 +15,13 @@ from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import method_behind, run_by_method
-from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, mode_set
+from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, mode_set, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
 from torchlint.semantics.evaluation.predictors import Predictors
+from torchlint.semantics.evaluation.shared_steps import SharedSteps
 from torchlint.semantics.evaluation.stages import trains_in
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
@@ -98,13 +99,14 @@ class Inference:
         self._modes: dict[int, list[cst.Call]] | None = None
         self.frozen = Frozen(evaluator)
         self.gradient_uses = GradientUses(evaluator)
+        self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
         if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.speaks_of_evaluation:
             return None
-        called = model_run_by(call, self._evaluator)
+        called = self._run_by_step(call) or model_run_by(call, self._evaluator)
         if not isinstance(called, (cst.Name, cst.Attribute)):
             return None
         function = self._evaluator.definitions.enclosing_function(call)
@@ -113,9 +115,9 @@ class Inference:
         is_followed = not whole and self._evaluated_models.holds(called)
         whole = whole or is_followed or self._script_evaluates(called, function)
         trains_too = not whole or bool(self._backward.passes(frame))
-        in_loop = trains_too and self._evaluation_loops.evaluates(call, frame)
+        in_loop = trains_too and self._evaluation_loops.evaluates(call, called, frame)
         may_pause = trains_too and self._is_set_here(called, function)
-        is_part = in_loop or (may_pause and self._evaluation_loops.is_set_apart(call, frame))
+        is_part = in_loop or (may_pause and self._evaluation_loops.is_set_apart(call, called, frame))
         if not whole and not is_part:
             return None
         if function is not None and self._is_part_of_forward(function):
@@ -142,6 +144,13 @@ class Inference:
             self._is_dry_run(call),
         )
 
+    def _run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
+        """The model that a function of the file runs, which is not reported itself: others train by it."""
+        step = self._shared_steps.function(call)
+        if step is None or not self._shared_steps.trains_by(step) or self.routine_evaluates(step):
+            return None
+        return next((m for m in self._shared_steps.models(call) if self.called_model(m) is not None), None)
+
     @cached_property
     def speaks_of_evaluation(self) -> bool:
         """Whether anything in the file can make a routine evaluate: asked before each of its calls is looked at."""
@@ -150,7 +159,7 @@ class Inference:
             return True
         if any(map(self._is_pipeline_call, self._tree.nodes(cst.FunctionDef))):
             return True
-        return self._evaluation_loops.over_evaluation_data or self._script_only_infers()
+        return self._evaluation_loops.over_evaluation_data or script_only_infers(self._evaluator, self._backward)
 
     def _is_pipeline_call(self, function: cst.FunctionDef) -> bool:
         return roles.is_pipeline_call(function, self._evaluator.definitions, self._evaluator.scopes)
@@ -245,7 +254,7 @@ class Inference:
 
     def _decide(self, function: cst.FunctionDef | None) -> bool:
         if function is None:
-            return self._script_only_infers()
+            return script_only_infers(self._evaluator, self._backward)
         modes = [
             mode_set(call)
             for call in self._mode_calls().get(id(function), ())
@@ -339,20 +348,6 @@ class Inference:
         return any(
             self._evaluator.definitions.enclosing_function(loop) is function and holds_batch(self._evaluator, loop)
             for loop in self._tree.nodes(cst.For)
-        )
-
-    def _script_only_infers(self) -> bool:
-        """Whether a file without training loads weights and runs the model at its top level."""
-        if self._backward.passes():
-            return False
-        return any(
-            self._evaluator.definitions.enclosing_function(call) is None
-            and (
-                self._evaluator.names.qualified(call.func) == "torch.load"
-                or method_call(call, "load_state_dict") is not None
-            )
-            for call in self._tree.nodes(cst.Call)
-            if identifier(call.func) in ("load", "load_state_dict")
         )
 
     def _script_evaluates(self, model: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:

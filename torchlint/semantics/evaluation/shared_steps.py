@@ -1,0 +1,99 @@
+"""Functions of a file by which routines that train and that evaluate run a model: ``loss = self.step(batch)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.names import argument_for
+from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
+from torchlint.semantics.training.training_code import TrainingCode
+from torchlint.semantics.values import Kind
+
+_Variable = cst.Name | cst.Attribute
+
+_MAX_DEPTH = 3
+"""Through how many functions of the file a model is followed."""
+
+
+class SharedSteps:
+    """Tells which model a function of the file runs for its callers, with gradients on."""
+
+    def __init__(
+        self, evaluator: Evaluator, backward: Backward, training_code: TrainingCode, gradient_uses: GradientUses
+    ) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+        self._training_code = training_code
+        self._gradient_uses = gradient_uses
+
+    def function(self, call: cst.Call) -> cst.FunctionDef | None:
+        """Return the function of the file that a call runs, if it may be such a step; None for methods of models."""
+        function = self._evaluator.definitions.definition(call.func)
+        if not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
+            return None
+        owner = self._evaluator.definitions.owner(function)
+        is_of_model = owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
+        return None if is_of_model or self._evaluator.definitions.yielded(function) else function
+
+    def trains_by(self, step: cst.FunctionDef) -> bool:
+        """Return whether a routine that computes gradients calls a function."""
+        routines = map(self._evaluator.definitions.enclosing_function, self._evaluator.callers(step))
+        return any(self._backward.passes(routine or self._tree.module) for routine in routines)
+
+    def models(self, call: cst.Call, depth: int = 0) -> Iterator[_Variable]:
+        """Yield the modules that a call of a function of the file runs, as its caller sees them.
+
+        A function that trains, switches gradients off, or differentiates for itself is no such step.
+        """
+        function = self.function(call)
+        if function is None or depth >= _MAX_DEPTH or self._cares(function):
+            return
+        for inner in self._tree.below(function.body, cst.Call):
+            if self._evaluator.definitions.enclosing_function(inner) is function and not self._decides(inner):
+                seen = (self._as_seen(found, function, call) for found in self._run(inner, depth))
+                yield from (model for model in seen if model is not None)
+
+    def _run(self, call: cst.Call, depth: int) -> Iterator[_Variable]:
+        """The modules that a call in a step runs, itself or by another function of the file."""
+        called = model_run_by(call, self._evaluator)
+        if self.function(call) is not None:
+            yield from self.models(call, depth + 1)
+        elif isinstance(called, (cst.Name, cst.Attribute)) and self._evaluator.value(called).kind is Kind.MODULE:
+            yield called
+
+    def _cares(self, function: cst.FunctionDef) -> bool:
+        """Whether a function trains, or is the one that decides about gradients."""
+        gradients = self._evaluator.gradients
+        if gradients.function_disabled(function) or self._gradient_uses.of_class(function):
+            return True
+        return self._training_code.may_train(function.body)
+
+    def _decides(self, call: cst.Call) -> bool:
+        """Whether a function decides about the gradients of a call of a model in it."""
+        gradients = self._evaluator.gradients
+        off = gradients.disabled(call) or gradients.left_open(call)
+        return off or gradients.wanted(call) or cares_for_itself(call, self._evaluator)
+
+    def _as_seen(self, model: _Variable, function: cst.FunctionDef, call: cst.Call) -> _Variable | None:
+        """The variable of the caller that holds a model: an argument, or the same attribute of the same object."""
+        if isinstance(model, cst.Attribute):
+            held = model.value
+            is_own = isinstance(held, cst.Name) and self._evaluator.definitions.receiver(held) is not None
+            return model if is_own and isinstance(call.func, cst.Attribute) else None
+        param = next((p for p in parameters(function) if p.name.value == model.value), None)
+        if param is None:
+            return model if self._is_of_file(model) else None
+        given = argument_for(function, param, call, self._evaluator)
+        return given if isinstance(given, (cst.Name, cst.Attribute)) else None
+
+    def _is_of_file(self, name: cst.Name) -> bool:
+        """Whether a variable is bound at the top level, where all functions see the same."""
+        bindings = self._evaluator.scopes.bindings(name)
+        return all(self._evaluator.definitions.enclosing_function(b.node) is None for b in bindings)
