@@ -14,6 +14,8 @@ from torchlint.syntax.walk import Tree
 _TELLING = TENSOR_ONLY | OF_ARRAYS
 _TAKERS = LIKE_FACTORIES | LOSS_FUNCTIONS
 """Functions whose first argument is a tensor."""
+_SHAPED = frozenset(("view", "reshape", "expand", "repeat", "unflatten", "new_zeros", "new_ones", "new_empty", "new_full"))
+"""Methods of tensors that are given sizes."""
 _NAMES_OF_TAKERS = frozenset(name.rpartition(".")[2] for name in _TAKERS)
 
 
@@ -37,6 +39,7 @@ class Usage:
         self._as_text: set[tuple[int, str]] = set()
         self._as_tensor: dict[tuple[int, str], list[cst.Name]] = {}
         self._as_array: dict[tuple[int, str], list[cst.Name]] = {}
+        self._sizes: set[tuple[int, str]] = set()
         self._given: dict[tuple[int, str], list[cst.Name]] = {}
 
     def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
@@ -75,6 +78,11 @@ class Usage:
         """Return whether the file calls a method on a variable that only strings have."""
         self._table()
         return bool(self._as_text) and self._key(variable) in self._as_text
+
+    def is_size(self, variable: cst.Name) -> bool:
+        """Return whether the file gives a variable to a method of tensors as one of several sizes."""
+        self._table()
+        return self._key(variable) in self._sizes
 
     def given_to_torch(self, name: str) -> list[cst.Name]:
         """Return the variables of a name that are given to functions of torch which take nothing but tensors."""
@@ -122,6 +130,8 @@ class Usage:
                     self._appended.setdefault(key, []).append(call.args[0].value)
                 if attribute.attr.value == "parameters" and isinstance(call, cst.Call) and not call.args:
                     self._with_parameters.add(key)
+                if attribute.attr.value in _SHAPED and isinstance(call, cst.Call):
+                    self._sizes.update(key for key in map(self._key, _names_of_sizes(call)) if key is not None)
                 if attribute.attr.value == "eval" and isinstance(call, cst.Call) and not call.args:
                     self._evaluated.add(key)
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
@@ -193,3 +203,11 @@ class Usage:
 
 def _is_keyword_only(call: cst.Call) -> bool:
     return all(argument.keyword is not None for argument in call.args)
+
+
+def _names_of_sizes(call: cst.Call) -> list[cst.Name]:
+    """Return the variables that are sizes of their own in ``x.view(batch, heads, -1)``, not a whole shape."""
+    given = [argument.value for argument in call.args if not argument.star and argument.keyword is None]
+    if len(given) == 1 and isinstance(given[0], (cst.Tuple, cst.List)):
+        given = [element.value for element in given[0].elements if isinstance(element, cst.Element)]
+    return [size for size in given if isinstance(size, cst.Name)] if len(given) > 1 else []

@@ -56,6 +56,8 @@ _BORNE_OUT = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCALER))
 _ENGINES = frozenset(("ignite.Engine", "ignite.engine.Engine", "ignite.engine.engine.Engine"))
 # Parameters of `forward` and of the step methods of frameworks.
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
+# Parameters of `forward` that are numbers: `forward(self, x, H, W)`.
+_SIZE = re.compile(r"^([HWDThwd]|hw|height|width|depth|\w+_(h|w|height|width|size|shape)|size|shape|num_\w+|n_\w+)$")
 # Methods of models that the trainers of other files call for each batch.
 _MODEL_STEPS = frozenset(("train_step", "val_step"))
 # What functions are called that bring what they are given to a device: `to_device(batch)`, `move_to_cuda(sample)`.
@@ -222,7 +224,8 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
         return _PLACED_BATCH
     if name == "forward" and evaluator.definitions.class_kind(owner) is Kind.MODULE and param.default is None:
         is_device = named(param.name.value).kind is Kind.DEVICE
-        return UNKNOWN if is_device else tensor(Evidence.NAMED, origin=Origin.BATCH)
+        is_size = _SIZE.match(param.name.value) is not None or evaluator.usage.is_size(param.name)
+        return UNKNOWN if is_device or is_size else tensor(Evidence.NAMED, origin=Origin.BATCH)
     if evaluator.kept_batch(function) == param.name.value:
         return _MOVED_BATCH.weakened(Evidence.NAMED)
     found = _step_batch(function, param, owner, evaluator)
