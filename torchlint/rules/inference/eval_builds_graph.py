@@ -11,7 +11,9 @@ switch it off.
 Decorate the routine with `@torch.no_grad()` (or `@torch.inference_mode()`, torch 1.9 and newer, where its results are
 not used in training later). The fix adds `@torch.no_grad()`. It is unsafe in that the results no longer carry a
 graph. A generator or a coroutine is not decorated: wrap the call in `with torch.no_grad():`. Where a routine trains
-and evaluates by turns (a loop over a validation loader, or behind `model.eval()`), wrap the loop that evaluates.
+and evaluates by turns (a loop over a validation loader, or behind `model.eval()`), wrap the loop that evaluates; where
+it does what it is told (`if split == "train": loss.backward()`), write
+`with torch.set_grad_enabled(split == "train"):`.
 
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
 (by the object, by a function of the file, at the top level of a script) and nothing in the file trains. In training
@@ -145,11 +147,11 @@ def _report(call: cst.Call, found: InferenceCall, model: Model) -> Iterator[Find
     if rule.silent("wanted", wanted) or rule.silent("volatile", _is_volatile(found, model)):
         return
     place = f"`{found.function.name.value}`" if found.function is not None else "This script"
+    waste = "although nothing is backpropagated" if found.turn is None else "also where it only evaluates"
     yield Finding(
         call,
         f"{place} runs `{model.code(call.func)}` with gradients on: the graph keeps every activation in memory, "
-        "although nothing is "
-        f"backpropagated. {_cure(found, model)}",
+        f"{waste}. {_cure(found, model)}",
         _fix(call, found, model),
     )
 
@@ -163,6 +165,8 @@ def _is_volatile(found: InferenceCall, model: Model) -> bool:
 
 
 def _cure(found: InferenceCall, model: Model) -> str:
+    if found.turn is not None:
+        return f"Wrap the call in `with torch.set_grad_enabled({model.code(found.turn)}):`."
     if found.in_loop and not _may_differentiate(found, model):
         return "Put the loop into `with torch.no_grad():`."
     wrap = "rap the call in `with torch.no_grad():`."

@@ -263,10 +263,18 @@ class Backward:
             yield from (({self._key(method.value)}, argument.value) for argument in call.args)
         function = self._evaluator.definitions.definition(call.func) if call.args else None
         if isinstance(function, cst.FunctionDef):
-            given = {self._key(parameter.name) for parameter in parameters(function)}
-            for argument in call.args:
-                named = {key for key in given if argument.keyword is None or key[1] == argument.keyword.value}
-                yield named or given, argument.value
+            for index, argument in enumerate(call.args):
+                yield {self._key(name) for name in self._given_to(function, call, index)}, argument.value
+
+    def _given_to(self, function: cst.FunctionDef, call: cst.Call, index: int) -> list[cst.Name]:
+        """The parameters that an argument of a call may be given to: one, if what the call is bound to is known."""
+        argument, names = call.args[index], [parameter.name for parameter in parameters(function)]
+        if argument.keyword is not None:
+            return [name for name in names if name.value == argument.keyword.value] or names
+        if any(given.star for given in call.args[: index + 1]):
+            return names
+        is_method = self._evaluator.definitions.owner(function) is not None
+        return names[index : index + 1 + is_method] or names  # `C.step(c, x)` and `c.step(x)` look alike
 
     def _called_by(self, function: cst.FunctionDef) -> _Key:
         """The key of what a call of a function gives; of a property it is that of an attribute."""

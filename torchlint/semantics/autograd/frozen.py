@@ -20,6 +20,8 @@ _TURNS = frozenset(("toggle_optimizer", "toggled_optimizer"))
 _COMPILED = frozenset(("freeze", "TRTModule", "torch2trt", "InferenceSession"))
 _MAX_DEPTH = 3
 
+_Key = tuple[int, str]
+
 
 class Frozen:
     """Finds them."""
@@ -27,14 +29,14 @@ class Frozen:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._frozen: frozenset[tuple[int, str]] | None = None
+        self._frozen: frozenset[_Key] | None = None
 
     def holds(self, called: cst.Name | cst.Attribute) -> bool:
         """Return whether the file excludes the parameters of what is called from gradients, if only for a while."""
         is_method = isinstance(called, cst.Attribute) and called.attr.value in ENTRY_POINTS
         owner = called.value if isinstance(called, cst.Attribute) and is_method else called
-        keys = {self._key(called), self._key(owner)}
-        return not keys.isdisjoint(self._frozen_modules()) or self._is_in_turn(called)
+        frozen = self._frozen_modules()
+        return any(self._is_one_of(one, frozen) for one in (called, owner)) or self._is_in_turn(called)
 
     def gives(self, value: cst.BaseExpression, depth: int = 0) -> bool:
         """Return whether a value is what such a module gives, under another name or through methods and indices."""
@@ -65,14 +67,30 @@ class Frozen:
         calls = (call for call in self._tree.below(function, cst.Call) if identifier(call.func) in _TURNS)
         return any(self._tree.order(call) < self._tree.order(called) for call in calls)
 
-    def _key(self, module: cst.BaseExpression) -> tuple[int, str]:
-        """A local variable with its scope; an attribute by its name."""
-        if not isinstance(module, cst.Name):
-            return 0, identifier(module)
+    def _key(self, module: cst.BaseExpression) -> _Key:
+        """A local variable with its scope; an attribute by its name, with the class of whose objects it is if known."""
         scopes = self._evaluator.scopes
-        return id(scopes.deciding(module.value, scopes.scope(module))), module.value
+        if isinstance(module, cst.Name):
+            return id(scopes.deciding(module.value, scopes.scope(module))), module.value
+        held = module.value if isinstance(module, cst.Attribute) else None
+        owner = self._evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
+        return (id(self._root(owner)) if owner is not None else 0), identifier(module)
 
-    def _frozen_modules(self) -> frozenset[tuple[int, str]]:
+    def _root(self, owner: cst.ClassDef) -> cst.ClassDef:
+        """The first class of the file from which a class derives, whose methods see the same attributes."""
+        seen = [owner]
+        while bases := [base for base in self._evaluator.definitions.bases(seen[-1]) if base not in seen]:
+            seen.append(bases[0])
+        return seen[-1]
+
+    def _is_one_of(self, module: cst.BaseExpression, frozen: frozenset[_Key]) -> bool:
+        """Whether a module is among the frozen ones; an attribute of an unknown object may be that of any."""
+        scope, name = self._key(module)
+        if isinstance(module, cst.Name) or (scope, name) in frozen:
+            return (scope, name) in frozen
+        return (0, name) in frozen or (not scope and any(other == name for _, other in frozen))
+
+    def _frozen_modules(self) -> frozenset[_Key]:
         """The modules all of whose parameters the file excludes from gradients."""
         if self._frozen is None:
             found = {self._key(module) for module in self._find_frozen()}
@@ -81,7 +99,7 @@ class Frozen:
             self._frozen = frozenset(found)
         return self._frozen
 
-    def _handed_on(self, frozen: set[tuple[int, str]]) -> Iterator[cst.BaseExpression]:
+    def _handed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
         """The attributes that are given such a module: ``self.net = net.to(device)``, ``self.net = self.build()``."""
         for target in self._tree.nodes(cst.AssignTarget):
             statement = self._tree.parent(target)

@@ -19,10 +19,11 @@ from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, mod
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
-from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
+from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run, model_run_by
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.shared_steps import SharedSteps
 from torchlint.semantics.evaluation.stages import trains_in
+from torchlint.semantics.evaluation.turns import Turns
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
 from torchlint.semantics.training.training_code import TrainingCode
@@ -84,6 +85,9 @@ class InferenceCall(NamedTuple):
     is_dry_run: bool
     """Whether the model is only tried out: once, and nothing looks at the result."""
 
+    turn: cst.BaseExpression | None = None
+    """The test by which a routine that trains or evaluates as it is told tells what to do."""
+
 
 class Inference:
     """Finds the calls."""
@@ -100,6 +104,7 @@ class Inference:
         self.frozen = Frozen(evaluator)
         self.gradient_uses = GradientUses(evaluator)
         self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses)
+        self._turns = Turns(evaluator, training_code)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
 
     def call(self, call: cst.Call) -> InferenceCall | None:
@@ -118,6 +123,8 @@ class Inference:
         in_loop = trains_too and self._evaluation_loops.evaluates(call, called, frame)
         may_pause = trains_too and self._is_set_here(called, function)
         is_part = in_loop or (may_pause and self._evaluation_loops.is_set_apart(call, called, frame))
+        turn = self._turns.test(call, frame) if not whole and not is_part else None
+        is_part = is_part or turn is not None
         if not whole and not is_part:
             return None
         if function is not None and self._is_part_of_forward(function):
@@ -141,7 +148,8 @@ class Inference:
             self.gradient_uses.of_inputs(call) or self.gradient_uses.of_model(module),
             is_part,
             in_loop,
-            self._is_dry_run(call),
+            is_dry_run(call, self._evaluator),
+            turn,
         )
 
     def _run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
@@ -163,15 +171,6 @@ class Inference:
 
     def _is_pipeline_call(self, function: cst.FunctionDef) -> bool:
         return roles.is_pipeline_call(function, self._evaluator.definitions, self._evaluator.scopes)
-
-    def _is_dry_run(self, call: cst.Call) -> bool:
-        """Whether a call stands in no loop, and its result is dropped at once."""
-        statement = self._evaluator.flow.statement(call)
-        if isinstance(statement, cst.Assign):
-            dropped = all(identifier(target.target) == "_" for target in statement.targets)
-        else:
-            dropped = isinstance(statement, cst.Expr) and statement.value is call
-        return dropped and not any(isinstance(a, (cst.For, cst.While)) for a in self._tree.ancestors(call))
 
     def switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
         """Return whether the method behind a call is in the file and computes without gradients."""

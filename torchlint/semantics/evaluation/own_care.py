@@ -41,6 +41,16 @@ def cares_for_itself(call: cst.Call, evaluator: Evaluator) -> bool:
     return isinstance(evaluator.tree.enclosing(call, cst.Lambda, cst.FunctionDef), cst.Lambda)
 
 
+def is_dry_run(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether a call of a model stands in no loop, and its result is dropped at once."""
+    statement = evaluator.flow.statement(call)
+    if isinstance(statement, cst.Assign):
+        dropped = all(identifier(target.target) == "_" for target in statement.targets)
+    else:
+        dropped = isinstance(statement, cst.Expr) and statement.value is call
+    return dropped and not any(isinstance(a, (cst.For, cst.While)) for a in evaluator.tree.ancestors(call))
+
+
 def _is_made_by(model: cst.BaseExpression, library: str, evaluator: Evaluator) -> bool:
     """Whether a variable holds what a class of a library makes, which runs without gradients by itself."""
     bindings = evaluator.flow.definitions(model) if isinstance(model, cst.Name) else ()

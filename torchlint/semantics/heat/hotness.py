@@ -22,8 +22,8 @@ from torchlint.semantics.heat import (
 )
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
 from torchlint.semantics.heat.guards import Guard, Guards
-from torchlint.semantics.heat.phases import in_evaluation
 from torchlint.semantics.roles import Heat, Role
+from torchlint.semantics.training.phases import in_evaluation
 from torchlint.semantics.training.step_order import CLIPS
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier, method_call

@@ -28,6 +28,10 @@ class TrainingCode:
         """Return whether a training step stands below a node, or in a function of the file that is called there."""
         return any(isinstance(below, cst.Call) and self._call(below) for below in self._tree.descendants(node))
 
+    def takes_step(self, call: cst.Call) -> bool:
+        """Return whether a call is a training step, or runs a function of the file that takes one."""
+        return self._call(call)
+
     def may_train(self, node: cst.CSTNode) -> bool:
         """Return whether something that is called below a node takes training steps, or may do so out of sight.
 

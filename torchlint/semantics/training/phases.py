@@ -33,7 +33,7 @@ def in_evaluation(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
         if (
             isinstance(ancestor, (cst.If, cst.IfExp))
             and child is not ancestor.test
-            and _evaluates(ancestor.test, child is ancestor.body)
+            and evaluates(ancestor.test, child is ancestor.body)
         ):
             return True
         if isinstance(ancestor, cst.IndentedBlock) and _is_left_by_training(ancestor, child):
@@ -48,19 +48,19 @@ def _is_left_by_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bo
         if earlier is statement:
             return False
         leaves = isinstance(earlier, cst.If) and earlier.orelse is None and ends_in_jump(earlier.body)
-        if leaves and isinstance(earlier, cst.If) and _evaluates(earlier.test, False):
+        if leaves and isinstance(earlier, cst.If) and evaluates(earlier.test, False):
             return True
     return False
 
 
-def _evaluates(test: cst.BaseExpression, holds: bool) -> bool:
+def evaluates(test: cst.BaseExpression, holds: bool) -> bool:
     """Whether code that runs if a test holds (or if it fails) does not train."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return _evaluates(test.expression, not holds)
+        return evaluates(test.expression, not holds)
     if isinstance(test, cst.BooleanOperation):
         sides = (test.left, test.right)
         conjunction = isinstance(test.operator, cst.And)
-        return conjunction is holds and any(_evaluates(side, holds) for side in sides)
+        return conjunction is holds and any(evaluates(side, holds) for side in sides)
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         operator, other = test.comparisons[0].operator, test.comparisons[0].comparator
         if isinstance(operator, (cst.In, cst.NotIn)) and isinstance(other, (cst.Tuple, cst.List, cst.Set)):
