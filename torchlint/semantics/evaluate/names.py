@@ -164,8 +164,7 @@ def _augmented(binding: Binding, evaluator: Evaluator) -> Value:
     operand = evaluator.value(statement.value)
     if operand.is_tensor:
         return operand.weakened(Evidence.INFERRED)
-    before = evaluator.value(binding.node)
-    return before if before.known else operand
+    return evaluator.value(binding.node)
 
 
 def parameter(binding: Binding, evaluator: Evaluator) -> Value:
