@@ -12,6 +12,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate import hints, unknown_calls
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.synchronization import bare_parameters
 from torchlint.semantics.synchronization.scores import is_score
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import bind, identifier, literal, method_call
@@ -94,6 +95,7 @@ class HostReads:
         function = "" if is_method else self._qualified(call).rpartition(".")[2]
         may_be_number = function == "range" or (function == "item" and isinstance(source, cst.Subscript))
         is_weak = may_be_number and value.evidence < Evidence.INFERRED
+        is_weak = is_weak or (bool(function) and bare_parameters.may_be_number(source, self._evaluator))
         if is_weak or (not value.is_tensor and value.kind is not Kind.BATCH):
             if value.known or function or not self._comes_from_tensor(source):
                 return None
