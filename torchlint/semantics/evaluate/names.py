@@ -114,7 +114,9 @@ def of_qualified(name: str) -> Value:
         device = Device.ACCELERATOR if name in CUDA_CONSTRUCTORS else Device.CPU
         made = tensor(device=device, origin=Origin.FACTORY)  # of another tensor it keeps the graph
         return Value(Kind.CLASS, name=name, element=made)
-    last = name.rpartition(".")[2]
+    root, _, last = name.rpartition(".")
+    if last in ("device", "DEVICE") and root.partition(".")[0] != "torch":
+        return Value(Kind.DEVICE, Evidence.INFERRED, device=Device.EITHER)  # a setting of another file
     return Value(Kind.CLASS if last[:1].isupper() else Kind.FUNCTION, name=name)
 
 
