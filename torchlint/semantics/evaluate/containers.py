@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import COMPREHENSIONS
-from torchlint.semantics.evaluate import hints
+from torchlint.semantics.evaluate import hints, items_put_back
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence
 from torchlint.syntax.calls import literal
@@ -64,7 +64,8 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
     if owner.kind is Kind.PENDING:
         return owner
     if owner.kind is Kind.BATCH:
-        item, key = owner.iterated(), _key(expression)
+        key = _key(expression)
+        item = items_put_back.item(owner.iterated(), expression, key, evaluator)
         listed = isinstance(key, str) and _is_collated_as_list(key, evaluator)
         return of(Kind.SEQUENCE, item.weakened(Evidence.NAMED)) if listed else item
     if owner.kind in (Kind.SEQUENCE, Kind.ITERATOR):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
-from torchlint.semantics.evaluate import hints, type_hints
+from torchlint.semantics.evaluate import hints, items_put_back, type_hints
 from torchlint.semantics.evaluate.narrowing import is_tensor_here
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPES, LEGACY_CONSTRUCTORS
@@ -31,6 +31,7 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     found = join([_of_definition(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
     if found.kind is Kind.PENDING:
         return found
+    found = items_put_back.placed(found, name, evaluator)
     if hints.is_start(found):
         found = hints.filled(found, name, evaluator)
     if not found.known:
