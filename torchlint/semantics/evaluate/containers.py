@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import COMPREHENSIONS
 from torchlint.semantics.evaluate import hints, items_put_back
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence
+from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence, tensor
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
     if isinstance(expression, cst.Dict):
         values = [evaluator.value(e.value) for e in expression.elements if isinstance(e, cst.DictElement)]
         joined = join(values) if values else UNKNOWN
+        joined = joined if joined.known else _mostly_tensors(values)
         return of(Kind.MAPPING, joined) if joined.known else Value(Kind.MAPPING)
     if isinstance(expression, (cst.ListComp, cst.SetComp, cst.GeneratorExp)):
         element = evaluator.value(expression.elt)
@@ -38,6 +39,12 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
     if isinstance(expression, cst.Subscript):
         return _subscript(expression, evaluator)
     return UNKNOWN
+
+
+def _mostly_tensors(values: list[Value]) -> Value:
+    """Return a tensor, on weak evidence, where some of several values are tensors and nothing is known of the others."""
+    known = [value for value in values if value.known]
+    return tensor(Evidence.NAMED) if known and all(value.is_tensor for value in known) else UNKNOWN
 
 
 def mapping(call: cst.Call, evaluator: Evaluator) -> Value:
