@@ -42,7 +42,7 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
 
 
 def _mostly_tensors(values: list[Value]) -> Value:
-    """Return a tensor, on weak evidence, where some of several values are tensors and nothing is known of the others."""
+    """Return a tensor, on weak evidence, where some values are tensors and nothing is known of the others."""
     known = [value for value in values if value.known]
     return tensor(Evidence.NAMED) if known and all(value.is_tensor for value in known) else UNKNOWN
 
