@@ -140,7 +140,8 @@ _ROLE_BY_NAMED_HOOK = {
 _ROLE_BY_OWN_HOOK = {
     **dict.fromkeys(
         "on_train_batch_begin on_train_step_begin on_train_step_end on_backward_end on_after_step "
-        "on_train_iter_begin on_train_iter_end on_iter_end on_iteration_end on_batch_begin on_batch_end".split(),
+        "on_train_iter_begin on_train_iter_end on_iter_end on_iteration_end on_batch_begin on_batch_end "
+        "before_batch after_batch after_pred after_loss before_backward after_backward".split(),  # as fastai has them
         Role.STEP,
     ),
     **_ROLE_BY_HOOK,
@@ -172,6 +173,7 @@ _ROLE_BY_STAGE = {
     **dict.fromkeys(("fit", "train", "training"), Role.STEP),
     **dict.fromkeys("eval evaluate evaluation val valid validate validation".split(), Role.EVALUATION_LOOP),
 }
+_LOSS_CLASS = re.compile(r"(Loss|Criterion)(es)?(V?\d+)?$")
 _PIPELINE = re.compile(r"^diffusers\..*Pipeline$|DiffusionPipeline$")
 
 
@@ -246,6 +248,12 @@ def denoises(call: cst.Call) -> bool:
         and len(call.args) >= _DENOISING_ARGUMENTS
         and bool(_SCHEDULER.search(identifier(method.value)))
     )
+
+
+def computes_loss(heat: Heat, definitions: Definitions) -> bool:
+    """Return whether what is hot is the forward pass of a class that is named for the loss that it computes."""
+    owner = definitions.owner(heat.root) if isinstance(heat.root, cst.FunctionDef) else None
+    return owner is not None and heat.role is Role.FORWARD and bool(_LOSS_CLASS.search(owner.name.value))
 
 
 def takes_one_step(name: str) -> bool:

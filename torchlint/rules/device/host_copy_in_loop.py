@@ -31,6 +31,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
+from torchlint.semantics.roles import computes_loss
 from torchlint.semantics.synchronization.host_reads import COPIERS
 
 _COPIES = ("cpu", "numpy", "tolist")
@@ -148,7 +149,8 @@ def check_text(node: cst.FormattedStringExpression | cst.BinaryOperation, model:
 
 def _runs_often(node: cst.CSTNode, heat: Heat, roles: tuple[Role, ...], model: Model) -> bool:
     """Whether a node runs on every training step, or in what else is asked for."""
-    if heat.role not in roles or heat.evaluates or rule.silent("evaluation", model.inference.only_evaluates(node)):
+    is_often = heat.role in roles or computes_loss(heat, model.definitions)
+    if not is_often or heat.evaluates or rule.silent("evaluation", model.inference.only_evaluates(node)):
         return False
     return not rule.silent("rare", _is_decided_by_tensor(node, model))
 

@@ -91,7 +91,7 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
         "not-hot": "The read does not run on every step: once per epoch, at set-up, outside loops.",
         "guarded": "A periodic test, a clock, a flag that is off by default or a warning of a value is around it.",
         "asked": "A test of the same value stands around it, or is what it is (`if bool(t)`, TL204): that is reported.",
-        "no-tensor": "What is read is no torch tensor: NumPy scalars, Python numbers, `.items()`.",
+        "no-tensor": "What is read is no torch tensor, or may be a number for all that is visible: `float(scale)`.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "data-worker": "It runs in a dataset or a collate function, where tensors live on the CPU.",
         "decision": "The value decides what the program does next: the action of an agent, the next token, a word of "

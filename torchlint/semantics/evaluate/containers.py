@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import COMPREHENSIONS
-from torchlint.semantics.evaluate import hints
+from torchlint.semantics.evaluate import hints, items_put_back
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence
+from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence, tensor
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
     if isinstance(expression, cst.Dict):
         values = [evaluator.value(e.value) for e in expression.elements if isinstance(e, cst.DictElement)]
         joined = join(values) if values else UNKNOWN
+        joined = joined if joined.known else _mostly_tensors(values)
         return of(Kind.MAPPING, joined) if joined.known else Value(Kind.MAPPING)
     if isinstance(expression, (cst.ListComp, cst.SetComp, cst.GeneratorExp)):
         element = evaluator.value(expression.elt)
@@ -38,6 +39,12 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
     if isinstance(expression, cst.Subscript):
         return _subscript(expression, evaluator)
     return UNKNOWN
+
+
+def _mostly_tensors(values: list[Value]) -> Value:
+    """Return a tensor, on weak evidence, where some values are tensors and nothing is known of the others."""
+    known = [value for value in values if value.known]
+    return tensor(Evidence.NAMED) if known and all(value.is_tensor for value in known) else UNKNOWN
 
 
 def mapping(call: cst.Call, evaluator: Evaluator) -> Value:
@@ -64,7 +71,8 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
     if owner.kind is Kind.PENDING:
         return owner
     if owner.kind is Kind.BATCH:
-        item, key = owner.iterated(), _key(expression)
+        key = _key(expression)
+        item = items_put_back.item(owner.iterated(), expression, key, evaluator)
         listed = isinstance(key, str) and _is_collated_as_list(key, evaluator)
         return of(Kind.SEQUENCE, item.weakened(Evidence.NAMED)) if listed else item
     if owner.kind in (Kind.SEQUENCE, Kind.ITERATOR):

@@ -154,6 +154,10 @@ class Evaluator:
             self._link()
         return (self._callers or {}).get(id(function), [])
 
+    def is_called(self, function: cst.FunctionDef) -> bool:
+        """Return whether the file calls a function, other than from itself."""
+        return any(not self.tree.within(call, function) for call in self.callers(function))
+
     def _link(self) -> None:
         """Work out who calls whom, before the first value: answers would otherwise depend on what is asked first."""
         self._callers = {}

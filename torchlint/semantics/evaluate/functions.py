@@ -33,7 +33,7 @@ from torchlint.semantics.values import (
     sequence,
     tensor,
 )
-from torchlint.syntax.calls import Arguments, bind, identifier, literal
+from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -317,7 +317,7 @@ def _tensor_function(call: cst.Call, name: str, last: str, arguments: list[Value
     flat = [v.iterated() if v.kind is Kind.SEQUENCE else v for v in arguments]
     found = combined(flat)
     if not found.known:
-        found = tensor()
+        found = tensor(device=Device.CPU) if _takes_copy(call) else tensor()
     found = found._replace(evidence=max(Evidence.INFERRED, min(v.evidence for v in (found, *arguments) if v.known)))
     if evaluator.gradients.disabled(call) or last in api.DETACHED_RESULTS or name == "torch.nn.utils.clip_grad_norm_":
         found = found._replace(graph=Graph.DETACHED)
@@ -330,6 +330,11 @@ def _tensor_function(call: cst.Call, name: str, last: str, arguments: list[Value
     if last in api.SEQUENCE_METHODS and len(call.args) > 1 and not (len(arguments) > 1 and arguments[1].is_tensor):
         return sequence(found, found._replace(graph=Graph.DETACHED))
     return found
+
+
+def _takes_copy(call: cst.Call) -> bool:
+    """Whether a call is given a copy on the host of something unknown, where the other tensors must be then, too."""
+    return any(method_call(argument.value, "cpu") is not None for argument in call.args)
 
 
 def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:

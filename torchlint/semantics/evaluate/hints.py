@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import roles
+from torchlint.semantics.evaluate.taken_apart import unpacked
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
 from torchlint.syntax.calls import identifier, method_call
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _LOADER = re.compile(
     r"(^|_)(data_?)?loader(s|_?[a-z0-9]|_(source|target|src|tgt|labeled|unlabeled|train|val|valid|test|eval))?$|(^|_)(train|val|valid|test|eval|dev)_?(data_?)?(loader|dl|dataloader)$|(^|_)dl$"
-    r"|(^|_)(data|batch|train|val|valid|test|eval|dev)_iter(ator)?$",
+    r"|(^|_)(data|batch|train|val|valid|test|eval|dev)_(iter(ator)?|itr)$",
     re.IGNORECASE,
 )
 _DEVICE = re.compile(r"^(devices?|dev|gpus?|cuda|local_rank|gpu_ids?|device_ids?|rank)$|(^|_)device$", re.IGNORECASE)
@@ -342,6 +343,7 @@ def _taken_apart(line: cst.SimpleStatementLine, names: set[str], evaluator: Eval
         if isinstance(statement, cst.Assign):
             value = statement.value
             parts = [element.value for element in value.elements] if isinstance(value, cst.Tuple) else [value]
+            parts = [unpacked(part, evaluator) for part in parts]
             unpacks = isinstance(statement.targets[0].target, (cst.Tuple, cst.List))
             kinds = (cst.Name, *_PARTS) if unpacks else _PARTS
             if all(isinstance(part, kinds) and _bottom_name(part) in names for part in parts):

@@ -25,7 +25,7 @@ from torchlint.semantics.values import (
     sequence,
     tensor,
 )
-from torchlint.syntax.calls import bind, literal
+from torchlint.syntax.calls import bind, literal, method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -89,17 +89,18 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
         return (wrapped if wrapped.kind is Kind.MODULE else Value(Kind.MODULE)).borne_out()
     if (name == "item" and not call.args) or (name == "size" and len(call.args) == 1) or name == "numel":
         return NUMBER.weakened(Evidence.INFERRED)
+    place = Device.CPU if method_call(method.value, "cpu") is not None else Device.UNKNOWN
     if name == "detach" and not call.args:
-        return tensor(Evidence.INFERRED, graph=Graph.DETACHED)
+        return tensor(Evidence.INFERRED, place, graph=Graph.DETACHED)
     if name in _OF_TENSORS and is_tensor_or_data(method.value, evaluator):
-        return of_tensor(call, tensor(Evidence.INFERRED), name, evaluator)
+        return of_tensor(call, tensor(Evidence.INFERRED, place), name, evaluator)
     if name == "backward":
         return Value(Kind.NONE)
     if name == "eval" and not call.args and evaluator.names.qualified(method) is None:
         return Value(Kind.MODULE, Evidence.INFERRED)  # `Net().to(device).eval()`
     is_unknown = owner.kind is Kind.UNKNOWN and evaluator.names.qualified(method) is None
     if is_unknown and (name in _GIVES_TENSOR or (name == "to" and _is_cast_to_integers(call, evaluator))):
-        return of_tensor(call, tensor(Evidence.INFERRED), name, evaluator)
+        return of_tensor(call, tensor(Evidence.INFERRED, place), name, evaluator)
     return UNKNOWN
 
 

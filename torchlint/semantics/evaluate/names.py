@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
-from torchlint.semantics.evaluate import hints, type_hints
+from torchlint.semantics.evaluate import hints, items_put_back, type_hints
 from torchlint.semantics.evaluate.narrowing import is_tensor_here
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPES, LEGACY_CONSTRUCTORS
@@ -31,6 +31,7 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     found = join([_of_definition(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
     if found.kind is Kind.PENDING:
         return found
+    found = items_put_back.placed(found, name, evaluator)
     if hints.is_start(found):
         found = hints.filled(found, name, evaluator)
     if not found.known:
@@ -114,7 +115,9 @@ def of_qualified(name: str) -> Value:
         device = Device.ACCELERATOR if name in CUDA_CONSTRUCTORS else Device.CPU
         made = tensor(device=device, origin=Origin.FACTORY)  # of another tensor it keeps the graph
         return Value(Kind.CLASS, name=name, element=made)
-    last = name.rpartition(".")[2]
+    root, _, last = name.rpartition(".")
+    if last in ("device", "DEVICE") and root.partition(".")[0] != "torch":
+        return Value(Kind.DEVICE, Evidence.INFERRED, device=Device.EITHER)  # a setting of another file
     return Value(Kind.CLASS if last[:1].isupper() else Kind.FUNCTION, name=name)
 
 
@@ -164,8 +167,7 @@ def _augmented(binding: Binding, evaluator: Evaluator) -> Value:
     operand = evaluator.value(statement.value)
     if operand.is_tensor:
         return operand.weakened(Evidence.INFERRED)
-    before = evaluator.value(binding.node)
-    return before if before.known else operand
+    return evaluator.value(binding.node)
 
 
 def parameter(binding: Binding, evaluator: Evaluator) -> Value:

@@ -36,7 +36,7 @@ def from_tensor(expression: cst.BaseExpression, evaluator: Evaluator, depth: int
     if isinstance(expression, cst.Name):
         bindings = evaluator.flow.definitions(expression)
         kinds = (BindingKind.ASSIGNMENT, BindingKind.ITERATION)
-        assigned = [b.value for b in bindings if b.kind in kinds and b.value is not None]
+        assigned = [b.part or b.value for b in bindings if b.kind in kinds and b.value is not None]
         assigned += [value for b in bindings for value in _passed(b, evaluator)]
         return any(_is_given_to_forward(b, evaluator) for b in bindings) or any(
             from_tensor(value, evaluator, depth + 1) for value in assigned

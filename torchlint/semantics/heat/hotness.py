@@ -225,7 +225,7 @@ class Hotness:
 
     def _clips(self, function: cst.FunctionDef) -> bool:
         """Whether a function limits the gradients, between the backward pass and the step of other files."""
-        if any(not self._tree.within(call, function) for call in self._evaluator.callers(function)):
+        if self._evaluator.is_called(function):
             return False
         calls = (call for call in self.own_calls(function) if identifier(call.func).startswith("clip_grad_"))
         is_named = function.name.value.lstrip("_").startswith("clip_grad")
@@ -333,7 +333,7 @@ class Hotness:
     def _named_step(self, function: cst.FunctionDef) -> Role | None:
         """The role of a function that is named for a step, and that only other files call."""
         role = roles.of_step(function)
-        if role is None or self._evaluator.callers(function) or self._loops_over_batches(function):
+        if role is None or self._evaluator.is_called(function) or self._loops_over_batches(function):
             return None
         if cold.is_of_others(function, self._evaluator):
             return None
@@ -361,7 +361,7 @@ class Hotness:
     def _is_loss(self, function: cst.FunctionDef) -> bool:
         """Whether a function is named for the loss that it returns as a tensor, and only other files call it."""
         name = function.name.value
-        if not _LOSS.search(name) or _ABOUT_LOSSES.search(name) or self._evaluator.callers(function):
+        if not _LOSS.search(name) or _ABOUT_LOSSES.search(name) or self._evaluator.is_called(function):
             return False
         if self._evaluator.definitions.enclosing_function(function) is not None or function.asynchronous is not None:
             return False

@@ -16,9 +16,11 @@ def counts_on(statement: cst.If, tree: Tree) -> bool:
     """Return whether a branch is taken once in an interval.
 
     ``if step - last >= interval: last = step``, ``if step >= due: due += interval`` (or ``due = step + interval``),
-    ``if len(losses) == n: losses = []``, ``if seen // n > before // n``
+    ``if len(losses) == n: losses = []``, ``if seen // n > before // n``; also ``if losses: losses = []`` in a branch
     """
     test = statement.test
+    if _has_collected(test, statement, tree):
+        return True
     while isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
         test = test.left
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
@@ -49,6 +51,17 @@ def _is_full(left: cst.BaseExpression, right: cst.BaseExpression, statement: cst
     held = sized.value if sized is not None else held
     if held is None:
         return False
+    return _empties(held, statement, tree)
+
+
+def _has_collected(test: cst.BaseExpression, statement: cst.If, tree: Tree) -> bool:
+    """Whether a test in another branch asks for anything collected since it emptied the collection."""
+    if not isinstance(test, (cst.Name, cst.Attribute)) or not _empties(test, statement, tree):
+        return False
+    return isinstance(tree.enclosing(statement, cst.If, cst.For, cst.While, cst.FunctionDef), cst.If)
+
+
+def _empties(held: cst.BaseExpression, statement: cst.If, tree: Tree) -> bool:
     cleared = (method_call(call, "clear") for call in tree.below(statement.body, cst.Call))
     if any(method is not None and is_same(method.value, held) for method in cleared):
         return True

@@ -12,6 +12,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate import hints, unknown_calls
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.synchronization import bare_parameters
 from torchlint.semantics.synchronization.scores import is_score
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import bind, identifier, literal, method_call
@@ -21,6 +22,7 @@ _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "bu
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
 _COPIES = ("cpu", "numpy", "tolist")
 _ADDING = ("sum", "mean")
+_REDUCING = ("sum", "mean", "max", "min", "norm")
 _SHOWING = frozenset(("builtins.print", "builtins.str", "builtins.repr"))
 _READERS = ("item", "get_scale", "state_dict", "add_scalar", "add_scalars", "step")
 _LOGGERS = {"wandb.log": 0, "mlflow.log_metric": 1, "mlflow.log_metrics": 0}
@@ -94,8 +96,11 @@ class HostReads:
         function = "" if is_method else self._qualified(call).rpartition(".")[2]
         may_be_number = function == "range" or (function == "item" and isinstance(source, cst.Subscript))
         is_weak = may_be_number and value.evidence < Evidence.INFERRED
+        is_weak = is_weak or (bool(function) and bare_parameters.may_be_number(source, self._evaluator))
         if is_weak or (not value.is_tensor and value.kind is not Kind.BATCH):
-            if value.known or function or not self._comes_from_tensor(source):
+            reduced = method_call(source, *_REDUCING) if function else None
+            origin = reduced.value if reduced is not None else source
+            if value.known or (function and reduced is None) or not self._comes_from_tensor(origin):
                 return None
             value = tensor(Evidence.NAMED)
         if value.origin is Origin.LOSS and not function and unknown_calls.is_computed(source, self._evaluator):

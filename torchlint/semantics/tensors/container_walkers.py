@@ -30,7 +30,15 @@ def walks_containers(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
         return False
     tests = (c for c in evaluator.tree.below(function, cst.Call) if evaluator.names.qualified(c.func) in _TESTS)
     types = {identifier(name) for test in tests for name in _types(test)}
-    return not types.isdisjoint(_SEQUENCES) and not types.isdisjoint(_MAPPINGS)
+    goes_through = not types.isdisjoint(_SEQUENCES) or _makes_alike(function, evaluator)
+    return goes_through and not types.isdisjoint(_MAPPINGS)
+
+
+def _makes_alike(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function makes of anything else something of the same type: ``type(x)(move(o) for o in x)``."""
+    returned = (each.value for each in evaluator.tree.below(function.body, cst.Return))
+    made = (value.func for value in returned if isinstance(value, cst.Call) and len(value.args) == 1)
+    return any(isinstance(each, cst.Call) and evaluator.names.qualified(each.func) == "builtins.type" for each in made)
 
 
 def applies_to_each(applied: cst.FunctionDef | cst.Lambda, data: cst.FunctionDef, evaluator: Evaluator) -> bool:
