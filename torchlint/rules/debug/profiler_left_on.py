@@ -1,7 +1,7 @@
 """A profiler records every training step of every run.
 
 `torch.autograd.profiler.profile`, `emit_nvtx` and `emit_itt`, and `torch.profiler.profile` without a `schedule`, around
-training steps; and a Lightning `Trainer(profiler="advanced")` or `"pytorch"`.
+training steps or started before them; and a Lightning `Trainer(profiler="advanced")` or `"pytorch"`.
 
 ## Why it costs
 
@@ -29,7 +29,7 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import literal, method_call
 
 SCHEDULED = "torch.profiler.profile"
 PROFILERS = frozenset(
@@ -88,12 +88,42 @@ def profiled(node: cst.With, model: Model) -> Iterator[Finding]:
             continue
         if rule.silent("test", model.in_test(node)) or rule.silent("no-training", not _records_steps(node, model)):
             continue
-        advice = "pass a `schedule` that records a few steps" if name == SCHEDULED else "let a flag switch it on"
-        yield Finding(
-            item.item,
-            f"`{model.code(call.func)}` records every operation of every training step: each takes longer, and the "
-            f"events fill the memory. Remove it, or {advice}.",
-        )
+        yield Finding(item.item, _message(call, name, model))
+
+
+@rule.check(cst.Call, called=("start",))
+def started(node: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a profiler that is started before training steps and records until they end."""
+    method = method_call(node, "start")
+    call = _made(method.value, model) if method is not None and isinstance(method.value, cst.Name) else None
+    if method is None or call is None or model.callee(call) != SCHEDULED or _is_limited(call, SCHEDULED, model):
+        return
+    if rule.silent("asked-for", model.chosen(node) or model.chosen(call)) or rule.silent("test", model.in_test(node)):
+        return
+    trains = model.training_code.updates() and any(
+        map(model.training_code.trains, _recorded(node, method.value, model))
+    )
+    if rule.silent("no-training", not trains):
+        return
+    yield Finding(call, _message(call, SCHEDULED, model))
+
+
+def _recorded(start: cst.Call, profiler: cst.BaseExpression, model: Model) -> Iterator[cst.CSTNode]:
+    """Yield the statements after a start, up to the one in which the profiler is told to stop."""
+    name = model.code(profiler)
+    for statement in model.following(start):
+        methods = (node for node in model.descendants(statement) if isinstance(node, cst.Attribute))
+        if any(method.attr.value == "stop" and model.code(method.value) == name for method in methods):
+            return
+        yield statement
+
+
+def _message(call: cst.Call, name: str, model: Model) -> str:
+    advice = "pass a `schedule` that records a few steps" if name == SCHEDULED else "let a flag switch it on"
+    return (
+        f"`{model.code(call.func)}` records every operation of every training step: each takes longer, and the "
+        f"events fill the memory. Remove it, or {advice}."
+    )
 
 
 @rule.check(cst.Call)

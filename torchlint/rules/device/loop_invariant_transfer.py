@@ -9,8 +9,8 @@ into host memory first.
 ## What to write instead
 
 In a loop, move the tensor once before it: `mask = mask.to(device)`. In a module, register the tensor as a buffer
-(`self.register_buffer("mean", torch.tensor([..]), persistent=False)`), which moves with the module. A constant number
-needs no copy at all: `torch.full((), 0.5, device=device)`, `torch.zeros((), device=device)`.
+(`self.register_buffer("mean", torch.tensor([..]), persistent=False)`), which moves with the module; other objects
+move theirs where they are made. A constant number needs no copy: `torch.full((), 0.5, device=device)`.
 
 The fix moves the copy in front of the loop. It is offered where the copy runs in every pass, and unsafe: every pass
 shares one tensor and sees no change that a function makes to the original; it is made also for a loop without passes.
@@ -46,7 +46,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ON,
     summary="the same values are copied to the device in every step",
-    triggers=Triggers.all_of(("to", "cuda", "tensor", "as_tensor"), ("cuda", "device")),
+    triggers=Triggers.all_of(("to", "cuda", "type_as", "tensor", "as_tensor"), ("cuda", "device", "type_as")),
     examples=(
         Example(
             bad="""
@@ -92,59 +92,58 @@ def train(model, loader, optimizer):
 )
 
 
-@rule.check(cst.Call, called=("to", "cuda"))
+@rule.check(cst.Call, called=("to", "cuda", "type_as"))
 def check_move(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a move of a tensor that is the same in each step."""
-    method = method_call(call, "to", "cuda")
-    moved = method.value if method is not None else None
-    move = model.move(call) if isinstance(moved, (cst.Name, cst.Attribute)) else None
+    method = method_call(call, "to", "cuda", "type_as")
+    moved = model.invariants.variable(method.value) if method is not None else None
+    move = (model.move(call) or model.moves.to_other(call, tuple(Device))) if moved is not None else None
     if move is None or moved is None or rule.silent("on-device", not _is_copy(move, model)):
         return
     heat = _repeats(call, model)
-    if heat is None or rule.silent("changes", not _is_same(move, heat.root, model)):
+    if heat is None or rule.silent("changes", not _is_same(move, moved, heat.root, model)):
         return
     in_loop = isinstance(heat.root, (cst.For, cst.While))
-    if not in_loop and rule.silent("moves-along", not model.invariants.is_plain_attribute(moved)):
+    sources = [] if in_loop else model.invariants.apart(moved, heat.root)
+    if not in_loop and rule.silent("moves-along", not sources):
         return
-    name = model.code(moved)
-    kept = f'as a buffer of the module: `self.register_buffer("{name.rpartition(".")[2]}", ..., persistent=False)`'
-    advice = "Move it once, before the loop" if in_loop else f"Register it {kept}"
-    yield Finding(
-        call,
-        f"`{name}` lies on the host and is copied to the device {heat.often}, though it does not change. {advice}.",
-        _fix(move, heat, model) if in_loop else None,
-    )
+    advice = "Move it once, before the loop" if in_loop else _advice(sources or [moved], model)
+    told = f"`{model.code(move.receiver)}` lies on the host and is copied to the device {heat.often}"
+    fix = _fix(move, heat, model) if in_loop and moved is move.receiver else None
+    yield Finding(call, f"{told}, though it does not change. {advice}.", fix)
+
+
+def _advice(sources: list[cst.BaseExpression], model: Model) -> str:
+    if not all(map(model.invariants.in_module, sources)):
+        return "Move it once and keep what that gives"
+    name = model.code(sources[0]).rpartition(".")[2]
+    return f'Register it as a buffer of the module: `self.register_buffer("{name}", ..., persistent=False)`'
 
 
 def _repeats(call: cst.Call, model: Model) -> Heat | None:
     """What makes a call run in every step, if no step can do without it and none writes to what it gives."""
     heat = model.heat(call)
-    if heat is None or heat.role is Role.DATA or not model.within(call, heat.root):
+    root = model.invariants.repeated(call, heat.root) if heat is not None and heat.role is not Role.DATA else None
+    if heat is None or root is None or rule.silent("written", model.invariants.is_changed(call, root)):
         return None
-    if rule.silent("written", model.invariants.is_changed(call, heat.root)):
-        return None
-    return None if rule.silent("branch", not model.invariants.is_unconditional(call, heat.root)) else heat
+    is_each = model.invariants.is_unconditional(call, root, heat.root)
+    role = Role.STEP if heat.trains and root is not heat.root else heat.role
+    return None if rule.silent("branch", not is_each) else heat._replace(root=root, role=role)
 
 
 def _is_copy(move: Move, model: Model) -> bool:
     """Whether a tensor that certainly lies on the host is moved to an accelerator."""
     moved = model.value(move.receiver)
-    return (
-        moved.is_tensor
-        and moved.device is Device.CPU
-        and moved.evidence >= Evidence.INFERRED
-        and moved.origin not in (Origin.BATCH, Origin.PARAMETER)
-        and move.place is not Device.CPU
-        and not model.on_default_device(move.call)
-    )
-
-
-def _is_same(move: Move, root: cst.CSTNode, model: Model) -> bool:
-    """Whether each pass moves the same tensor, in a loop to the same device."""
-    if not model.invariants.is_kept(move.receiver, root):
+    lies_there = moved.is_tensor and moved.device is Device.CPU and moved.evidence >= Evidence.INFERRED
+    if not lies_there or moved.origin in (Origin.BATCH, Origin.PARAMETER):
         return False
-    in_loop = isinstance(root, (cst.For, cst.While))
-    return not in_loop or all(model.invariants.is_settled(name, root) for name in move.names)
+    return move.place is not Device.CPU and not model.on_default_device(move.call)
+
+
+def _is_same(move: Move, moved: cst.BaseExpression, root: cst.CSTNode, model: Model) -> bool:
+    """Whether each pass moves the same tensor, in a loop to the same device."""
+    places = move.names if isinstance(root, (cst.For, cst.While)) else ()
+    return model.invariants.is_same(moved, root) and all(model.invariants.is_settled(name, root) for name in places)
 
 
 def _fix(move: Move, heat: Heat, model: Model) -> Fix | None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import COMPREHENSIONS, FUNCTIONS, BindingKind
+from torchlint.semantics.dataflow.held import Held
 from torchlint.semantics.dataflow.reads import Reads
 from torchlint.semantics.dataflow.writes import Writes
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -22,8 +23,9 @@ _BRANCHES = (
 _REPEATS = (*LOOPS, *FUNCTIONS, *COMPREHENSIONS)
 _SHARING = frozenset(("share_memory_", "memmap", "from_file", "from_buffer"))
 _LEAVES = ("requires_grad_", "Parameter")
+_WRAPPERS = frozenset(("torch.from_numpy", "torch.as_tensor"))
+_CASTS = frozenset("float double half bfloat16 long int bool".split())
 _VIEWS = frozenset(("from_numpy", "as_tensor", "frombuffer"))
-_MOVERS = ("to", "cuda", "_apply", "cpu")
 
 
 class Invariants:
@@ -34,6 +36,7 @@ class Invariants:
         self._tree = evaluator.tree
         self._writes = writes
         self._reads = Reads(evaluator, writes)
+        self._held = Held(evaluator, writes)
 
     def is_constant(self, data: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether Python data is written out, of numbers and of variables that stay the same below ``root``."""
@@ -59,19 +62,7 @@ class Invariants:
         """Return whether a variable is bound and written outside ``root`` only, and shown to nobody who might write."""
         if isinstance(variable, cst.Name):
             return self._is_kept_name(variable, root)
-        if not isinstance(variable, cst.Attribute) or not isinstance(variable.value, cst.Name):
-            return False
-        owner = self._evaluator.definitions.receiver(variable.value)
-        if owner is None:
-            return False
-        bound = self._evaluator.definitions.attribute(owner, variable.attr.value)
-        if not bound or not all(each.method is not None and each.method.name.value == "__init__" for each in bound):
-            return False
-        text, name = canonical(variable), variable.attr.value
-        stored = (t.target for t in self._tree.nodes(cst.AssignTarget) if isinstance(t.target, cst.Attribute))
-        if any(one.attr.value == name and canonical(one) != text for one in stored):
-            return False  # from outside of the class
-        return not any(canonical(place) == text for place in self._writes.places())
+        return isinstance(variable, cst.Attribute) and self._held.is_kept(variable)
 
     def _is_kept_name(self, name: cst.Name, root: cst.CSTNode) -> bool:
         bindings = self._evaluator.scopes.bindings(name)
@@ -150,24 +141,40 @@ class Invariants:
         parent = self._tree.parent(use)
         return isinstance(parent, cst.Attribute) and parent.value is use and parent.attr.value in _ASKED
 
-    def is_plain_attribute(self, variable: cst.BaseExpression) -> bool:
-        """Return whether an attribute of a module holds a tensor that moves with nothing: no buffer, no parameter."""
-        if not isinstance(variable, cst.Attribute) or not isinstance(variable.value, cst.Name):
-            return False
-        definitions = self._evaluator.definitions
-        owner = definitions.receiver(variable.value)
-        if owner is None or definitions.class_kind(owner) is not Kind.MODULE:
-            return False
-        if any(definitions.method(owner, name) is not None for name in _MOVERS):
-            return False
-        return variable.attr.value not in self._registered()
+    def repeated(self, node: cst.CSTNode, step: cst.CSTNode) -> cst.CSTNode | None:
+        """Return what runs again with each step and holds a node: ``step``, or the function that is called from there.
 
-    def _registered(self) -> set[object]:
-        """The names under which buffers are registered, in this file."""
-        calls = (
-            call for call in self._tree.nodes(cst.Call) if identifier(call.func).startswith("register_") and call.args
-        )
-        return {literal(call.args[0].value) for call in calls}
+        None if what the function gives is kept for the next call.
+        """
+        function = self._evaluator.definitions.enclosing_function(node)
+        decorators = (d.decorator for d in function.decorators) if function is not None else ()
+        called = (d.func if isinstance(d, cst.Call) else d for d in decorators)
+        if any("cache" in identifier(decorator) for decorator in called):
+            return None
+        return step if self._tree.within(node, step) else function
+
+    def variable(self, expression: cst.BaseExpression) -> cst.BaseExpression | None:
+        """Return the variable that an expression is, or whose array it makes a tensor of: ``from_numpy(x).float()``."""
+        while isinstance(expression, cst.Call) and isinstance(expression.func, cst.Attribute):
+            is_wrapped = self._evaluator.names.qualified(expression.func) in _WRAPPERS and len(expression.args) == 1
+            if not is_wrapped and expression.func.attr.value not in _CASTS:
+                return None
+            expression = expression.args[0].value if is_wrapped else expression.func.value
+        return expression if isinstance(expression, (cst.Name, cst.Attribute)) else None
+
+    def is_same(self, variable: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether a variable, or what all calls pass for it to a function, stays the same."""
+        sources = self._held.sources(variable, root)
+        return bool(sources) and all(self.is_kept(each, root) for each in sources)
+
+    def apart(self, variable: cst.BaseExpression, function: cst.CSTNode) -> list[cst.BaseExpression]:
+        """Return what a variable stands for in a function, if nothing moves that with an object; else nothing."""
+        found = self._held.sources(variable, function)
+        return found if all(map(self._held.lies_apart, found)) else []
+
+    def in_module(self, variable: cst.BaseExpression) -> bool:
+        """Return whether an attribute belongs to a module, which can hold it as a buffer."""
+        return self._held.in_module(variable)
 
     def is_changed(self, made: cst.Call, root: cst.CSTNode) -> bool:
         """Return whether something below ``root`` may write into what a call gives, keep it, or make a leaf of it."""
@@ -193,14 +200,41 @@ class Invariants:
                 return False
         return True
 
-    def is_unconditional(self, node: cst.CSTNode, root: cst.CSTNode) -> bool:
-        """Return whether no branch between a node and ``root`` may leave it out."""
-        return self._is_free_of(_BRANCHES, node, root)
+    def is_unconditional(self, node: cst.CSTNode, root: cst.CSTNode, step: cst.CSTNode) -> bool:
+        """Return whether no branch may leave a node out in some passes, also on the way from ``step`` to ``root``."""
+        if not self._is_reached(node, root):
+            return False
+        return root is step or (isinstance(root, cst.FunctionDef) and self._is_called_each_time(root, ()))
+
+    def _is_reached(self, node: cst.CSTNode, root: cst.CSTNode) -> bool:
+        """Whether ``root`` comes to a node each time, as far as tests that may change from time to time decide it."""
+        function = root if isinstance(root, cst.FunctionDef) else None
+        exits = self._tree.below(function.body, cst.Return) if function is not None else []
+        early = [one for one in exits if self._tree.order(one) < self._tree.order(node)]
+        return all(self._is_free_of(_BRANCHES, one, root, settled=True) for one in (node, *early))
+
+    def _is_called_each_time(self, function: cst.FunctionDef, seen: tuple[cst.FunctionDef, ...]) -> bool:
+        """Whether no branch leaves out one of the calls of a function, up to a loop or to who calls first."""
+        for call in self._evaluator.callers(function) if function not in seen else ():
+            around = self._tree.enclosing(call, *LOOPS, cst.FunctionDef)
+            caller = self._evaluator.definitions.enclosing_function(call)
+            if around is None or caller is None or caller.name.value == "__init__":
+                continue
+            is_first = around is not caller or not self._evaluator.callers(caller) or caller.name.value == "forward"
+            is_first = is_first or self._is_called_each_time(caller, (*seen, function))
+            if is_first and self._is_reached(call, around):
+                return True
+        return False
 
     def runs_once(self, node: cst.CSTNode, loop: cst.For | cst.While) -> bool:
         """Return whether nothing between a loop and a node may leave it out, repeat it in a pass or postpone it."""
         return self._is_free_of((*_BRANCHES, *_REPEATS), node, loop)
 
-    def _is_free_of(self, kinds: tuple[type[cst.CSTNode], ...], node: cst.CSTNode, root: cst.CSTNode) -> bool:
+    def _is_free_of(
+        self, kinds: tuple[type[cst.CSTNode], ...], node: cst.CSTNode, root: cst.CSTNode, *, settled: bool = False
+    ) -> bool:
+        """Whether no node of these kinds is between two, ``settled``: but for tests of what never changes."""
         between = takewhile(lambda ancestor: ancestor is not root, self._tree.ancestors(node))
-        return not any(isinstance(ancestor, kinds) for ancestor in between)
+        found = [ancestor for ancestor in between if isinstance(ancestor, kinds)]
+        tests = [each.test if settled and isinstance(each, (cst.If, cst.IfExp)) else None for each in found]
+        return all(test is not None and self._held.is_settled(test) for test in tests)

@@ -265,12 +265,12 @@ class Moves:
         droppable = given.named.keys() <= _HARMLESS and not given.extra and not given.open_keywords
         return self._made(call, place, device, cast, names, evidence, droppable)
 
-    def to_other(self, call: cst.Call) -> Move | None:
-        """Return the move to where another tensor is, on an accelerator for all that is known: ``x.to(other)``."""
+    def to_other(self, call: cst.Call, places: tuple[Device, ...] = _COMPUTES) -> Move | None:
+        """Return the move to where another tensor is, which is one of some places: ``x.to(other)``."""
         if method_call(call, "to") is None or len(call.args) != 1 or call.args[0].star or call.args[0].keyword:
             return None
         other = self._evaluator.value(call.args[0].value)
-        if not other.is_tensor or other.device not in (Device.ACCELERATOR, Device.EITHER):
+        if not other.is_tensor or other.device not in places:
             return None
         return self._made(call, other.device, "", "", (call.args[0].value,), min(other.evidence, Evidence.INFERRED))
 
