@@ -108,11 +108,15 @@ class GradientUses:
         """
         return any(map(self._may_differentiate, self._tree.below(function.body, cst.Call)))
 
+    def says_so(self, call: cst.Call) -> bool:
+        """Return whether a call runs what is named for computing gradients, and is no model."""
+        names = (_DIFFERENTIATES.search(n.lower()) for n in _names(call.func))
+        return any(names) and self._evaluator.value(call.func).kind is not Kind.MODULE
+
     def _may_differentiate(self, call: cst.Call) -> bool:
         if self._is_known(call):
             return False
-        says_so = (_DIFFERENTIATES.search(n.lower()) for n in _names(call.func))
-        if any(says_so) and self._evaluator.value(call.func).kind is not Kind.MODULE:
+        if self.says_so(call):
             return True
         given = isinstance(call.func, cst.Name) and any(self._is_model(a.value) for a in call.args)
         return given and self._evaluator.names.qualified(call.func) is not None

@@ -12,6 +12,7 @@ from torchlint.semantics import roles
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import Frozen, unchained
 from torchlint.semantics.binding.scopes import targets
+from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import method_behind, run_by_method
@@ -22,7 +23,7 @@ from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run, model_run_by
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.shared_steps import SharedSteps
-from torchlint.semantics.evaluation.stages import trains_in
+from torchlint.semantics.evaluation.stages import is_other_stage
 from torchlint.semantics.evaluation.turns import Turns
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
@@ -104,14 +105,16 @@ class Inference:
         self.frozen = Frozen(evaluator)
         self.gradient_uses = GradientUses(evaluator)
         self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses)
-        self._turns = Turns(evaluator, training_code)
+        self._kept_results = KeptResults(evaluator)
+        self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
         if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.speaks_of_evaluation:
             return None
-        called = self._run_by_step(call) or model_run_by(call, self._evaluator)
+        step = self._run_by_step(call)
+        called = step or model_run_by(call, self._evaluator)
         if not isinstance(called, (cst.Name, cst.Attribute)):
             return None
         function = self._evaluator.definitions.enclosing_function(call)
@@ -125,7 +128,7 @@ class Inference:
         is_part = in_loop or (may_pause and self._evaluation_loops.is_set_apart(call, called, frame))
         turn = self._turns.test(call, frame) if not whole and not is_part else None
         is_part = is_part or turn is not None
-        if not whole and not is_part:
+        if not (whole or is_part) or self._is_kept(call, step or turn, function):
             return None
         if function is not None and self._is_part_of_forward(function):
             return None
@@ -136,7 +139,8 @@ class Inference:
         weak = module.evidence < Evidence.INFERRED and function is not None and not denoises
         if weak and not (is_followed or self._is_set_to_evaluate(called, function) or self.takes_batch(call)):
             return None
-        trains = not is_part and (bool(self._backward.passes(frame)) or self._feeds_a_backward(function))
+        trains = not is_part and bool(self._backward.passes(frame))
+        trains = trains or ((not is_part or turn is not None) and self._feeds_a_backward(function))
         return InferenceCall(
             function,
             Evidence.INFERRED,
@@ -152,10 +156,17 @@ class Inference:
             turn,
         )
 
+    def _is_kept(self, call: cst.Call, shared: cst.CSTNode | None, function: cst.FunctionDef | None) -> bool:
+        """Whether what a step, or a method of a model, gives may be backpropagated later, by somebody else."""
+        is_asked = shared is not None or (function is not None and self._belongs_to_module(function))
+        return is_asked and bool(self._backward.passes()) and self._kept_results.is_kept(call)
+
     def _run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
         """The model that a function of the file runs, which is not reported itself: others train by it."""
         step = self._shared_steps.function(call)
         if step is None or not self._shared_steps.trains_by(step) or self.routine_evaluates(step):
+            return None
+        if self._shared_steps.is_differentiated(call):
             return None
         return next((m for m in self._shared_steps.models(call) if self.called_model(m) is not None), None)
 
@@ -234,22 +245,11 @@ class Inference:
         function = self._evaluator.definitions.enclosing_function(node)
         if function is not None and self._only_evaluates(function):
             return True
-        child = node
-        for ancestor in self._tree.ancestors(node):
-            if ancestor is function:
-                return False
-            if isinstance(ancestor, cst.If) and self._is_of_other_stage(child, ancestor):
-                return True
-            child = ancestor
-        return False
+        return is_other_stage(node, function, self._tree)
 
     def _only_evaluates(self, function: cst.FunctionDef) -> bool:
         off = self._evaluator.gradients.function_disabled(function)
         return (off or self.routine_evaluates(function)) and not self._backward.passes(function)
-
-    def _is_of_other_stage(self, branch: cst.CSTNode, test: cst.If) -> bool:
-        is_branch = branch is test.body or branch is test.orelse
-        return is_branch and trains_in(test.test, branch is test.body) is False
 
     def _decide(self, function: cst.FunctionDef | None) -> bool:
         if function is None:

@@ -11,6 +11,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.evaluation.hidden_gradients import HiddenGradients
 from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Kind
@@ -32,6 +33,8 @@ class SharedSteps:
         self._backward = backward
         self._training_code = training_code
         self._gradient_uses = gradient_uses
+        self._hidden = HiddenGradients(evaluator, gradient_uses)
+        self._cared: dict[int, bool] = {}
 
     def function(self, call: cst.Call) -> cst.FunctionDef | None:
         """Return the function of the file that a call runs, if it may be such a step; None for methods of models."""
@@ -46,6 +49,14 @@ class SharedSteps:
         """Return whether a routine that computes gradients calls a function."""
         routines = map(self._evaluator.definitions.enclosing_function, self._evaluator.callers(step))
         return any(self._backward.passes(routine or self._tree.module) for routine in routines)
+
+    def is_differentiated(self, call: cst.Call) -> bool:
+        """Return whether the loop around a call of a step, or the routine, computes gradients, also out of sight."""
+        function = self._evaluator.definitions.enclosing_function(call)
+        loop = self._tree.enclosing(call, cst.For, cst.FunctionDef)
+        around = function if function is not None and not self._backward.passes(function) else loop
+        calls = self._tree.below(around, cst.Call) if around is not None else []
+        return self._hidden.below(each for each in calls if each is not call)
 
     def models(self, call: cst.Call, depth: int = 0) -> Iterator[_Variable]:
         """Yield the modules that a call of a function of the file runs, as its caller sees them.
@@ -69,16 +80,32 @@ class SharedSteps:
             yield called
 
     def _cares(self, function: cst.FunctionDef) -> bool:
-        """Whether a function trains, or is the one that decides about gradients."""
-        gradients = self._evaluator.gradients
-        if gradients.function_disabled(function) or self._gradient_uses.of_class(function):
-            return True
-        return self._training_code.may_train(function.body)
+        """Whether a function trains, or differentiates, or is the one that decides about gradients."""
+        if id(function) not in self._cared:
+            self._cared[id(function)] = self._decide(function)
+        return self._cared[id(function)]
+
+    def _decide(self, function: cst.FunctionDef) -> bool:
+        name = function.name.value
+        same = (
+            [f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == name] if self._is_method(function) else []
+        )
+        for one in {id(f): f for f in (function, *same)}.values():  # a class may override what another one calls
+            calls = self._tree.below(one.body, cst.Call)
+            if self._evaluator.gradients.function_disabled(one) or self._hidden.below(calls):
+                return True
+            if self._training_code.may_train(one.body) or self._gradient_uses.of_calls(one):
+                return True
+        return False
+
+    def _is_method(self, function: cst.FunctionDef) -> bool:
+        return self._evaluator.definitions.owner(function) is not None
 
     def _decides(self, call: cst.Call) -> bool:
         """Whether a function decides about the gradients of a call of a model in it."""
         gradients = self._evaluator.gradients
         off = gradients.disabled(call) or gradients.left_open(call)
+        off = off or self._gradient_uses.of_inputs(call)
         return off or gradients.wanted(call) or cares_for_itself(call, self._evaluator)
 
     def _as_seen(self, model: _Variable, function: cst.FunctionDef, call: cst.Call) -> _Variable | None:

@@ -9,6 +9,8 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.evaluated_models import mode_set
+from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.evaluation.hidden_gradients import HiddenGradients
 from torchlint.semantics.training.phases import evaluates
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Kind
@@ -22,8 +24,9 @@ _ENOUGH_CALLERS = 2
 class Turns:
     """Finds the test by which such a routine tells training from evaluation."""
 
-    def __init__(self, evaluator: Evaluator, training_code: TrainingCode) -> None:
+    def __init__(self, evaluator: Evaluator, training_code: TrainingCode, gradient_uses: GradientUses) -> None:
         self._evaluator = evaluator
+        self._hidden = HiddenGradients(evaluator, gradient_uses)
         self._tree = evaluator.tree
         self._training_code = training_code
         self._tests: dict[int, cst.BaseExpression | None] = {}
@@ -37,13 +40,14 @@ class Turns:
         if id(frame) not in self._tests:
             self._tests[id(frame)] = self._find(frame)
         test = self._tests[id(frame)]
-        if test is None or self._is_chosen(call, frame):
+        if test is None or self._is_chosen(call, frame) or not self._is_bound_before(test, call):
             return None
         return test
 
     def _find(self, frame: cst.CSTNode) -> cst.BaseExpression | None:
         trained = [(one, branch) for one, branch in self._branches(frame) if self._training_code.trains(branch)]
-        if not trained or self._trains_elsewhere(frame, [branch for _, branch in trained]):
+        branches = [branch for _, branch in trained]
+        if not trained or self._trains_elsewhere(frame, branches) or self._differentiates_elsewhere(frame, branches):
             return None
         subjects = {self._subject(test) for test, _ in trained}
         if len(subjects) != 1 or "" in subjects or not self._sets_mode(frame, subjects):
@@ -61,6 +65,20 @@ class Turns:
     def _trains_elsewhere(self, frame: cst.CSTNode, branches: list[cst.CSTNode]) -> bool:
         calls = (call for call in self._tree.below(frame, cst.Call) if self._training_code.takes_step(call))
         return any(not any(self._tree.within(call, branch) for branch in branches) for call in calls)
+
+    def _differentiates_elsewhere(self, frame: cst.CSTNode, branches: list[cst.CSTNode]) -> bool:
+        """Whether a routine wants gradients where it evaluates, too, or freezes parameters as it is told."""
+        if any(node.attr.value.startswith("requires_grad") for node in self._tree.below(frame, cst.Attribute)):
+            return True
+        calls = self._tree.below(frame, cst.Call)
+        return self._hidden.below(c for c in calls if not any(self._tree.within(c, branch) for branch in branches))
+
+    def _is_bound_before(self, test: cst.BaseExpression, call: cst.Call) -> bool:
+        """Whether all that a test reads has its value where a call is made."""
+        place = self._tree.order(call)
+        names = [test] if isinstance(test, cst.Name) else self._tree.below(test, cst.Name)
+        bound = [binding.node for name in names for binding in self._evaluator.flow.definitions(name)]
+        return all(self._tree.order(node) < place for node in bound)
 
     def _subject(self, test: cst.BaseExpression) -> str:
         """What a test asks: the text of ``split`` in ``split == "train"``; "" if it asks several things."""
