@@ -34,6 +34,12 @@ def method_behind(called: cst.Name | cst.Attribute, module: Value, evaluator: Ev
     return evaluator.definitions.method(module.definition, name)
 
 
+def belongs_to_module(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function is a method of a module."""
+    owner = evaluator.definitions.owner(function)
+    return owner is not None and evaluator.definitions.class_kind(owner) is Kind.MODULE
+
+
 def _only_module_with(name: str, evaluator: Evaluator) -> cst.ClassDef | None:
     """The module of the file that defines a method of this name, if there is just one."""
     methods = (function for function in evaluator.tree.nodes(cst.FunctionDef) if function.name.value == name)

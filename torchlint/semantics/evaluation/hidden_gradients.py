@@ -8,6 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.evaluated_models import mode_set
 from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD, GradientUses
 from torchlint.syntax.calls import identifier, method_call
 
@@ -48,6 +49,8 @@ class HiddenGradients:
 
     def _behind(self, call: cst.Call) -> Iterator[cst.FunctionDef]:
         """The functions and methods of the file that a call may run."""
+        if mode_set(call):
+            return
         yield from self._by_name.get(identifier(call.func), ())
         made = self._evaluator.value(call.func).definition
         methods = self._evaluator.definitions.methods(made) if isinstance(made, cst.ClassDef) else {}

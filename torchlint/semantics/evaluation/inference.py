@@ -15,7 +15,7 @@ from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.entry_points import method_behind, run_by_method
+from torchlint.semantics.evaluation.entry_points import belongs_to_module, method_behind, run_by_method
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, mode_set, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
@@ -130,7 +130,7 @@ class Inference:
         is_part = is_part or turn is not None
         if not (whole or is_part) or self._is_kept(call, step or turn, function):
             return None
-        if function is not None and self._is_part_of_forward(function):
+        if function is not None and (self._is_part_of_forward(function) or self._is_reported_by_caller(function)):
             return None
         module = self.called_model(called)
         if module is None or cares_for_itself(call, self._evaluator):
@@ -158,7 +158,7 @@ class Inference:
 
     def _is_kept(self, call: cst.Call, shared: cst.CSTNode | None, function: cst.FunctionDef | None) -> bool:
         """Whether what a step, or a method of a model, gives may be backpropagated later, by somebody else."""
-        is_asked = shared is not None or (function is not None and self._belongs_to_module(function))
+        is_asked = shared is not None or (function is not None and belongs_to_module(function, self._evaluator))
         return is_asked and bool(self._backward.passes()) and self._kept_results.is_kept(call)
 
     def _run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
@@ -218,6 +218,15 @@ class Inference:
         library, _, layer = (value.name or "").rpartition(".")
         return value if not library.startswith("torch.nn") or layer.startswith(_WITH_PARAMETERS) else None
 
+    def _is_reported_by_caller(self, method: cst.FunctionDef) -> bool:
+        """Whether a method of a model is called by an evaluation of the file, where the whole of it is reported."""
+        calls = self._evaluator.callers(method) if belongs_to_module(method, self._evaluator) else []
+        within = ((call, self._evaluator.definitions.enclosing_function(call)) for call in calls)
+        return any(
+            f is not None and not belongs_to_module(f, self._evaluator) and self.call(call) is not None
+            for call, f in within
+        )
+
     def _is_part_of_forward(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
         if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
@@ -226,11 +235,7 @@ class Inference:
             return True
         callers = self._evaluator.callers(function)
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
-        return all(f is not None and self._belongs_to_module(f) for f in within)
-
-    def _belongs_to_module(self, function: cst.FunctionDef) -> bool:
-        owner = self._evaluator.definitions.owner(function)
-        return owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
+        return all(f is not None and belongs_to_module(f, self._evaluator) for f in within)
 
     def routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
         """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""
@@ -387,7 +392,7 @@ class Inference:
         """
         callers = self._evaluator.callers(function) if not alone else ()
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
-        if callers and not any(f is not None and self._belongs_to_module(f) for f in within):
+        if callers and not any(f is not None and belongs_to_module(f, self._evaluator) for f in within):
             return True
         returned = self._evaluator.returned(function)
         given = (returned, *(returned.elements or ()), *((returned.iterated(),) if alone else ()))

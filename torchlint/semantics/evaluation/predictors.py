@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -15,6 +16,10 @@ from torchlint.syntax.calls import method_call
 
 _MAKER = "__init__"
 _PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
+
+
+# What a class is called whose objects do nothing but evaluate, whatever else the file trains.
+_EVALUATOR = re.compile(r"(Infer|Evaluat|Predictor|Tester|Synthesi[sz]er)")
 
 
 class Predictors:
@@ -46,9 +51,11 @@ class Predictors:
 
     def _may_train(self, owner: cst.ClassDef) -> bool:
         """Whether gradients are wanted, or another file may decide: that of a base class, which calls the methods."""
-        if self._backward.passes() or not self._is_plain(owner):
+        if not self._is_plain(owner):
             return True
-        return any(method_call(call, "train") is not None for call in self._tree.nodes(cst.Call))
+        around = owner if _EVALUATOR.search(owner.name.value) else self._tree.module
+        trained = self._backward.passes(around)
+        return bool(trained) or any(method_call(c, "train") is not None for c in self._tree.below(around, cst.Call))
 
     def _is_plain(self, owner: cst.ClassDef) -> bool:
         """Whether the file shows all that a class inherits."""
