@@ -14,9 +14,7 @@ from torchlint.syntax.walk import Tree
 _TELLING = TENSOR_ONLY | OF_ARRAYS
 _TAKERS = LIKE_FACTORIES | LOSS_FUNCTIONS
 """Functions whose first argument is a tensor."""
-_SHAPED = frozenset(
-    ("view", "reshape", "expand", "repeat", "unflatten", "new_zeros", "new_ones", "new_empty", "new_full")
-)
+_SHAPED = frozenset(("view", "reshape", "expand", "repeat", "unflatten", "new_zeros", "new_ones", "new_empty", "new_full"))
 """Methods of tensors that are given sizes."""
 _NAMES_OF_TAKERS = frozenset(name.rpartition(".")[2] for name in _TAKERS)
 

@@ -33,7 +33,8 @@ from torchlint.semantics.retention.stores import (
     summed,
 )
 from torchlint.semantics.values import Graph, Kind, Origin
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.canonical import is_same
 
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
 """What is known by its value alone."""
@@ -83,11 +84,13 @@ class Retentions:
             return None
         if not kept.by_method and self._evaluator.value(kept.variable).kind in _NO_SUMS:
             return None
-        if kept.index is not None and not self._varies(kept.index, heat.root):
+        if kept.index is not None and not self._varies(kept.index, heat.root) and not self._is_pool(kept, node):
             return None
         if heat.role is Role.SAMPLING_LOOP:
-            return self._rollouts.retention(kept)
-        found = [(value, self._with_graph(value, node, heat, kept.part)) for value in kept.values]
+            is_remade = self._holders.is_remade(kept.variable, node, heat.root)
+            return None if is_remade else self._rollouts.retention(kept)
+        made = [(value, self._records.entry(value, heat.root)) for value in kept.values]
+        found = [(value, self._with_graph(source, node, heat, kept.part)) for value, source in made]
         carrying = [(value, *known) for value, known in found if known is not None]
         records = () if carrying else tuple(v for v in kept.values if self._holds_loss(v, kept, heat))
         if not carrying and not records:
@@ -166,6 +169,15 @@ class Retentions:
         names = (node for node in self._tree.descendants(index) if isinstance(node, cst.Name))
         bound = (binding.node for name in names for binding in self._evaluator.flow.definitions(name))
         return any(self._tree.enclosing(place, *LOOPS) is root for place in bound)
+
+    def _is_pool(self, kept: Store, node: cst.CSTNode) -> bool:
+        """Whether a list takes a value in place of another, which the same function fills with graphs otherwise."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is None or kept.index is None or literal(kept.index) is not None:
+            return False
+        calls = self._tree.below(function.body, cst.Call)
+        filling = (call for call in calls if (store := appended(call)) and is_same(store.variable, kept.variable))
+        return any(found is not None and found.is_reported for found in map(self.retention, filling))
 
     def _is_number(self, value: cst.BaseExpression) -> bool:
         if isinstance(value, (cst.Name, cst.Attribute)) and _COUNTS.search(identifier(value)):

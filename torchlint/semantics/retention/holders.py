@@ -58,7 +58,7 @@ class Holders:
         )
 
     def is_of_one_step(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
-        """Return whether a loop over steps around that one makes the variable anew: ``for i in range(n): t += f(i)``."""
+        """Return whether a loop over steps around that one makes it anew: ``for i in range(n): total += f(i)``."""
         if isinstance(place, cst.For) and batch_evidence(self._evaluator.iterated(place)) is not None:
             return False  # as many passes as there are batches
         around = (a for a in self._tree.ancestors(place) if isinstance(a, LOOPS) and self._tree.within(node, place))
