@@ -165,7 +165,7 @@ class Growths:
         if isinstance(parts, (cst.Tuple, cst.List)):
             joined = [_unmoved(e.value) for e in parts.elements]
             if keeps_rows(call):  # the rows of a beam search are chosen anew each time
-                joined = [reordered(part) or part for part in joined]
+                joined = [part if is_same(part, target) else reordered(part) or part for part in joined]
             if all(is_same(part, target) for part in joined):
                 return None  # doubling copies each element once on average
             return next((part for part in joined if is_same(part, target)), None)
