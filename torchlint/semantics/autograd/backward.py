@@ -245,6 +245,7 @@ class Backward:
                 yield {key for t in node.targets for key in self._bound(t.target)}, node.value
             elif isinstance(node, cst.AugAssign):
                 yield self._keys(node.target), node.value
+                yield self._bound(node.target), node.target
             elif isinstance(node, cst.For):
                 yield self._keys(node.target), node.iter
             elif isinstance(node, cst.WithItem) and node.asname is not None:

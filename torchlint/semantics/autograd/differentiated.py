@@ -110,13 +110,14 @@ class Differentiated:
 
     def _unscaled(self, binding: Binding) -> list[Binding]:
         """What a variable was bound to before ``loss *= n`` or ``loss /= n``."""
-        statement = self._evaluator.flow.statement(binding.node)
-        scales = isinstance(statement, cst.AugAssign) and isinstance(
-            statement.operator, (cst.MultiplyAssign, cst.DivideAssign)
-        )
-        if not scales or not isinstance(binding.node, cst.Name):
+        if not self._scales(binding) or not isinstance(binding.node, cst.Name):
             return [binding]
         return self._evaluator.flow.definitions(binding.node)
+
+    def _scales(self, binding: Binding) -> bool:
+        statement = self._evaluator.flow.statement(binding.node)
+        operators = (cst.MultiplyAssign, cst.DivideAssign)
+        return isinstance(statement, cst.AugAssign) and isinstance(statement.operator, operators)
 
     def detaches(self, value: cst.BaseExpression) -> bool:
         """Return whether something in an expression is detached, other than what a module is given."""
@@ -144,7 +145,8 @@ class Differentiated:
                 sources.bindings[key] = same
                 if depth >= _DEPTH or binding.value is None or binding.kind not in _FOLLOWED:
                     continue
-                self._follow(binding.value, same and not binding.path, sources, depth + 1)
+                is_factor = self._scales(binding)  # a number mostly: only what it scales is the loss
+                self._follow(binding.value, same and not binding.path and not is_factor, sources, depth + 1)
                 if binding.kind is BindingKind.AUGMENTED and isinstance(binding.node, cst.Name):
                     self._follow(binding.node, False, sources, depth + 1)
 

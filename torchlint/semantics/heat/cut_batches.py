@@ -21,7 +21,11 @@ def takes_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
     cuts = evaluator.tree.below(loop.body, cst.Subscript)
     if any(_starts_at(cut, loop.target.value) and evaluator.value(cut.value).is_tensor for cut in cuts):
         return True
-    return any(_cuts_batch(call, loop.target.value, evaluator) for call in evaluator.tree.below(loop.body, cst.Call))
+    sources = {name.value for name in evaluator.tree.below(made.args[1], cst.Name)}
+    return any(
+        _cuts_batch(call, loop.target.value, evaluator) or _is_given_both(call, loop.target.value, sources, evaluator)
+        for call in evaluator.tree.below(loop.body, cst.Call)
+    )
 
 
 def _starts_at(cut: cst.Subscript, counter: str) -> bool:
@@ -40,6 +44,16 @@ def _cuts_batch(call: cst.Call, counter: str, evaluator: Evaluator) -> bool:
     places = [name for name in names if (value := given.get(name)) is not None and identifier(value) == counter]
     cuts = evaluator.tree.below(function.body, cst.Subscript) if places else ()
     return any(_starts_at(cut, place) for cut in cuts for place in places)
+
+
+def _is_given_both(call: cst.Call, counter: str, sources: set[str], evaluator: Evaluator) -> bool:
+    """Whether a function of another file that is named for it is given what the range is of: ``get_batch(x, i)``."""
+    if not isinstance(call.func, cst.Name) or "batch" not in call.func.value or not call.args:
+        return False
+    if evaluator.definitions.definition(call.func) is not None or evaluator.names.qualified(call.func) is None:
+        return False
+    given = {argument.value.value for argument in call.args if isinstance(argument.value, cst.Name)}
+    return counter in given and not sources.isdisjoint(given - {counter})
 
 
 def takes_items(loop: cst.For, evaluator: Evaluator) -> Evidence | None:

@@ -17,8 +17,8 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import unpack
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
+from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.meters import Meters
 from torchlint.semantics.retention.metric_states import MetricStates
 from torchlint.semantics.retention.records import Records
@@ -28,19 +28,17 @@ from torchlint.semantics.retention.stores import (
     Store,
     appended,
     combined,
-    container,
     elements,
     stored,
     summed,
 )
 from torchlint.semantics.values import Graph, Kind, Origin
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
 """What is known by its value alone."""
 
-_BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 _RECORDS = frozenset(("builtins.dict", "types.SimpleNamespace"))
 # What is named for how much there is of something: `sample_size`, which a loss is divided by.
 _COUNTS = re.compile(r"(^|_)(size|count|num|len|length)s?$|^(n|num)_|^n?tokens$")
@@ -60,6 +58,7 @@ class Retentions:
         self._updates = Updates(evaluator)
         self._rollouts = Rollouts(evaluator)
         self._records = Records(evaluator)
+        self._holders = Holders(evaluator, hotness)
         self.metric_states = MetricStates(evaluator)
 
     @cached_property
@@ -85,11 +84,13 @@ class Retentions:
             return None
         if not kept.by_method and self._evaluator.value(kept.variable).kind in _NO_SUMS:
             return None
-        if kept.index is not None and not self._varies(kept.index, heat.root):
+        if kept.index is not None and not self._varies(kept.index, heat.root) and not self._is_pool(kept, node):
             return None
         if heat.role is Role.SAMPLING_LOOP:
-            return self._rollouts.retention(kept)
-        found = [(value, self._with_graph(value, node, heat, kept.part)) for value in kept.values]
+            is_remade = self._holders.is_remade(kept.variable, node, heat.root)
+            return None if is_remade else self._rollouts.retention(kept)
+        made = [(value, self._records.entry(value, heat.root)) for value in kept.values]
+        found = [(value, self._with_graph(source, node, heat, kept.part)) for value, source in made]
         carrying = [(value, *known) for value, known in found if known is not None]
         records = () if carrying else tuple(v for v in kept.values if self._holds_loss(v, kept, heat))
         if not carrying and not records:
@@ -99,11 +100,18 @@ class Retentions:
             records or tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
             min((evidence for _, evidence, _ in carrying), default=Evidence.INFERRED),
             self._may_be_backpropagated(kept.variable, self._frame(node, kept.variable, heat)),
-            self._is_remade(kept.variable, node, heat.root) or self._is_of_one_step(kept.variable, node, heat.root),
+            self._is_remade(kept, node, heat.root),
             all(complete for _, _, complete in carrying),
             kept.part is not None,
             bool(records),
         )
+
+    def _is_remade(self, kept: Store, node: cst.CSTNode, root: cst.CSTNode) -> bool:
+        """Whether each step starts anew what the variable holds, or the element of it that is assigned to."""
+        held, variable = self._holders, kept.variable
+        if held.is_remade(variable, node, root) or held.is_of_one_step(variable, node, root):
+            return True
+        return kept.index is not None and held.is_carried(kept, node, root)
 
     def _may_be_backpropagated(self, variable: cst.BaseExpression, frame: cst.CSTNode) -> bool:
         """Whether a variable reaches a backward pass, or a function of another file that updates weights by it."""
@@ -162,6 +170,15 @@ class Retentions:
         bound = (binding.node for name in names for binding in self._evaluator.flow.definitions(name))
         return any(self._tree.enclosing(place, *LOOPS) is root for place in bound)
 
+    def _is_pool(self, kept: Store, node: cst.CSTNode) -> bool:
+        """Whether a list takes a value in place of another, which the same function fills with graphs otherwise."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is None or kept.index is None or literal(kept.index) is not None:
+            return False
+        calls = self._tree.below(function.body, cst.Call)
+        filling = (call for call in calls if (store := appended(call)) and is_same(store.variable, kept.variable))
+        return any(found is not None and found.is_reported for found in map(self.retention, filling))
+
     def _is_number(self, value: cst.BaseExpression) -> bool:
         if isinstance(value, (cst.Name, cst.Attribute)) and _COUNTS.search(identifier(value)):
             return True
@@ -185,7 +202,7 @@ class Retentions:
                 if found is not None:
                     return found
             elif isinstance(ancestor, cst.FunctionDef):
-                found = self._hotness.function(ancestor) if self._is_from_outside(variable, ancestor) else None
+                found = self._hotness.function(ancestor) if self._holders.is_from_outside(variable, ancestor) else None
                 is_here = found is not None and (found.root is ancestor or self._is_helper(found, ancestor))
                 return found if found is not None and is_here and self._is_step(found, ancestor) else None
             elif isinstance(ancestor, (cst.ClassDef, cst.Lambda)):
@@ -204,32 +221,15 @@ class Retentions:
         owner = self._evaluator.definitions.owner(function)
         return heat.trains and (owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE)
 
-    def _is_from_outside(self, variable: cst.BaseExpression, function: cst.FunctionDef) -> bool:
-        """Whether a variable is there before a function runs: an attribute of ``self``, a list of the module."""
-        if self._is_attribute_of_self(variable):
-            return True
-        base = _base(variable)
-        bindings = self._evaluator.scopes.bindings(base) if isinstance(base, cst.Name) else []
-        return bool(bindings) and all(
-            binding.kind in _BOUND and not self._tree.within(binding.node, function) for binding in bindings
-        )
-
-    def _is_attribute_of_self(self, variable: cst.BaseExpression) -> bool:
-        base, is_attribute = variable, False
-        while (holder := base.value if isinstance(base, cst.Attribute) else container(base)) is not None:
-            is_attribute = is_attribute or isinstance(base, cst.Attribute)
-            base = holder
-        return is_attribute and isinstance(base, cst.Name) and self._evaluator.definitions.receiver(base) is not None
-
     def _frame(self, node: cst.CSTNode, variable: cst.BaseExpression, heat: Heat) -> cst.CSTNode:
         """Where to look for uses of a variable: its function; for attributes the class."""
         function = self._evaluator.definitions.enclosing_function(node)
         if function is None:
             return self._tree.module
-        if self._is_attribute_of_self(variable):
+        if self._holders.is_of_self(variable):
             owner = self._evaluator.definitions.owner(function)
             return owner if owner is not None and self._tree.within(heat.root, owner) else self._tree.module
-        return self._tree.module if self._is_from_outside(variable, function) else function
+        return self._tree.module if self._holders.is_from_outside(variable, function) else function
 
     # Whether it carries a graph
 
@@ -306,95 +306,3 @@ class Retentions:
             return bool(told)
         found = self._evaluator.value(value)  # a list of losses may become their sum
         return not (found.is_tensor and found.evidence >= Evidence.INFERRED)
-
-    # Whether it outlives the step
-
-    def _is_remade(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
-        """Whether every step binds or clears the variable, so that nothing of an earlier step is left."""
-        if isinstance(variable, cst.Name) and not self._evaluator.scopes.bindings(variable):
-            return True
-        if not self._tree.within(node, place):  # a helper of the step: whatever else resets the variable may run too
-            return next(self._later(variable), None) is not None
-        inside = {id(block) for block, _ in self._evaluator.flow.blocks(node)}
-        return any(
-            self._tree.within(reset, place) and self._always_runs(reset, inside)
-            for reset in self._resets(variable)
-            if reset is not node
-        )
-
-    def _is_of_one_step(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
-        """Whether a loop over steps around that one makes the variable anew: ``for i in range(n): total += f(i)``."""
-        if isinstance(place, cst.For) and batch_evidence(self._evaluator.iterated(place)) is not None:
-            return False  # as many passes as there are batches
-        around = (a for a in self._tree.ancestors(place) if isinstance(a, LOOPS) and self._tree.within(node, place))
-        if any(self._hotness.loop(loop) and self._is_remade(variable, node, loop) for loop in around):
-            return True
-        function = self._evaluator.definitions.enclosing_function(place)
-        if function is None or self._is_from_outside(variable, function):
-            return False
-        heats = map(self._hotness.heat, self._evaluator.callers(function))
-        return any(heat is not None and heat.trains for heat in heats)
-
-    def _later(self, variable: cst.BaseExpression) -> Iterator[cst.CSTNode]:
-        """The places that make a variable anew, or take something out of it, after the object was made."""
-        for reset in (*self._resets(variable), *self._emptied(variable)):
-            function = self._evaluator.definitions.enclosing_function(reset)
-            if function is not None and function.name.value != "__init__":
-                yield reset
-
-    def _emptied(self, variable: cst.BaseExpression) -> Iterator[cst.CSTNode]:
-        """``del items[:]``, ``items.pop()``."""
-        for statement in self._tree.nodes(cst.Del):
-            held = statement.target
-            if is_same(held.value if isinstance(held, cst.Subscript) else held, variable):
-                yield statement
-        for call in self._tree.nodes(cst.Call):
-            method = method_call(call, "pop", "popleft", "popitem")
-            if method is not None and is_same(method.value, variable):
-                yield call
-
-    def _resets(self, variable: cst.BaseExpression) -> list[cst.CSTNode]:
-        """The places that make a variable, or what holds it, anew."""
-        found: list[cst.CSTNode] = []
-        held: cst.BaseExpression = variable
-        while isinstance(held, (cst.Attribute, cst.Subscript)):
-            found += [
-                target
-                for target in self._tree.nodes(cst.AssignTarget)
-                if is_same(target.target, held) and not self._adds_to_itself(target)
-            ]
-            held = held.value
-        if isinstance(held, cst.Name):
-            bindings = self._evaluator.scopes.bindings(held)
-            found += [
-                b.node for b in bindings if b.kind is not BindingKind.AUGMENTED and not self._adds_to_itself(b.node)
-            ]
-        clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, "clear") is not None)
-        found += [c for c in clears if isinstance(c.func, cst.Attribute) and is_same(c.func.value, variable)]
-        return found
-
-    def _adds_to_itself(self, target: cst.CSTNode) -> bool:
-        statement = self._evaluator.flow.statement(target)
-        return (
-            isinstance(statement, cst.Assign)
-            and (summed(statement) or combined(statement, self._evaluator.names)) is not None
-        )
-
-    def _always_runs(self, reset: cst.CSTNode, inside: set[int]) -> bool:
-        """Whether a statement stands in a block around the step, or in a ``with`` of one."""
-        statement = self._evaluator.flow.statement(reset)
-        if isinstance(statement, (cst.For, cst.With)):
-            return id(statement.body) in inside
-        for block, _ in self._evaluator.flow.blocks(statement):
-            if id(block) in inside:
-                return True
-            if not isinstance(self._tree.parent(block), cst.With):
-                return False
-        return False
-
-
-def _base(variable: cst.BaseExpression) -> cst.BaseExpression:
-    """Return the first name in ``name.attribute[key]``."""
-    while (holder := variable.value if isinstance(variable, cst.Attribute) else container(variable)) is not None:
-        variable = holder
-    return variable

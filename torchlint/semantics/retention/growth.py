@@ -11,9 +11,10 @@ from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.dataflow.aliases import Aliases
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.hotness import Hotness
+from torchlint.semantics.retention.beams import keeps_rows, reordered
 from torchlint.semantics.retention.few_passes import FewPasses
 from torchlint.semantics.roles import Role
-from torchlint.syntax.calls import bind, code, identifier, literal, method_call
+from torchlint.syntax.calls import code, identifier, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same, places, root_of
 
 _STORING: frozenset[type[cst.CSTNode]] = frozenset((cst.Assign, cst.IfExp, cst.Attribute, cst.Call))
@@ -115,7 +116,7 @@ class Growths:
         rebuilt = not self._is_carried(own, statement, loop) or self._is_cut_back(own, statement, loop)
         rebuilt = rebuilt or method_call(statement.value, "unique") is not None  # a set that closes over neighbours
         collected = self._collected(call, own, statement, loop) if name in _CATENATES else None
-        is_read = collected is None and self._is_read(target, loop)
+        is_read = collected is None and (self._is_reordered(own) or self._is_read(target, loop))
         return Growth(target, loop, "in this loop", is_array, self._few_passes.has(loop), rebuilt, collected, is_read)
 
     def _in_method(
@@ -163,6 +164,8 @@ class Growths:
         parts = call.args[0].value
         if isinstance(parts, (cst.Tuple, cst.List)):
             joined = [_unmoved(e.value) for e in parts.elements]
+            if keeps_rows(call):  # the rows of a beam search are chosen anew each time
+                joined = [part if is_same(part, target) else reordered(part) or part for part in joined]
             if all(is_same(part, target) for part in joined):
                 return None  # doubling copies each element once on average
             return next((part for part in joined if is_same(part, target)), None)
@@ -252,12 +255,21 @@ class Growths:
                     return True
                 if isinstance(other, cst.Assign) and self._tree.within(other, loop):
                     joined = [self._own(n, own) for n in self._tree.descendants(other.value) if isinstance(n, cst.Call)]
-                    if _reordered(other.value) is not None and self._keeps_rows(own):
-                        joined.append(_reordered(other.value))
+                    joined += [reordered(other.value)] if self._is_among_rows(own) else []
                     fresh = [n for n in joined if isinstance(n, cst.Name) and id(n) not in seen]
                     waiting += fresh
                     seen.update(id(n) for n in fresh)
         return False
+
+    def _is_among_rows(self, own: cst.Name) -> bool:
+        """Whether what joins a variable to another adds no rows."""
+        joining = next((a for a in self._tree.ancestors(own) if isinstance(a, cst.Call)), None)
+        return joining is not None and keeps_rows(joining)
+
+    def _is_reordered(self, own: cst.BaseExpression) -> bool:
+        place = self._tree.parent(own)
+        place = self._tree.parent(place) if isinstance(place, cst.Attribute) else place
+        return isinstance(place, cst.BaseExpression) and reordered(place) is own
 
     def _is_cut_back(self, own: cst.BaseExpression, statement: cst.Assign, loop: cst.For | cst.While) -> bool:
         """Whether each pass cuts the variable, or a branch that asks for a size: ``if len(x) > k: x = x[-k:]``."""
@@ -283,14 +295,6 @@ class Growths:
 
     def _mentions(self, value: cst.CSTNode, own: cst.BaseExpression) -> bool:
         return any(is_same(node, own) for node in self._tree.descendants(value))
-
-    def _keeps_rows(self, own: cst.Name) -> bool:
-        """Whether what joins a variable to another adds no rows: those of a beam search are chosen anew each time."""
-        joining = next((a for a in self._tree.ancestors(own) if isinstance(a, cst.Call)), None)
-        given = bind(joining.args, ("tensors", "dim")) if joining is not None else None
-        dim = (given.get("dim") or given.get("axis")) if given is not None else None
-        place = literal(dim) if dim is not None else None
-        return isinstance(place, int) and place != 0
 
     def _is_start(self, other: cst.Assign, statement: cst.Assign) -> bool:
         """Whether an assignment is the other branch of the concatenation: ``if x is None: x = y``."""
@@ -378,15 +382,6 @@ def _unmoved(expression: cst.BaseExpression) -> cst.BaseExpression:
     while (method := method_call(expression, "to", "cuda", "cpu", "detach")) is not None:
         expression = method.value
     return expression
-
-
-def _reordered(value: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return ``x`` of ``x[order]`` or ``x.index_select(0, order)``, None for anything else, such as a slice."""
-    if isinstance(value, cst.Subscript) and len(value.slice) == 1:
-        index = value.slice[0].slice
-        return value.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else None
-    method = method_call(value, "index_select")
-    return method.value if method is not None else None
 
 
 def _is_slice(value: cst.BaseExpression) -> bool:

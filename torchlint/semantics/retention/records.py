@@ -1,4 +1,4 @@
-"""Dictionaries of losses that are kept whole."""
+"""Dictionaries of losses: kept whole, or of which an item is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.canonical import is_same
 
 _REDUCES = re.compile(r"detach|reduce|to_host|to_cpu|item")
 
@@ -30,6 +31,28 @@ class Records:
             return False
         held = (name for loss in losses for name in self._held(loss))
         return any(self._is_one(name, value) for name in held) and not self._is_detached(value)
+
+    def entry(self, value: cst.BaseExpression, root: cst.CSTNode) -> cst.BaseExpression:
+        """Return what the pass through ``root`` put where ``losses["d"]`` is read; the value itself if unclear."""
+        if not isinstance(value, cst.Subscript) or not isinstance(value.value, cst.Name) or _key(value) is None:
+            return value
+        order = self._tree.order
+        targets = (t for t in self._tree.below(root, cst.AssignTarget) if is_same(t.target, value))
+        before = [target for target in targets if order(target) < order(value)]
+        statement = self._tree.parent(before[-1]) if before else None
+        if not isinstance(statement, cst.Assign) or self._evaluator.gradients.disabled(statement):
+            return value
+        inside = {id(block) for block, _ in self._evaluator.flow.blocks(value)}
+        if not any(id(block) in inside for block, _ in self._evaluator.flow.blocks(statement)[:1]):
+            return value
+        names = (n for n in self._tree.below(root, cst.Name) if n.value == value.value.value and n is not value.value)
+        between = (n for n in names if order(statement) < order(n) < order(value) and n is not _base(before[-1].target))
+        return statement.value if all(map(self._is_plain_read, between)) else value
+
+    def _is_plain_read(self, name: cst.Name) -> bool:
+        """Whether a dictionary is only asked for an item, or is given another: ``losses["g"]``."""
+        place = self._tree.parent(name)
+        return isinstance(place, cst.Subscript) and place.value is name and _key(place) is not None
 
     def _is_one(self, name: cst.BaseExpression, other: cst.Name) -> bool:
         """Whether two names read the same variable, as the same statements bound it."""
@@ -68,3 +91,14 @@ class Records:
                 return True
         calls = (call for call in self._tree.below(function, cst.Call) if _REDUCES.search(identifier(call.func)))
         return any(self._is_one(argument.value, record) for call in calls for argument in call.args)
+
+
+def _key(place: cst.Subscript) -> str | None:
+    """Return the key of ``losses["d"]``."""
+    index = place.slice[0].slice if len(place.slice) == 1 else None
+    key = literal(index.value) if isinstance(index, cst.Index) else None
+    return key if isinstance(key, str) else None
+
+
+def _base(place: cst.BaseExpression) -> cst.BaseExpression | None:
+    return place.value if isinstance(place, cst.Subscript) else None

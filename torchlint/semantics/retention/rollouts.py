@@ -7,13 +7,14 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import unpack
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.retention.stores import Retention, Store
+from torchlint.semantics.retention.stores import Retention, Store, appended
 from torchlint.semantics.values import Graph
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
 _DETACHES = frozenset(("detach", "data", "item", "tolist"))
 _CARRY = frozenset(("mean", "sum", "view", "reshape", "squeeze", "flatten", "cpu", "std", "float", "to"))
+_JOINS = frozenset(("torch.stack", "torch.cat"))
 _SAYS = frozenset(("shape", "device", "dtype", "size", "numel"))
 
 
@@ -25,8 +26,12 @@ class Rollouts:
         self._tree = evaluator.tree
 
     def retention(self, kept: Store) -> Retention | None:
-        """Return what ``values[step] = critic(x)`` keeps with its graph; None where something may want that."""
-        if kept.index is None or len(kept.values) != 1 or not self._is_only_read_detached(kept.variable):
+        """Return what ``values[step] = critic(x)`` keeps with its graph; None where something may want that.
+
+        ``log_probs.append(distribution.log_prob(action))``
+        """
+        is_filled = kept.index is not None or (kept.is_stored and not kept.by_method)
+        if not is_filled or len(kept.values) != 1 or not self._is_only_read_detached(kept.variable):
             return None
         found = unpack(self._evaluator.value(kept.values[0]), () if kept.part is None else (kept.part,))
         if not found.is_tensor or found.graph is not Graph.ATTACHED or found.evidence < Evidence.INFERRED:
@@ -36,7 +41,7 @@ class Rollouts:
 
     def _is_only_read_detached(self, variable: cst.BaseExpression) -> bool:
         """Return whether the file reads a tensor of its own, and each time without its graph: ``values.detach()``."""
-        uses = [use for use in self._uses(variable) if not self._is_written(use)]
+        uses = [use for use in self._uses(variable) if not self._is_written(use) and not self._is_filled(use)]
         values = [use for use in uses if not self._is_said(use)]
         return bool(values) and all(map(self._is_detached, values))
 
@@ -46,11 +51,23 @@ class Rollouts:
             scopes = self._evaluator.scopes
             here = scopes.deciding(variable.value, scopes.scope(variable))
             same = [n for n in self._tree.nodes(cst.Name) if n.value == variable.value]
-            return [n for n in same if scopes.deciding(n.value, scopes.scope(n)) is here]
+            return [n for n in same if scopes.deciding(n.value, scopes.scope(n)) is here and self._holds(n, variable)]
         owner = variable.value if isinstance(variable, cst.Attribute) else None
         if not isinstance(owner, cst.Name) or self._evaluator.definitions.receiver(owner) is None:
             return []
         return [a for a in self._tree.nodes(cst.Attribute) if is_same(a, variable)]
+
+    def _holds(self, name: cst.Name, variable: cst.Name) -> bool:
+        """Whether a name is bound, or can hold what the variable does: not ``values = stack(values).detach()``."""
+        made = {id(binding.node) for binding in self._evaluator.flow.definitions(variable)}
+        found = self._evaluator.flow.definitions(name)
+        return not found or any(id(binding.node) in made for binding in found)
+
+    def _is_filled(self, name: cst.Name | cst.Attribute) -> bool:
+        """Whether a name stands in ``values.append(value)``."""
+        method = self._tree.parent(name)
+        call = self._tree.parent(method) if isinstance(method, cst.Attribute) and method.value is name else None
+        return isinstance(call, cst.Call) and call.func is method and appended(call) is not None
 
     def _is_written(self, name: cst.Name | cst.Attribute) -> bool:
         """Whether a name stands in a target: ``values = ...``, ``values[step] = ...``."""
@@ -73,6 +90,12 @@ class Rollouts:
             return True
         node: cst.CSTNode = name
         parent = self._tree.parent(node)
+        if isinstance(parent, cst.Arg):
+            call = self._tree.parent(parent)
+            joins = isinstance(call, cst.Call) and self._evaluator.names.qualified(call.func) in _JOINS
+            if not joins or not isinstance(call, cst.Call) or call.args[0] is not parent:
+                return False
+            node, parent = call, self._tree.parent(call)
         while isinstance(parent, (cst.Attribute, cst.Subscript, cst.Call)) and _holds(parent, node):
             if isinstance(parent, cst.Attribute) and parent.attr.value in _DETACHES:
                 return True

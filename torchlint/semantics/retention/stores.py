@@ -58,6 +58,11 @@ class Retention:
     is_record: bool = False
     """Whether it is a dictionary of losses."""
 
+    @property
+    def is_reported(self) -> bool:
+        """Whether memory grows by it, for nothing."""
+        return self.step_is_complete and bool(self.values) and not self.is_backpropagated and not self.is_remade
+
 
 def elements(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     """Return the elements of a list, tuple or dictionary that is written out, what a comprehension makes of each."""

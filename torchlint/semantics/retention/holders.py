@@ -1,0 +1,151 @@
+"""Variables that are there before a step, and what each step makes anew of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.heat.batch_sources import batch_evidence
+from torchlint.semantics.heat.hotness import Hotness
+from torchlint.semantics.retention.stores import Store, combined, container, stored, summed
+from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import is_same
+
+_BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
+
+
+class Holders:
+    """Answers whether a variable outlives a step."""
+
+    def __init__(self, evaluator: Evaluator, hotness: Hotness) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._hotness = hotness
+
+    def is_from_outside(self, variable: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+        """Return whether a variable is there before a function runs: an attribute of ``self``, a list of the module."""
+        if self.is_of_self(variable):
+            return True
+        base = _base(variable)
+        bindings = self._evaluator.scopes.bindings(base) if isinstance(base, cst.Name) else []
+        return bool(bindings) and all(
+            binding.kind in _BOUND and not self._tree.within(binding.node, function) for binding in bindings
+        )
+
+    def is_of_self(self, variable: cst.BaseExpression) -> bool:
+        """Return whether a variable is an attribute of ``self``, or in one."""
+        base, is_attribute = variable, False
+        while (holder := base.value if isinstance(base, cst.Attribute) else container(base)) is not None:
+            is_attribute = is_attribute or isinstance(base, cst.Attribute)
+            base = holder
+        return is_attribute and isinstance(base, cst.Name) and self._evaluator.definitions.receiver(base) is not None
+
+    def is_remade(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
+        """Return whether every step binds or clears the variable, so that nothing of an earlier step is left."""
+        if isinstance(variable, cst.Name) and not self._evaluator.scopes.bindings(variable):
+            return True
+        if not self._tree.within(node, place):  # a helper of the step: whatever else resets the variable may run too
+            return next(self._later(variable), None) is not None
+        inside = {id(block) for block, _ in self._evaluator.flow.blocks(node)}
+        return any(
+            self._tree.within(reset, place) and self._always_runs(reset, inside)
+            for reset in self._resets(variable)
+            if reset is not node
+        )
+
+    def is_of_one_step(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
+        """Return whether a loop over steps around that one makes it anew: ``for i in range(n): total += f(i)``."""
+        if isinstance(place, cst.For) and batch_evidence(self._evaluator.iterated(place)) is not None:
+            return False  # as many passes as there are batches
+        around = (a for a in self._tree.ancestors(place) if isinstance(a, LOOPS) and self._tree.within(node, place))
+        if any(self._hotness.loop(loop) and self.is_remade(variable, node, loop) for loop in around):
+            return True
+        function = self._evaluator.definitions.enclosing_function(place)
+        if function is None or self.is_from_outside(variable, function):
+            return False
+        heats = map(self._hotness.heat, self._evaluator.callers(function))
+        return any(heat is not None and heat.trains for heat in heats)
+
+    def is_carried(self, kept: Store, node: cst.CSTNode, place: cst.CSTNode) -> bool:
+        """Return whether each step replaces the element by what it makes of it: ``state[i] = repackage(state[i])``."""
+        inside = {id(block) for block, _ in self._evaluator.flow.blocks(node)}
+        for other in self._tree.below(place, cst.Assign):
+            found = stored(other) if other is not node else None
+            if found is None or found.index is None or kept.index is None or not isinstance(other.value, cst.Call):
+                continue
+            is_same_place = is_same(found.variable, kept.variable) and is_same(found.index, kept.index)
+            element = other.targets[0].target
+            takes_it = any(is_same(argument.value, element) for argument in other.value.args)
+            method = method_call(other.value)
+            takes_it = takes_it or (method is not None and is_same(method.value, element))
+            if is_same_place and takes_it and self._always_runs(other, inside):
+                return True
+        return False
+
+    def _later(self, variable: cst.BaseExpression) -> Iterator[cst.CSTNode]:
+        """The places that make a variable anew, or take something out of it, after the object was made."""
+        for reset in (*self._resets(variable), *self._emptied(variable)):
+            function = self._evaluator.definitions.enclosing_function(reset)
+            if function is not None and function.name.value != "__init__":
+                yield reset
+
+    def _emptied(self, variable: cst.BaseExpression) -> Iterator[cst.CSTNode]:
+        """``del items[:]``, ``items.pop()``."""
+        for statement in self._tree.nodes(cst.Del):
+            held = statement.target
+            if is_same(held.value if isinstance(held, cst.Subscript) else held, variable):
+                yield statement
+        for call in self._tree.nodes(cst.Call):
+            method = method_call(call, "pop", "popleft", "popitem")
+            if method is not None and is_same(method.value, variable):
+                yield call
+
+    def _resets(self, variable: cst.BaseExpression) -> list[cst.CSTNode]:
+        """The places that make a variable, or what holds it, anew."""
+        found: list[cst.CSTNode] = []
+        held: cst.BaseExpression = variable
+        while isinstance(held, (cst.Attribute, cst.Subscript)):
+            found += [
+                target
+                for target in self._tree.nodes(cst.AssignTarget)
+                if is_same(target.target, held) and not self._adds_to_itself(target)
+            ]
+            held = held.value
+        if isinstance(held, cst.Name):
+            bindings = self._evaluator.scopes.bindings(held)
+            found += [
+                b.node for b in bindings if b.kind is not BindingKind.AUGMENTED and not self._adds_to_itself(b.node)
+            ]
+        clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, "clear") is not None)
+        found += [c for c in clears if isinstance(c.func, cst.Attribute) and is_same(c.func.value, variable)]
+        return found
+
+    def _adds_to_itself(self, target: cst.CSTNode) -> bool:
+        statement = self._evaluator.flow.statement(target)
+        return (
+            isinstance(statement, cst.Assign)
+            and (summed(statement) or combined(statement, self._evaluator.names)) is not None
+        )
+
+    def _always_runs(self, reset: cst.CSTNode, inside: set[int]) -> bool:
+        """Whether a statement stands in a block around the step, or in a ``with`` of one."""
+        statement = self._evaluator.flow.statement(reset)
+        if isinstance(statement, (cst.For, cst.With)):
+            return id(statement.body) in inside
+        for block, _ in self._evaluator.flow.blocks(statement):
+            if id(block) in inside:
+                return True
+            if not isinstance(self._tree.parent(block), cst.With):
+                return False
+        return False
+
+
+def _base(variable: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the first name in ``name.attribute[key]``."""
+    while (holder := variable.value if isinstance(variable, cst.Attribute) else container(variable)) is not None:
+        variable = holder
+    return variable
