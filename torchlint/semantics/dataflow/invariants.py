@@ -156,11 +156,18 @@ class Invariants:
     def variable(self, expression: cst.BaseExpression) -> cst.BaseExpression | None:
         """Return the variable that an expression is, or whose array it makes a tensor of: ``from_numpy(x).float()``."""
         while isinstance(expression, cst.Call) and isinstance(expression.func, cst.Attribute):
-            is_wrapped = self._evaluator.names.qualified(expression.func) in _WRAPPERS and len(expression.args) == 1
+            is_wrapped = len(expression.args) == 1 and self._wraps(expression)
             if not is_wrapped and expression.func.attr.value not in _CASTS:
                 return None
             expression = expression.args[0].value if is_wrapped else expression.func.value
         return expression if isinstance(expression, (cst.Name, cst.Attribute)) else None
+
+    def _wraps(self, call: cst.Call) -> bool:
+        """Whether a call makes a tensor of an array: ``as_tensor`` hands back a tensor where it is given one."""
+        name = self._evaluator.names.qualified(call.func)
+        return name in _WRAPPERS and (
+            name != "torch.as_tensor" or self._evaluator.value(call.args[0].value).kind is Kind.NDARRAY
+        )
 
     def is_same(self, variable: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a variable, or what all calls pass for it to a function, stays the same."""
