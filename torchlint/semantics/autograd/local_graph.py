@@ -63,6 +63,8 @@ class LocalGraph:
         parent = self._tree.parent(name)
         if any(binding.node is name for binding in self._evaluator.scopes.bindings(name)):
             return False
+        while isinstance(parent, cst.BinaryOperation):
+            parent = self._tree.parent(parent)
         if isinstance(parent, cst.Arg):
             call = self._tree.parent(parent)
             return not isinstance(call, cst.Call) or not self._is_known(call)
