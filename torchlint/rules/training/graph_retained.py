@@ -5,7 +5,8 @@
 A tensor that was computed from parameters holds the graph that led to it. `total += loss` adds a node to a chain that
 grows with every step, `losses.append(loss)` keeps every graph alive, and a sum or list over an evaluation loop keeps
 all activations of all its steps too, since no backward pass has freed them. Memory grows until it runs out. So does the
-buffer of a rollout, `values[step] = critic(x)`, of which later only `values.detach()` is read, until it is made anew.
+buffer or list of a rollout, `values[step] = critic(x)`, of which later only `values.detach()` is read, until it is made
+anew.
 
 ## What to write instead
 
@@ -85,7 +86,7 @@ def train(model, loader, optimizer):
         "backpropagated": "The sum or list flows into a backward pass.",
         "detached": "The value carries no graph: `.item()`, `.detach()`, `.data`, `float()`, computed without "
         "gradients.",
-        "not-kept": "The variable is made anew in each pass, so nothing outlives the step.",
+        "not-kept": "The variable, or the element of it, is made anew in each pass, so nothing outlives the step.",
         "no-loop": "It is not in a loop over steps.",
         "unclear": "Nothing shows that each step is complete in itself: a caller may backpropagate what is returned.",
     },

@@ -7,6 +7,7 @@ import libcst as cst
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.names import unpack
 from torchlint.semantics.values import UNKNOWN, Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 
@@ -62,6 +63,8 @@ class LocalGraph:
         parent = self._tree.parent(name)
         if any(binding.node is name for binding in self._evaluator.scopes.bindings(name)):
             return False
+        while isinstance(parent, cst.BinaryOperation):
+            parent = self._tree.parent(parent)
         if isinstance(parent, cst.Arg):
             call = self._tree.parent(parent)
             return not isinstance(call, cst.Call) or not self._is_known(call)
@@ -100,7 +103,9 @@ class LocalGraph:
 
     def _is_local_name(self, name: cst.Name, root: cst.CSTNode, depth: int) -> bool:
         bindings = self._evaluator.flow.definitions(name)
-        return bool(bindings) and all(self._is_local_binding(b, name, root, depth) for b in bindings)
+        if not bindings:
+            return self._evaluator.value(name).kind in _WITHOUT_GRAPH  # `True`
+        return all(self._is_local_binding(b, name, root, depth) for b in bindings)
 
     def _is_local_binding(self, binding: Binding, name: cst.Name, root: cst.CSTNode, depth: int) -> bool:
         value = self._bound(binding, name)
@@ -124,6 +129,9 @@ class LocalGraph:
         """What one of the bindings of a name gives it; together they hide what a loop carries on."""
         if len(self._evaluator.flow.definitions(name)) == 1:
             return self._evaluator.value(name)
+        loop = self._evaluator.flow.statement(binding.node)
+        if binding.kind is BindingKind.ITERATION and isinstance(loop, cst.For):
+            return unpack(self._evaluator.iterated(loop), binding.path)
         is_plain = binding.kind is BindingKind.ASSIGNMENT and binding.value is not None and not binding.path
         return self._evaluator.value(binding.value) if is_plain and binding.value is not None else UNKNOWN
 
