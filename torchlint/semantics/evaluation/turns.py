@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.evaluated_models import mode_set
@@ -45,8 +46,9 @@ class Turns:
         return test
 
     def _find(self, frame: cst.CSTNode) -> cst.BaseExpression | None:
-        trained = [(one, branch) for one, branch in self._branches(frame) if self._training_code.trains(branch)]
-        branches = [branch for _, branch in trained]
+        trains = self._training_code.trains
+        trained = [(test, branch) for test, branch in self._branches(frame) if any(map(trains, branch))]
+        branches = [statement for _, branch in trained for statement in branch]
         if not trained or self._trains_elsewhere(frame, branches) or self._differentiates_elsewhere(frame, branches):
             return None
         subjects = {self._subject(test) for test, _ in trained}
@@ -55,12 +57,17 @@ class Turns:
         test = trained[0][0]
         return test if self._is_run_both_ways(test, frame) else None
 
-    def _branches(self, frame: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.CSTNode]]:
-        """The branches of a routine that run where it trains, with their tests."""
-        for test in self._tree.below(frame, cst.If):
-            is_own = self._function(test) is frame or frame is self._tree.module
-            if is_own and _trains(test.test, True):
-                yield test.test, test.body
+    def _branches(self, frame: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, list[cst.CSTNode]]]:
+        """What a routine runs only where it trains, with the tests: branches, and what follows ``continue``."""
+        for branch in self._tree.below(frame, cst.If):
+            if self._function(branch) is not frame and frame is not self._tree.module:
+                continue
+            told = _telling(branch.test)
+            if told is not None:
+                yield told, [branch.body]
+            leaves = told is None and _leaves_training(branch) and _trains(branch.test, False)
+            if leaves and isinstance(branch.test, cst.UnaryOperation):
+                yield branch.test.expression, list(self._evaluator.flow.following(branch))
 
     def _trains_elsewhere(self, frame: cst.CSTNode, branches: list[cst.CSTNode]) -> bool:
         calls = (call for call in self._tree.below(frame, cst.Call) if self._training_code.takes_step(call))
@@ -124,8 +131,10 @@ class Turns:
                 return False
             if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
                 taken = child is ancestor.body
-                if _trains(ancestor.test, taken) or _trains(ancestor.test, not taken):
+                if _trains(ancestor.test, taken) or _trains(ancestor.test, not taken) or _telling(ancestor.test):
                     return True
+            if isinstance(ancestor, cst.IndentedBlock) and any(map(_leaves_training, _before(ancestor, child))):
+                return True
             child = ancestor
         return False
 
@@ -146,6 +155,27 @@ class Turns:
 
     def _function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         return self._evaluator.definitions.enclosing_function(node)
+
+
+def _telling(test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The part of a test without which the branch is not taken, and that tells to train."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _telling(test.left) or _telling(test.right)
+    return test if _trains(test, True) else None
+
+
+def _before(block: cst.IndentedBlock, statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for line in block.body:
+        if line is statement:
+            return
+        yield line
+
+
+def _leaves_training(statement: cst.CSTNode) -> bool:
+    """Whether what follows a statement only trains, or only evaluates: ``if not is_train: continue``."""
+    if not isinstance(statement, cst.If) or statement.orelse is not None or not ends_in_jump(statement.body):
+        return False
+    return _trains(statement.test, False) or _trains(statement.test, True)
 
 
 def _trains(test: cst.BaseExpression, taken: bool) -> bool:
