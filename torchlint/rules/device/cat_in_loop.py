@@ -83,7 +83,7 @@ def features(model, loader):
         "not-grown": "The result does not go back into the tensor that is concatenated.",
         "rebuilt": "Each pass makes the tensor anew or cuts it back, so that it does not grow from pass to pass.",
         "few-passes": "The loop runs over the layers of a module, the folds of a cross-validation or the keyword "
-        "arguments of a function, or a small constant number of times.",
+        "arguments of a function, a small constant number of times, or trains in a loop of its own with each pass.",
         "window": "A slice of the tensor is kept: its size does not grow.",
     },
     fixes=(Safety.UNSAFE,),

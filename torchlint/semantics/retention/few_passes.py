@@ -34,7 +34,20 @@ class FewPasses:
             return True
         if self._is_counted(loop.iter) or self._is_cut_short(loop.iter) or self._is_over_folds(loop):
             return True
-        return self._feeds_layers(loop)
+        return self._feeds_layers(loop) or self._runs_trainings(loop)
+
+    def _runs_trainings(self, loop: cst.For) -> bool:
+        """Whether each pass runs a function of the file that trains in a loop of its own: rounds, tasks, settings."""
+        called = (self._evaluator.definitions.definition(call.func) for call in self._tree.below(loop, cst.Call))
+        loops = (
+            inner
+            for function in called
+            if isinstance(function, cst.FunctionDef)
+            for inner in self._tree.below(function.body, cst.For)
+        )
+        return any(
+            method_call(call, "backward") is not None for inner in loops for call in self._tree.below(inner, cst.Call)
+        )
 
     def _is_counted(self, over: cst.BaseExpression) -> bool:
         """Whether a loop is over a range of a few numbers."""
