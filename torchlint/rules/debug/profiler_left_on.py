@@ -112,10 +112,17 @@ def _recorded(start: cst.Call, profiler: cst.BaseExpression, model: Model) -> It
     """Yield the statements after a start, up to the one in which the profiler is told to stop."""
     name = model.code(profiler)
     for statement in model.following(start):
+        if isinstance(statement, cst.For) and _is_cut_short(statement, model):
+            continue
         methods = (node for node in model.descendants(statement) if isinstance(node, cst.Attribute))
         if any(method.attr.value == "stop" and model.code(method.value) == name for method in methods):
             return
         yield statement
+
+
+def _is_cut_short(loop: cst.For, model: Model) -> bool:
+    """Whether a loop is over the first few of something, or ends when it has had enough."""
+    return isinstance(loop.iter, cst.Subscript) or any(isinstance(node, cst.Break) for node in model.descendants(loop))
 
 
 def _message(call: cst.Call, name: str, model: Model) -> str:

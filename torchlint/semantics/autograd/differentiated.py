@@ -178,7 +178,10 @@ class Differentiated:
             for pair in expression.elements:
                 yield from self._leaves(pair.value, False, whole=whole)
         elif isinstance(expression, (cst.GeneratorExp, cst.ListComp)):
-            yield from self._leaves(expression.for_in.iter, False, whole=whole)
+            made = list(self._leaves(expression.elt, False, whole=whole))
+            yield from made
+            if made:  # but for `sum(v.item() for v in losses.values())`
+                yield from self._leaves(expression.for_in.iter, False, whole=whole)
 
     def _operands(
         self, operation: cst.BinaryOperation, is_loss: bool, whole: bool
@@ -190,7 +193,8 @@ class Differentiated:
 
     def _of_call(self, call: cst.Call, is_loss: bool, whole: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
         method = method_call(call)
-        if method is not None and method.attr.value in _DETACHES:
+        name = self._evaluator.names.qualified(call.func)
+        if (method is not None and method.attr.value in _DETACHES) or (name or "").startswith("math."):
             return
         if method is not None and method.attr.value in _PASSES_ON:
             yield from self._leaves(method.value, is_loss, whole=whole)
@@ -201,7 +205,6 @@ class Differentiated:
         if method is not None and method.attr.value in _COMPUTES:
             yield from self._leaves(method.value, False, whole=whole)
         scales = method is not None and method.attr.value in ("scale", "scale_loss")
-        name = self._evaluator.names.qualified(call.func)
         if name in _PLAIN or (whole and name not in _SUMS):
             return
         for argument in call.args:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.dataflow.writes import Writes
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
@@ -37,12 +38,27 @@ class Held:
             return False
         if any(len(self._definitions.attribute(heir, name)) > len(bound) for heir in self._heirs(owner)):
             return False
+        if self._is_made_often(owner):
+            return False
         text = canonical(attribute)
         stored = (t.target for t in self._tree.nodes(cst.AssignTarget) if isinstance(t.target, cst.Attribute))
         if any(one.attr.value == name and canonical(one) != text for one in stored):
             return False  # from outside of the class
         written = (place for place in self._writes.places() if isinstance(place, cst.Attribute))
         return not any(place.attr.value == name for place in written)
+
+    def _is_made_often(self, owner: cst.ClassDef) -> bool:
+        """Whether the file makes such objects, which are no modules, in loops: their tensors are as new as they are."""
+        maker = self._definitions.method(owner, "__init__")
+        calls = self._evaluator.callers(maker) if maker is not None else []
+        if self._definitions.class_kind(owner) is Kind.MODULE:
+            return False
+        return any(self._is_in_loop(call) for call in calls)
+
+    def _is_in_loop(self, call: cst.Call) -> bool:
+        function = self._definitions.enclosing_function(call)
+        is_once = function is not None and function.name.value in _MAKERS
+        return not is_once and isinstance(self._tree.enclosing(call, *LOOPS, *FUNCTIONS), LOOPS)
 
     def lies_apart(self, variable: cst.BaseExpression) -> bool:
         """Return whether what a variable holds moves with nothing: no buffer, no parameter, no object that moves it."""

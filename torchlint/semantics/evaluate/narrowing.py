@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.syntax.calls import method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
+
+_TAKEN = frozenset(("detach", "item", "tolist"))
 
 
 def tensor_tests(evaluator: Evaluator) -> dict[str, list[tuple[cst.Name, cst.CSTNode]]]:
@@ -33,6 +36,48 @@ def is_tensor_here(name: cst.Name, evaluator: Evaluator) -> bool:
                 return False  # a parameter that may be a number is an index or a size, often on the host
             if [id(binding.node) for binding in before] == [id(binding.node) for binding in now]:
                 return True
+    return False
+
+
+def is_detached_tensor(value: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a value is detached if it is a tensor: ``v = v.detach() if torch.is_tensor(v) else v``.
+
+    Also by a statement that asks for tensors, and by a function of the file that does so.
+    """
+    if isinstance(value, cst.IfExp):
+        return _is_asked(value.test, value.orelse, evaluator) and _detaches(value.body)
+    if isinstance(value, cst.Call):
+        function = evaluator.definitions.definition(value.func)
+        results = evaluator.definitions.results(function) if isinstance(function, cst.FunctionDef) else []
+        return bool(results) and all(isinstance(r, cst.IfExp) and is_detached_tensor(r, evaluator) for r in results)
+    if not isinstance(value, cst.Name):
+        return False
+    bound = [b for b in evaluator.flow.definitions(value) if b.kind is BindingKind.ASSIGNMENT and not b.path]
+    return any(_is_bound_detached(b.node, b.value, value, evaluator) for b in bound if b.value is not None)
+
+
+def _is_bound_detached(node: cst.CSTNode, given: cst.BaseExpression, variable: cst.Name, evaluator: Evaluator) -> bool:
+    if isinstance(given, (cst.IfExp, cst.Call)) and is_detached_tensor(given, evaluator):
+        return True
+    branch = evaluator.tree.enclosing(node, cst.If, cst.FunctionDef)
+    return isinstance(branch, cst.If) and _detaches(given) and _is_asked(branch.test, variable, evaluator)
+
+
+def _is_asked(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether a test asks whether a variable is a tensor, or has what tensors have."""
+    if not isinstance(test, cst.Call) or not test.args or not isinstance(variable, cst.Name):
+        return False
+    asked = test.args[0].value
+    has = evaluator.names.qualified(test.func) == "builtins.hasattr"
+    return isinstance(asked, cst.Name) and asked.value == variable.value and (has or _asks(test, evaluator))
+
+
+def _detaches(value: cst.BaseExpression) -> bool:
+    """Whether a value is ``v.detach()``, ``v.mean().item()``, ``v.detach().cpu()``."""
+    while (method := method_call(value)) is not None:
+        if method.attr.value in _TAKEN:
+            return True
+        value = method.value
     return False
 
 

@@ -14,7 +14,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.alarms import is_alarm
 from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.external_tests import asks_for_option, is_told_of_error, limits_rate, reads_clock
-from torchlint.semantics.heat.iteration_tests import is_one_of_the_first, picks_pass
+from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, picks_pass
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
 from torchlint.syntax.calls import element_at, identifier, is_none, literal
@@ -137,7 +137,8 @@ class Guards:
             if isinstance(test.operator, cst.And):
                 return any(missing)
             other = test.right if missing[0] else test.left
-            return any(missing) and (all(missing) or self._is_early(other))
+            is_rare = self._is_early(other) or self.classify(other, True) is Guard.PERIODIC
+            return any(missing) and (all(missing) or is_rare)
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             return isinstance(test.expression, cst.Attribute) and canonical(test.expression) in places
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
@@ -153,7 +154,7 @@ class Guards:
         if not isinstance(variable, cst.Name) or loop is None:
             return False
         definitions = self._evaluator.flow.definitions(variable)
-        unset = [b.node for b in definitions if b.value is not None and is_none(b.value)]
+        unset = [b.node for b in definitions if b.part is not None and is_none(b.part)]
         return bool(unset) and not any(self._tree.within(node, loop) for node in unset)
 
     def _is_early(self, test: cst.BaseExpression) -> bool:
@@ -279,6 +280,8 @@ class Guards:
                 return Guard.PERIODIC
             return Guard.PERIODIC if is_one_of_the_first(left, right, operator, taken) else None
         if reads_clock(left, self._evaluator) or reads_clock(right, self._evaluator):
+            return Guard.PERIODIC
+        if taken and is_chance(left, target, self._evaluator):
             return Guard.PERIODIC
         if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
             return self.classify(left, taken)

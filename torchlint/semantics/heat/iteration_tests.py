@@ -8,6 +8,10 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import literal
 
+_DICE = frozenset(("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample"))
+_DRAWN = frozenset(("random.randint", "random.randrange", "numpy.random.randint"))
+_RARELY = 0.1
+
 
 def picks_pass(statement: cst.CSTNode, branch: cst.CSTNode, root: cst.CSTNode, evaluator: Evaluator) -> bool:
     """Return whether a branch is for certain passes of a loop within ``root``, which go by whenever ``root`` runs."""
@@ -36,3 +40,15 @@ def is_one_of_the_first(
     limit = literal(right)
     below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
     return isinstance(limit, int) and limit < 100 and below is taken and isinstance(left, cst.Name)
+
+
+def is_chance(drawn: cst.BaseExpression, target: cst.ComparisonTarget, evaluator: Evaluator) -> bool:
+    """Return whether a number that is drawn seldom passes: ``random.random() < 0.01``, ``randint(0, 99) == 0``."""
+    name = evaluator.names.qualified(drawn.func) if isinstance(drawn, cst.Call) else None
+    limit, operator = literal(target.comparator), target.operator
+    if name in _DRAWN:
+        return isinstance(operator, cst.Equal) and isinstance(limit, int)
+    if name not in _DICE or not isinstance(limit, float):
+        return False
+    is_below = isinstance(operator, cst.LessThan) and limit <= _RARELY
+    return is_below or (isinstance(operator, cst.GreaterThan) and limit >= 1 - _RARELY)

@@ -15,6 +15,7 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import unpack
+from torchlint.semantics.evaluate.narrowing import is_detached_tensor
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
@@ -239,7 +240,7 @@ class Retentions:
         """How certain it is that a value carries a graph, and whether the step around it is complete."""
         if self._is_mapping(value) or self._evaluator.value(value).origin is Origin.PARAMETER:
             return None
-        if self._inference.frozen.gives(value):
+        if self._inference.frozen.gives(value) or is_detached_tensor(value, self._evaluator):
             return None
         if part is None and self._backward.differentiates(value, heat.root):
             return Evidence.INFERRED, True
