@@ -19,18 +19,31 @@ def may_be_number(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
         return may_be_number(expression.left, evaluator) and may_be_number(expression.right, evaluator)
     if isinstance(expression, cst.UnaryOperation):
         return may_be_number(expression.expression, evaluator)
-    value = evaluator.value(expression)
-    if value.kind is Kind.NUMBER:
+    if evaluator.value(expression).kind is Kind.NUMBER:
         return True
-    if not isinstance(expression, cst.Name) or value.evidence is not Evidence.NAMED:
+    held = _holder(expression, evaluator)
+    if not isinstance(held, cst.Name) or evaluator.value(held).evidence is not Evidence.NAMED:
         return False
-    bindings = evaluator.flow.definitions(expression)
+    bindings = evaluator.flow.definitions(held)
     is_given = bool(bindings) and all(binding.kind is BindingKind.PARAMETER for binding in bindings)
     return is_given and not any(_is_used_as_tensor(binding, evaluator) for binding in bindings)
 
 
+def _holder(expression: cst.BaseExpression, evaluator: Evaluator) -> cst.BaseExpression:
+    """What an element is taken from as of a list: ``sizes`` of ``sizes[-1]``, of ``n for n in sizes``."""
+    while isinstance(expression, cst.Subscript) and _is_single(expression):
+        expression = expression.value
+    bindings = evaluator.flow.definitions(expression) if isinstance(expression, cst.Name) else []
+    given = bindings[0].value if len(bindings) == 1 and bindings[0].kind is BindingKind.ITERATION else None
+    return given if isinstance(given, cst.Name) else expression
+
+
+def _is_single(subscript: cst.Subscript) -> bool:
+    return len(subscript.slice) == 1 and isinstance(subscript.slice[0].slice, cst.Index)
+
+
 def _is_used_as_tensor(binding: Binding, evaluator: Evaluator) -> bool:
-    """Whether a function asks for an attribute of a parameter, takes a part of it, or gives it to a layer first."""
+    """Whether a function asks for an attribute of a parameter, uses several indices, or gives it to a layer first."""
     tree = evaluator.tree
     uses = (name for name in tree.below(binding.scope.node, cst.Name) if name.value == binding.name)
     return any(_tells(use, evaluator) for use in uses if binding in evaluator.flow.definitions(use))
@@ -38,7 +51,9 @@ def _is_used_as_tensor(binding: Binding, evaluator: Evaluator) -> bool:
 
 def _tells(use: cst.Name, evaluator: Evaluator) -> bool:
     parent = evaluator.tree.parent(use)
-    if isinstance(parent, (cst.Attribute, cst.Subscript)):
+    if isinstance(parent, cst.Subscript):
+        return parent.value is use and len(parent.slice) > 1
+    if isinstance(parent, cst.Attribute):
         return parent.value is use
     while isinstance(parent, (cst.Element, cst.List, cst.Tuple)):
         parent = evaluator.tree.parent(parent)
