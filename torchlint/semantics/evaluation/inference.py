@@ -23,10 +23,10 @@ from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run, model_run_by
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.shared_steps import SharedSteps
-from torchlint.semantics.evaluation.stages import is_other_stage
 from torchlint.semantics.evaluation.turns import Turns
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
+from torchlint.semantics.training.phases import in_evaluation
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
@@ -250,7 +250,7 @@ class Inference:
         function = self._evaluator.definitions.enclosing_function(node)
         if function is not None and self._only_evaluates(function):
             return True
-        return is_other_stage(node, function, self._tree)
+        return in_evaluation(node, function or self._tree.module, self._tree)
 
     def _only_evaluates(self, function: cst.FunctionDef) -> bool:
         off = self._evaluator.gradients.function_disabled(function)

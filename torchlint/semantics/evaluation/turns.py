@@ -59,8 +59,9 @@ class Turns:
 
     def _branches(self, frame: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, list[cst.CSTNode]]]:
         """What a routine runs only where it trains, with the tests: branches, and what follows ``continue``."""
+        routine = frame if isinstance(frame, cst.FunctionDef) else None
         for branch in self._tree.below(frame, cst.If):
-            if self._function(branch) is not frame and frame is not self._tree.module:
+            if self._function(branch) is not routine:
                 continue
             told = _telling(branch.test)
             if told is not None:
