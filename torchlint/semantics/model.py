@@ -60,6 +60,7 @@ class Model(Parts):
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
         self._reads: dict[int, int] = {}
         self._mentioned: dict[tuple[str, ...], bool] = {}
+        self._heats: dict[tuple[int, bool], Heat | None] = {}
         self._accelerator: tuple[Evidence | None] | None = None
 
     def release(self) -> None:
@@ -176,8 +177,8 @@ class Model(Parts):
         """Return all names that refer to the variable of a binding, reads and writes, in document order."""
         return [
             name
-            for name in self.nodes(cst.Name)
-            if name.value == binding.name and self.scopes.deciding(name.value, self.scopes.scope(name)) is binding.scope
+            for name in self.tree.named(binding.name)
+            if self.scopes.deciding(name.value, self.scopes.scope(name)) is binding.scope
         ]
 
     def definition(self, expression: cst.CSTNode) -> cst.FunctionDef | cst.ClassDef | None:
@@ -368,7 +369,10 @@ class Model(Parts):
 
         ``through_flags`` looks past flags that are off by default.
         """
-        return self.hotness.heat(node, through_flags=through_flags)
+        key = id(node), through_flags
+        if key not in self._heats:
+            self._heats[key] = self.hotness.heat(node, through_flags=through_flags)
+        return self._heats[key]
 
     def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
         """Return why a node does not run whenever ``root`` (a loop, function or the module) does."""

@@ -110,6 +110,9 @@ class Tree:
     places: dict[type[cst.CSTNode], list[int]] = field(default_factory=dict)
     """The places of the nodes of a type, once `below` was asked for them."""
 
+    by_name: dict[str, list[cst.Name]] = field(default_factory=dict)
+    """The names by what they say, once `named` was asked for them."""
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the parent of a node, None for the module."""
         return self.parents.get(id(node))
@@ -142,6 +145,13 @@ class Tree:
     def nodes(self, node_type: type[NodeType]) -> list[NodeType]:
         """Return all nodes of exactly this type in document order."""
         return self.by_type.get(node_type, [])  # type: ignore[return-value]
+
+    def named(self, name: str) -> list[cst.Name]:
+        """Return all uses of a name, whatever it stands for in each, in document order."""
+        if not self.by_name:
+            for node in self.nodes(cst.Name):
+                self.by_name.setdefault(node.value, []).append(node)
+        return self.by_name.get(name, [])
 
     def enclosing(self, node: cst.CSTNode, *node_types: type[NodeType]) -> NodeType | None:
         """Return the innermost proper ancestor of exactly one of these types."""

@@ -27,7 +27,7 @@ def _spelled_out(argument: cst.Arg, scopes: Scopes, tree: Tree) -> cst.Arg:
     made = found[0].value
     if not isinstance(made, cst.Dict) and not (isinstance(made, cst.Call) and identifier(made.func) == "dict"):
         return argument
-    same = (n for n in tree.nodes(cst.Name) if n.value == argument.value.value and n is not found[0].node)
+    same = (n for n in tree.named(argument.value.value) if n is not found[0].node)
     if _has_other_names(found[0].node, tree) or any(
         scopes.bindings(n) == found and not _unpacks(n, tree) for n in same
     ):

@@ -64,7 +64,7 @@ class KeptResults:
         scope = scopes.deciding(variable.value, scopes.scope(variable))
         if scope is not scopes.scope(variable):
             return True  # `nonlocal loss`
-        uses = (name for name in self._tree.nodes(cst.Name) if name.value == variable.value and name is not variable)
+        uses = (name for name in self._tree.named(variable.value) if name is not variable)
         own = (name for name in uses if scopes.deciding(name.value, scopes.scope(name)) is scope)
         return any(self._escapes(name, depth + 1) for name in own if self._is_read(name))
 

@@ -126,9 +126,8 @@ class Writes:
         bound = self._evaluator.scopes.bindings(binding)
         return [
             name
-            for name in self._tree.nodes(cst.Name)
-            if name.value == binding.value
-            and name is not binding
+            for name in self._tree.named(binding.value)
+            if name is not binding
             and self._evaluator.scopes.bindings(name) is bound
             and any(each.node is binding for each in self._evaluator.flow.definitions(name))
         ]
@@ -153,8 +152,8 @@ class Writes:
 
     def _is_used_after(self, root: cst.BaseExpression, copy: cst.CSTNode) -> bool:
         bound = self._evaluator.scopes.bindings(root) if isinstance(root, cst.Name) else []
-        later = (name for name in self._tree.nodes(cst.Name) if self._tree.order(name) > self._tree.last(copy))
-        return any(self._evaluator.scopes.bindings(name) is bound for name in later if name.value == identifier(root))
+        later = (name for name in self._tree.named(identifier(root)) if self._tree.order(name) > self._tree.last(copy))
+        return any(self._evaluator.scopes.bindings(name) is bound for name in later)
 
     def _outermost(self, copy: cst.CSTNode) -> cst.CSTNode:
         """Return the longest chain of methods that begins with a copy: ``copy.unsqueeze(0).float()``."""
@@ -276,8 +275,8 @@ class Writes:
         if first is None or not isinstance(root, cst.Name):
             return first is not None
         return any(
-            name.value == root.value and self._tree.order(name) > first and not self._is_rebound(root, copy, name)
-            for name in self._tree.nodes(cst.Name)
+            self._tree.order(name) > first and not self._is_rebound(root, copy, name)
+            for name in self._tree.named(root.value)
             if self._evaluator.scopes.bindings(name) is self._evaluator.scopes.bindings(root)
         )
 

@@ -114,7 +114,7 @@ class Gradients:
 
     def _is_value(self, function: cst.FunctionDef) -> bool:
         """Whether a function is read without being called."""
-        reads = (name for name in self._tree.nodes(cst.Name) if name.value == function.name.value)
+        reads = self._tree.named(function.name.value)
         return any(
             name is not function.name
             and getattr(self._tree.parent(name), "func", None) is not name

@@ -131,8 +131,8 @@ class DetachedForwards:
         """Every name that can read what an assignment puts into a variable."""
         scopes, function = self._evaluator.scopes, self._evaluator.definitions.enclosing_function(name)
         scope = scopes.deciding(name.value, scopes.scope(name))
-        for use in self._tree.nodes(cst.Name):
-            if use.value != name.value or use is name or scopes.deciding(use.value, scopes.scope(use)) is not scope:
+        for use in self._tree.named(name.value):
+            if use is name or scopes.deciding(use.value, scopes.scope(use)) is not scope:
                 continue
             bindings = scopes.bindings(use)
             if own := next((binding for binding in bindings if binding.node is use), None):

@@ -34,7 +34,7 @@ class EvaluationLoops:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
-        self._with_batch: dict[int, bool] = {}
+        self._only_evaluating: dict[int, bool] = {}
         self._over_evaluation_data: dict[int, bool] = {}
 
     @cached_property
@@ -52,7 +52,13 @@ class EvaluationLoops:
         loop = self._loop(call)
         if loop is None or not (self._is_over_evaluation_data(loop) or self._block_after_eval(loop, model) is not None):
             return False
-        if isinstance(last_statement(loop.body), cst.Break) or not self._holds_batch(loop):
+        if id(loop) not in self._only_evaluating:
+            self._only_evaluating[id(loop)] = self._only_evaluates(loop, frame)
+        return self._only_evaluating[id(loop)]
+
+    def _only_evaluates(self, loop: cst.For, frame: cst.CSTNode) -> bool:
+        """Whether a loop takes batches, and nothing of what it computes is differentiated in its routine."""
+        if isinstance(last_statement(loop.body), cst.Break) or not holds_batch(self._evaluator, loop):
             return False
         return not self._trains(loop) and not self._is_backpropagated(loop.body, frame)
 
@@ -117,11 +123,6 @@ class EvaluationLoops:
         """The innermost loop around a call in its function."""
         found = self._tree.enclosing(call, cst.For, *FUNCTIONS)
         return found if isinstance(found, cst.For) else None
-
-    def _holds_batch(self, loop: cst.For) -> bool:
-        if id(loop) not in self._with_batch:
-            self._with_batch[id(loop)] = holds_batch(self._evaluator, loop)
-        return self._with_batch[id(loop)]
 
     def _trains(self, loop: cst.For) -> bool:
         """Whether a loop computes gradients or takes steps, itself or in a function of the file."""

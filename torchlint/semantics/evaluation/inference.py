@@ -113,10 +113,11 @@ class Inference:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
         if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.speaks_of_evaluation:
             return None
+        called = model_run_by(call, self._evaluator)
+        if not isinstance(called, (cst.Name, cst.Attribute)) or self._evaluator.names.qualified(called) is not None:
+            return None  # most calls are of what was imported
         step = self._run_by_step(call)
-        called = step or model_run_by(call, self._evaluator)
-        if not isinstance(called, (cst.Name, cst.Attribute)):
-            return None
+        called = step or called
         function = self._evaluator.definitions.enclosing_function(call)
         frame: cst.CSTNode = function if function is not None else self._tree.module
         whole = self.routine_evaluates(function) or self._is_only_evaluated(called, function)

@@ -37,7 +37,7 @@ def _runs_once(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
     for call in callers:
         if evaluator.definitions.enclosing_function(call) is not None or evaluator.tree.enclosing(call, *LOOPS):
             return False
-    named = sum(name.value == function.name.value for name in evaluator.tree.nodes(cst.Name)) if callers else 0
+    named = len(evaluator.tree.named(function.name.value)) if callers else 0
     return 0 < named == len(callers)
 
 

@@ -39,25 +39,25 @@ class Constructors:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._known: dict[cst.CSTNode, frozenset[Constructor]] = {}
-        self._seen: set[cst.CSTNode] = set()
+        self._known: dict[int, frozenset[Constructor]] = {}
+        self._seen: set[int] = set()
         self._keywords: dict[str, list[cst.BaseExpression]] | None = None
 
     def of(self, expression: cst.CSTNode) -> frozenset[Constructor]:
         """Return what calling an expression can run; empty for what is only ever None."""
-        known = self._known.get(expression)
+        known = self._known.get(id(expression))
         if known is not None:
             return known
-        if expression in self._seen:
+        if id(expression) in self._seen:
             return frozenset()
         if len(self._seen) > _REACH:
             return frozenset((UNKNOWN,))
         outermost = not self._seen
-        self._seen.add(expression)
+        self._seen.add(id(expression))
         found = frozenset(self._find(expression))
         if outermost:
             self._seen.clear()
-            self._known[expression] = found
+            self._known[id(expression)] = found
         return found
 
     def _find(self, expression: cst.CSTNode) -> Iterable[Constructor]:

@@ -116,14 +116,10 @@ class Layers:
         return cst.Arg(value=value, star="**")
 
     def _only_passed_on(self, binding: Binding) -> bool:
-        for name in self._tree.nodes(cst.Name):
-            if name.value != binding.name or name is binding.node:
-                continue
-            if self._scopes.deciding(name.value, self._scopes.scope(name)) is binding.scope:
-                parent = self._tree.parent(name)
-                if not isinstance(parent, cst.Arg) or parent.star != "**":
-                    return False
-        return True
+        """Whether each other use of a variable is one as ``**options``."""
+        others = (name for name in self._tree.named(binding.name) if name is not binding.node)
+        same = (name for name in others if self._scopes.deciding(name.value, self._scopes.scope(name)) is binding.scope)
+        return all(isinstance(arg := self._tree.parent(name), cst.Arg) and arg.star == "**" for name in same)
 
     def touches(self, call: cst.Call, class_name: str, parameter: str) -> Touch:
         """Return how the file touches a parameter of the layer that a call of a class creates."""

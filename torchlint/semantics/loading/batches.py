@@ -82,7 +82,7 @@ class Batches:
 
     def _reads(self, target: cst.Name) -> list[cst.Name]:
         """The reads of what a target binds, wherever it may be that."""
-        names = (name for name in self._tree.nodes(cst.Name) if name.value == target.value and name is not target)
+        names = (name for name in self._tree.named(target.value) if name is not target)
         return [name for name in names if any(b.node is target for b in self._evaluator.flow.definitions(name))]
 
     def _take(self, use: cst.BaseExpression) -> tuple[_Take, cst.CSTNode] | None:

@@ -167,7 +167,7 @@ class Epochs:
 
     def _uses(self, binding: Binding) -> list[cst.Name]:
         """The uses of a variable where it can hold nothing but what this binding gives it."""
-        names = (name for name in self._tree.nodes(cst.Name) if name.value == binding.name)
+        names = self._tree.named(binding.name)
         return [name for name in names if self._evaluator.flow.definitions(name) == [binding]]
 
     def _iterations(self, used: cst.Name | cst.Attribute | cst.Call, depth: int = 0) -> Iterator[cst.CSTNode]:

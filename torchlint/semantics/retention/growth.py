@@ -337,7 +337,7 @@ class Growths:
         if own.value in here.delegated or scopes.deciding(own.value, here) is not here:
             return False
         target = statement.targets[0].target
-        uses = [n for n in self._tree.nodes(cst.Name) if n.value == own.value and n is not own and n is not target]
+        uses = [n for n in self._tree.named(own.value) if n is not own and n is not target]
         uses = [n for n in uses if scopes.deciding(own.value, scopes.scope(n)) is here]
         if any(self._tree.within(n, loop) or scopes.scope(n) is not here for n in uses):
             return False

@@ -50,7 +50,7 @@ class Rollouts:
         if isinstance(variable, cst.Name):
             scopes = self._evaluator.scopes
             here = scopes.deciding(variable.value, scopes.scope(variable))
-            same = [n for n in self._tree.nodes(cst.Name) if n.value == variable.value]
+            same = self._tree.named(variable.value)
             return [n for n in same if scopes.deciding(n.value, scopes.scope(n)) is here and self._holds(n, variable)]
         owner = variable.value if isinstance(variable, cst.Attribute) else None
         if not isinstance(owner, cst.Name) or self._evaluator.definitions.receiver(owner) is None:

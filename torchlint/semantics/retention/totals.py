@@ -175,7 +175,7 @@ class Accumulations:
     def _uses(self, name: cst.Name) -> list[cst.Name]:
         scopes = self._evaluator.scopes
         deciding = scopes.deciding(name.value, scopes.scope(name))
-        same = (use for use in self._tree.nodes(cst.Name) if use.value == name.value)
+        same = self._tree.named(name.value)
         return [use for use in same if scopes.deciding(use.value, scopes.scope(use)) is deciding]
 
     def _only_fed_by(self, feed: cst.Name, loop: cst.For) -> bool:

@@ -45,7 +45,7 @@ class Decisions:
         target, flow = statement.targets[0].target, self._evaluator.flow
         if not isinstance(target, cst.Name):
             return False
-        same = (name for name in self._evaluator.tree.nodes(cst.Name) if name.value == target.value)
+        same = self._evaluator.tree.named(target.value)
         return any(
             self._is_size(name) and any(binding.node is target for binding in flow.definitions(name)) for name in same
         )

@@ -371,7 +371,7 @@ class HostReads:
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
         if not isinstance(target, cst.Name):
             return []
-        same = (name for name in self._evaluator.tree.nodes(cst.Name) if name.value == target.value)
+        same = self._evaluator.tree.named(target.value)
         return [name for name in same if name is not target and enclosing(name) is enclosing(call)]
 
     def may_choose(self, read: ScalarRead) -> bool:

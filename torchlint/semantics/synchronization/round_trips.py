@@ -28,7 +28,7 @@ def feeds_tensors(read: cst.Call, evaluator: Evaluator) -> bool:
     target = statement.targets[0].target
     if not isinstance(target, cst.Name):
         return False
-    same = [name for name in evaluator.tree.nodes(cst.Name) if name.value == target.value and name is not target]
+    same = [name for name in evaluator.tree.named(target.value) if name is not target]
     users = [name for name in same if any(b.node is target for b in evaluator.flow.definitions(name))]
     return bool(users) and all(_feeds(user, evaluator) for user in users)
 

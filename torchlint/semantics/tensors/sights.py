@@ -85,7 +85,7 @@ class Sights:
         """Return all places of the file at which the same variable is bound or read."""
         scopes = self._evaluator.scopes
         own = scopes.deciding(variable.value, scopes.scope(variable))
-        same = (name for name in self._tree.nodes(cst.Name) if name.value == variable.value)
+        same = self._tree.named(variable.value)
         return [name for name in same if scopes.deciding(name.value, scopes.scope(name)) is own]
 
     def _is_read_elsewhere(self, variable: cst.Name) -> bool:
