@@ -6,7 +6,8 @@ A tensor that was computed from parameters holds the graph that led to it. `tota
 grows with every step, `losses.append(loss)` keeps every graph alive, and a sum or list over an evaluation loop keeps
 all activations of all its steps too, since no backward pass has freed them. Memory grows until it runs out. So does the
 buffer or list of a rollout, `values[step] = critic(x)`, of which later only `values.detach()` is read, until it is made
-anew.
+anew. A recurrent state that goes from step to step (`output, hidden = model(x, hidden)`) brings the graph of all steps
+before, and `retain_graph=True`, without which the second backward pass fails, keeps it.
 
 ## What to write instead
 
@@ -132,6 +133,20 @@ def check_metric(call: cst.Call, model: Model) -> Iterator[Finding]:
             call,
             f"`{model.code(kept.variable)}` keeps `{model.code(value)}` with its autograd graph where a trainer "
             f"updates the metric: memory then grows with every step. Write `{_detached(value, model)}`.",
+        )
+
+
+@rule.check(cst.Assign, condition=lambda model: model.retentions.carried_states.occur)
+def check_state(statement: cst.Assign, model: Model) -> Iterator[Finding]:
+    """Report a recurrent state that is carried on with the graph of all passes before."""
+    found = model.retentions.carried_states.state(statement)
+    if found is not None:
+        state = model.code(found.variable)
+        yield Finding(
+            statement,
+            f"`{state}` goes into `{model.code(found.call.func)}` with the graph of all steps before, which "
+            "`retain_graph=True` keeps: memory and the time of a backward pass grow with every step. Detach it after "
+            f"the step (`{state} = {state}.detach()`, each part of a tuple) and drop `retain_graph=True`.",
         )
 
 

@@ -19,6 +19,7 @@ from torchlint.semantics.evaluate.narrowing import is_detached_tensor
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
+from torchlint.semantics.retention.carried_states import CarriedStates
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.meters import Meters
 from torchlint.semantics.retention.metric_states import MetricStates
@@ -61,6 +62,7 @@ class Retentions:
         self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
         self.metric_states = MetricStates(evaluator)
+        self.carried_states = CarriedStates(evaluator, hotness, backward)
 
     @cached_property
     def has_steps(self) -> bool:
