@@ -252,7 +252,8 @@ class Retentions:
         trainer = heat.root if self._tree.within(node, heat.root) else None  # a helper is judged by the whole file
         if trainer is None and self._is_parameter(value):
             return None  # the call that gives it says more
-        if heat.trains and self._is_fresh(value) and self._backward.passes(trainer):
+        differentiated = self._backward.losses(trainer) if trainer is not None else self._backward.passes()
+        if heat.trains and self._is_fresh(value) and differentiated:
             return (found.evidence, True) if found.evidence >= Evidence.INFERRED else None
         if heat.role is not Role.EVALUATION_LOOP:
             return None
