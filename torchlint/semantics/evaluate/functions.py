@@ -97,6 +97,8 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         return _text_iterator(call, name, evaluator)
     if name in api.ITERATION_WRAPPERS or (last in ("tqdm", "track", "prefetch") and call.args):
         return evaluator.value(call.args[0].value) if call.args else UNKNOWN
+    if name == "horovod.torch.allreduce" and call.args and not call.args[0].star:
+        return evaluator.value(call.args[0].value)  # by a function of autograd: its graph goes on
     if name.startswith(api.OPTIMIZER_MODULES) and last[:1].isupper():
         return Value(Kind.OPTIMIZER, name=name)
     if name.startswith("torchvision.models.") or name in ("timm.create_model", "timm.models.create_model"):
