@@ -12,6 +12,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.grad_mode import FRAMEWORK_STEP_METHODS
+from torchlint.semantics.evaluate.gradient_scalers import scales_and_steps
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import element_at, identifier, is_none, literal, method_call
@@ -53,10 +54,10 @@ class Backward:
         if isinstance(call.func, cst.Attribute):
             if name in ("backward", "manual_backward"):
                 return True
-            if name not in ("grad", "backward") and not name.endswith("scaler"):
+            if name != "grad" and not name.endswith("scaler"):
                 return False
-        if name.endswith("scaler"):  # `loss_scaler(loss, optimizer)` of apex and timm
-            return bool(call.args) and self._evaluator.value(call.func).kind is Kind.SCALER
+        if scales_and_steps(call, self._evaluator):
+            return True
         return self._evaluator.names.qualified(call.func) in _GRADIENT_FUNCTIONS
 
     def reaches(self, variable: cst.BaseExpression, root: cst.CSTNode) -> bool:

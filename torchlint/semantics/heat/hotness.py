@@ -11,6 +11,7 @@ from torchlint.semantics import roles
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.gradient_scalers import scales_and_steps
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import (
     cold,
@@ -232,14 +233,12 @@ class Hotness:
         return is_named or any(self._evaluator.names.qualified(call.func) in CLIPS for call in calls)
 
     def _is_step(self, call: cst.Call) -> bool:
-        if not isinstance(call.func, cst.Attribute):
-            return False
-        name = call.func.attr.value
-        if name in ("backward", "manual_backward"):
+        name = call.func.attr.value if isinstance(call.func, cst.Attribute) else None
+        if isinstance(call.func, cst.Attribute) and name in ("backward", "manual_backward"):
             return not isinstance(call.func.value, cst.Call) or identifier(call.func.value.func) != "super"
-        if name == "step":
+        if isinstance(call.func, cst.Attribute) and name == "step":
             return self._evaluator.value(call.func.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
-        return False
+        return scales_and_steps(call, self._evaluator)
 
     def _runs_model(self, loop: cst.For | cst.While) -> bool:
         """Whether the loop itself calls a model, as an inference loop does; loops over layers do not count."""
