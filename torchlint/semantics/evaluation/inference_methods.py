@@ -10,10 +10,11 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import run_by_method
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import method_call
 
 _INFERS = re.compile(r"^(inference|infer)$")
+_GENERATES = re.compile(r"^(generate|sample)$")
 # Parts of a model, whose method the model calls where it may have switched gradients off.
 _PART = re.compile(
     r"(Encoder|Decoder|Layer|Block|Cell|Net|Head|Heads|Embedding|Attention|Predictor|Loss|Adaptor|Layers)$"
@@ -21,6 +22,7 @@ _PART = re.compile(
 # What uses a trained model.
 _USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|synthesi[sz]e|generate|demo|main)(_|$)")
 _FORWARD = ("forward", "__call__")
+_JOINS = ("torch.cat", "torch.concat", "torch.hstack")
 
 
 class InferenceMethods:
@@ -34,13 +36,38 @@ class InferenceMethods:
 
     def first_pass(self, function: cst.FunctionDef) -> cst.Call | None:
         """Return the first call of a layer with parameters in such a method, None if gradients may be wanted or off."""
-        if not _INFERS.match(function.name.value) or self._is_inner(function):
+        is_named = _INFERS.match(function.name.value) is not None or self._generates_tokens(function)
+        if not is_named or self._is_inner(function):
             return None
         if self._backward.passes(function) or self._gradient_uses.of_calls(function) or self.is_used_on(function):
             return None
         calls = sorted(self._tree.below(function.body, cst.Call), key=self._tree.order)
         runs = (call for call in calls if self._runs_model(call))
         return next((call for call in runs if not self._evaluator.gradients.disabled(call)), None)
+
+    def _generates_tokens(self, function: cst.FunctionDef) -> bool:
+        """Whether a method only makes a sequence longer, by what it draws or chooses: through that no gradient goes."""
+        returned = self._evaluator.definitions.results(function)
+        if not _GENERATES.match(function.name.value) or len(returned) != 1 or not isinstance(returned[0], cst.Name):
+            return False
+        sequence = returned[0].value
+        loops = self._tree.below(function.body, cst.For)
+        grown = [
+            joined for loop in loops for joined in self._tree.below(loop.body, cst.Assign) if _grows(joined, sequence)
+        ]
+        bound = [name for name in self._tree.named(sequence) if self._tree.within(name, function.body)]
+        bindings = [n for n in bound if isinstance(self._tree.parent(n), (cst.AssignTarget, cst.AugAssign))]
+        return bool(grown) and len(bindings) == len(grown) and all(map(self._adds_choice, grown))
+
+    def _adds_choice(self, joined: cst.Assign) -> bool:
+        """Whether the last part of ``torch.cat((tokens, token))`` carries no graph, whoever calls the method."""
+        if not isinstance(joined.value, cst.Call) or self._evaluator.names.qualified(joined.value.func) not in _JOINS:
+            return False
+        parts = joined.value.args[0].value if joined.value.args else None
+        if not isinstance(parts, (cst.Tuple, cst.List)) or len(parts.elements) != 2:
+            return False
+        added = self._evaluator.value(parts.elements[1].value)
+        return added.is_tensor and added.graph is Graph.DETACHED
 
     def may_feed_loss(self, function: cst.FunctionDef) -> bool:
         """Return whether a function is such a method, and what it gives is handed on in the file."""
@@ -106,3 +133,9 @@ class InferenceMethods:
         method = self._evaluator.definitions.definition(called)
         inner = self._tree.below(method.body, cst.Call) if isinstance(method, cst.FunctionDef) else []
         return any(self._evaluator.value(one.func).kind is Kind.MODULE and self._runs_model(one) for one in inner)
+
+
+def _grows(statement: cst.Assign, sequence: str) -> bool:
+    """Return whether a statement binds a variable again, and nothing else: ``tokens = torch.cat((tokens, token))``."""
+    target = statement.targets[0].target
+    return len(statement.targets) == 1 and isinstance(target, cst.Name) and target.value == sequence

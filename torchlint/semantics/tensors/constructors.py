@@ -160,8 +160,16 @@ class Constructors:
         value = self._evaluator.value(expression)
         if value.kind not in (Kind.TENSOR, Kind.BATCH):
             return False
-        is_variable = value.evidence is Evidence.NAMED and isinstance(expression, cst.Name)
-        return not is_variable or bool(self._evaluator.usage.attributes(expression))
+        if value.evidence is not Evidence.NAMED or not isinstance(expression, cst.Name):
+            return True
+        return bool(self._evaluator.usage.attributes(expression)) and self._is_asked(expression)
+
+    def _is_asked(self, variable: cst.Name) -> bool:
+        """Whether an attribute is read of what a variable holds here, not of what it is bound to afterwards."""
+        flow, tree = self._evaluator.flow, self._evaluator.tree
+        held = {id(binding.node) for binding in flow.definitions(variable)}
+        asked = [name for name in tree.named(variable.value) if isinstance(tree.parent(name), cst.Attribute)]
+        return not held or any(id(binding.node) in held for name in asked for binding in flow.definitions(name))
 
     def wraps_existing(self, call: cst.Call, name: str | None, given: Arguments) -> bool:
         """Return whether a factory is given a tensor, or an array that ``as_tensor`` does not copy."""
