@@ -15,6 +15,7 @@ from torchlint.semantics.retention.stores import Store, combined, container, sto
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
+_CLEARS = ("clear", "zero_", "fill_")
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 
 
@@ -120,7 +121,7 @@ class Holders:
             found += [
                 b.node for b in bindings if b.kind is not BindingKind.AUGMENTED and not self._adds_to_itself(b.node)
             ]
-        clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, "clear") is not None)
+        clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, *_CLEARS) is not None)
         found += [c for c in clears if isinstance(c.func, cst.Attribute) and is_same(c.func.value, variable)]
         return found
 
