@@ -289,8 +289,12 @@ class Retentions:
 
     def _holds_loss(self, value: cst.BaseExpression, kept: Store, heat: Heat) -> bool:
         """Whether a dictionary of losses is kept whole that a training step differentiates."""
-        is_whole = kept.is_stored and not kept.by_method and kept.part is None
-        return is_whole and heat.trains and self._records.holds_loss(value, self._backward.losses(heat.root))
+        if not kept.is_stored or kept.by_method or kept.part is not None or not heat.trains:
+            return False
+        if self._records.holds_loss(value, self._backward.losses(heat.root)):
+            return True
+        items = self._records.items(value, heat.root)
+        return any(self._backward.differentiates(i, heat.root) for i in items if not self._is_number(i))
 
     def _is_fresh(self, value: cst.BaseExpression) -> bool:
         """Whether a value is known by itself: an item or attribute may have been detached where it is held."""

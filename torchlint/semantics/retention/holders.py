@@ -60,8 +60,8 @@ class Holders:
 
     def is_of_one_step(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
         """Return whether a loop over steps around that one makes it anew: ``for i in range(n): total += f(i)``."""
-        if isinstance(place, cst.For) and batch_evidence(self._evaluator.iterated(place)) is not None:
-            return False  # as many passes as there are batches
+        if isinstance(place, cst.For) and self._takes_batches(place):
+            return False  # as many passes as there are batches, or as a step accumulates
         around = (a for a in self._tree.ancestors(place) if isinstance(a, LOOPS) and self._tree.within(node, place))
         if any(self._hotness.loop(loop) and self.is_remade(variable, node, loop) for loop in around):
             return True
@@ -70,6 +70,10 @@ class Holders:
             return False
         heats = map(self._hotness.heat, self._evaluator.callers(function))
         return any(heat is not None and heat.trains for heat in heats)
+
+    def _takes_batches(self, loop: cst.For) -> bool:
+        given = batch_evidence(self._evaluator.iterated(loop)) is not None
+        return given or self._hotness.next_batch(loop) is not None
 
     def is_carried(self, kept: Store, node: cst.CSTNode, place: cst.CSTNode) -> bool:
         """Return whether each step replaces the element by what it makes of it: ``state[i] = repackage(state[i])``."""
