@@ -6,8 +6,10 @@ A tensor that was computed from parameters holds the graph that led to it. `tota
 grows with every step, `losses.append(loss)` keeps every graph alive, and a sum or list over an evaluation loop keeps
 all activations of all its steps too, since no backward pass has freed them. Memory grows until it runs out. So does the
 buffer or list of a rollout, `values[step] = critic(x)`, of which later only `values.detach()` is read, until it is made
-anew. A recurrent state that goes from step to step (`output, hidden = model(x, hidden)`) brings the graph of all steps
-before, and `retain_graph=True`, without which the second backward pass fails, keeps it.
+anew, the history of a callback that is handed the loss, and the sum over the micro-batches of one step, if each is
+backpropagated by itself: that one is small, and as easily detached. A recurrent state that goes from step to step
+(`output, hidden = model(x, hidden)`) brings the graph of all steps before, and `retain_graph=True`, without which the
+second backward pass fails, keeps it.
 
 ## What to write instead
 

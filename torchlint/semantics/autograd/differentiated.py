@@ -10,12 +10,12 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind, Origin
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import element_at, method_call
 from torchlint.syntax.canonical import canonical, is_same
 from torchlint.syntax.walk import children
 
 _DETACHES = frozenset(("item", "detach", "tolist", "numpy", "data", "size", "shape"))
-_PASSES_ON = frozenset(
+PASSES_ON = frozenset(
     ("mean", "sum", "float", "double", "half", "cpu", "cuda", "to", "clone", "squeeze", "view", "reshape", "contiguous")
 )
 _COMPUTES = frozenset(
@@ -49,21 +49,31 @@ class Differentiated:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._known: dict[int, _Sources] = {}
+        self._known: dict[tuple[int, ...], _Sources] = {}
 
     def includes(self, value: cst.BaseExpression, root: cst.CSTNode, losses: list[cst.BaseExpression]) -> bool:
         """Return whether a value below ``root`` is part of what gradients start from, given the losses there."""
-        if id(root) not in self._known:
-            self._known[id(root)] = sources = _Sources()
+        sources = self._sources(losses)
+        return any(self._is_source(leaf, sources, root) for leaf, _ in self._leaves(value, True, whole=True))
+
+    def starts_from(self, bound: cst.BaseExpression, losses: list[cst.BaseExpression]) -> bool:
+        """Return whether what an assignment binds is one of some losses, but for scale."""
+        return self._sources(losses).bindings.get(id(bound), False)
+
+    def _sources(self, losses: list[cst.BaseExpression]) -> _Sources:
+        """What some losses are computed from."""
+        key = tuple(map(id, losses))
+        if key not in self._known:
+            self._known[key] = sources = _Sources()
             for start in losses:
                 self._follow(start, True, sources, 0)
-        return any(
-            self._is_source(leaf, self._known[id(root)], root) for leaf, _ in self._leaves(value, True, whole=True)
-        )
+        return self._known[key]
 
     def _is_source(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
-        if self._is_item(leaf, sources) and not self._is_detached_below(leaf, root):
+        if self._is_item(leaf, sources, root) and not self._is_detached_below(leaf, root):
             return True
+        if written := self._written_out(leaf):
+            return all(any(self._is_source(p, sources, root) for p, _ in self._leaves(each, True)) for each in written)
         if isinstance(leaf, cst.Name):
             definitions = [b for last in self._evaluator.flow.definitions(leaf) for b in self._unscaled(last)]
             found = [sources.bindings.get(id(b.node)) for b in definitions]
@@ -80,15 +90,28 @@ class Differentiated:
             return False
         return is_loss or (value.is_tensor and (value.graph is Graph.ATTACHED or value.origin is Origin.LOSS))
 
-    def _is_item(self, leaf: cst.BaseExpression, sources: _Sources) -> bool:
+    def _written_out(self, leaf: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a variable of a loop is in turn: ``for name, loss in (("a", a), ("b", b))``, ``enumerate((a, b))``."""
+        bindings = self._evaluator.flow.definitions(leaf) if isinstance(leaf, cst.Name) else []
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ITERATION:
+            return []
+        items, path = bindings[0].value, bindings[0].path
+        if isinstance(items, cst.Call) and self._evaluator.names.qualified(items.func) == "builtins.enumerate":
+            items, path = (items.args[0].value, path[1:]) if items.args and path[:1] == (1,) else (None, ())
+        if not isinstance(items, (cst.Tuple, cst.List)):
+            return []
+        found = [element_at(element.value, path) for element in items.elements]
+        return [each for each in found if each is not None] if None not in found else []
+
+    def _is_item(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
         """Whether a leaf is an item of a dictionary of outputs with a graph: ``losses[k]``, ``v in losses.items()``."""
-        if isinstance(leaf, cst.Subscript):
-            held: cst.CSTNode | None = leaf.value
-        else:
-            held = self.iterated(leaf) if isinstance(leaf, cst.Name) else None
-        if not isinstance(held, cst.Name):
+        held = leaf.value if isinstance(leaf, cst.Subscript) else self.iterated(leaf)
+        if not isinstance(held, cst.Name) or self._is_filled_detached(held, root):
             return False
         definitions = self._evaluator.flow.definitions(held)
+        if len(definitions) == 1 and isinstance(definitions[0].value, cst.Dict) and not definitions[0].path:
+            pairs = definitions[0].value.elements
+            return bool(pairs) and all(self._is_loss_in(held, pair, sources) for pair in pairs)
         value = self._evaluator.value(held)
         item = value.element if value.element is not None else value
         return (
@@ -99,9 +122,30 @@ class Differentiated:
             and item.origin in (Origin.OUTPUT, Origin.LOSS)
         )
 
-    def iterated(self, name: cst.Name) -> cst.CSTNode | None:
+    def is_detached_item(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether a loop takes a value out of a dictionary whose items are detached below ``root``."""
+        held = self.iterated(value)
+        return isinstance(held, cst.Name) and self._is_filled_detached(held, root)
+
+    def _is_filled_detached(self, held: cst.Name, root: cst.CSTNode) -> bool:
+        """Whether items of a dictionary are replaced by detached ones: ``losses[k] = losses[k].detach()``."""
+        statements = (s for s in self._tree.below(root, cst.Assign) if self.detaches(s.value))
+        places = (target.target for statement in statements for target in statement.targets)
+        return any(isinstance(place, cst.Subscript) and is_same(place.value, held) for place in places)
+
+    def _is_loss_in(self, held: cst.Name, pair: cst.BaseDictElement, sources: _Sources) -> bool:
+        """Whether an element of a dictionary that is written out is differentiated as ``losses["d"]``."""
+        if not isinstance(pair, cst.DictElement):
+            return False
+        place = cst.Subscript(cst.Name(held.value), [cst.SubscriptElement(cst.Index(pair.key))])
+        value = self._evaluator.value(pair.value)
+        if not value.is_tensor or value.graph is Graph.DETACHED or canonical(place) not in sources.expressions:
+            return False
+        return value.graph is Graph.ATTACHED or value.origin is Origin.LOSS
+
+    def iterated(self, name: cst.BaseExpression) -> cst.CSTNode | None:
         """Return the dictionary over whose values a loop binds a name."""
-        definitions = self._evaluator.flow.definitions(name)
+        definitions = self._evaluator.flow.definitions(name) if isinstance(name, cst.Name) else []
         if len(definitions) != 1 or definitions[0].kind is not BindingKind.ITERATION:
             return None
         items = method_call(definitions[0].value, "items", "values")
@@ -196,7 +240,7 @@ class Differentiated:
         name = self._evaluator.names.qualified(call.func)
         if (method is not None and method.attr.value in _DETACHES) or (name or "").startswith("math."):
             return
-        if method is not None and method.attr.value in _PASSES_ON:
+        if method is not None and method.attr.value in PASSES_ON:
             yield from self._leaves(method.value, is_loss, whole=whole)
             return
         if method is not None and method.attr.value in ("values", "items"):

@@ -129,6 +129,8 @@ def _of_mapping(owner: Value, name: str) -> Value:
 
 
 def _of_module(owner: Value, name: str) -> Value:
+    if name == "eval" and owner.evidence is Evidence.NAMED:
+        return owner.borne_out()  # `encoder.to(device).eval()`
     if name in ("to", "cuda", "cpu", "train", "eval", "half", "float", "double", "requires_grad_", "apply", "bfloat16"):
         return owner
     if name in ("parameters", "buffers"):

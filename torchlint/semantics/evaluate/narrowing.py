@@ -52,8 +52,19 @@ def is_detached_tensor(value: cst.BaseExpression, evaluator: Evaluator) -> bool:
         return bool(results) and all(isinstance(r, cst.IfExp) and is_detached_tensor(r, evaluator) for r in results)
     if not isinstance(value, cst.Name):
         return False
-    bound = [b for b in evaluator.flow.definitions(value) if b.kind is BindingKind.ASSIGNMENT and not b.path]
+    definitions = evaluator.flow.definitions(value)
+    if any(b.kind is BindingKind.ITERATION and _takes_detached(b.value, evaluator) for b in definitions):
+        return True
+    bound = [b for b in definitions if b.kind is BindingKind.ASSIGNMENT and not b.path]
     return any(_is_bound_detached(b.node, b.value, value, evaluator) for b in bound if b.value is not None)
+
+
+def _takes_detached(items: cst.CSTNode | None, evaluator: Evaluator) -> bool:
+    """Whether a loop goes through a dictionary of detached values: ``d = {k: host(v) for k, v in d.items()}``."""
+    method = method_call(items, "items", "values")
+    held = evaluator.flow.definitions(method.value) if method is not None and isinstance(method.value, cst.Name) else []
+    made = [b.value for b in held if isinstance(b.value, cst.DictComp) and not b.path]
+    return any(is_detached_tensor(each.value, evaluator) for each in made)
 
 
 def _is_bound_detached(node: cst.CSTNode, given: cst.BaseExpression, variable: cst.Name, evaluator: Evaluator) -> bool:

@@ -16,9 +16,14 @@ def takes_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
     if not isinstance(loop, cst.For) or not isinstance(loop.target, cst.Name):
         return False
     made = loop.iter if isinstance(loop.iter, cst.Call) else None
-    if made is None or len(made.args) != 3 or evaluator.names.qualified(made.func) != "builtins.range":
+    if made is None or evaluator.names.qualified(made.func) != "builtins.range":
         return False
     cuts = evaluator.tree.below(loop.body, cst.Subscript)
+    windows = (cut for cut in cuts if _is_window(cut, loop.target.value))
+    if any(len(cut.slice) > 1 or evaluator.value(cut.value).is_tensor for cut in windows):
+        return True
+    if len(made.args) != len(("start", "stop", "step")):
+        return False
     if any(_starts_at(cut, loop.target.value) and evaluator.value(cut.value).is_tensor for cut in cuts):
         return True
     sources = {name.value for name in evaluator.tree.below(made.args[1], cst.Name)}
@@ -32,6 +37,18 @@ def _starts_at(cut: cst.Subscript, counter: str) -> bool:
     """Whether a slice begins at a variable: ``x[i : i + size]``."""
     part = cut.slice[0].slice
     return isinstance(part, cst.Slice) and isinstance(part.lower, cst.Name) and part.lower.value == counter
+
+
+def _is_window(cut: cst.Subscript, counter: str) -> bool:
+    """Whether a slice is one of equal windows, in any dimension: ``x[:, i * size : (i + 1) * size]``."""
+    for part in cut.slice:
+        if not isinstance(part.slice, cst.Slice) or part.slice.lower is None or part.slice.upper is None:
+            continue
+        start, end = part.slice.lower, part.slice.upper
+        if all(isinstance(s, cst.BinaryOperation) and isinstance(s.operator, cst.Multiply) for s in (start, end)):
+            sides = (start.left, start.right) if isinstance(start, cst.BinaryOperation) else ()
+            return any(isinstance(side, cst.Name) and side.value == counter for side in sides)
+    return False
 
 
 def _cuts_batch(call: cst.Call, counter: str, evaluator: Evaluator) -> bool:

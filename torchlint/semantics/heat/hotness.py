@@ -161,7 +161,7 @@ class Hotness:
         if training is not None and not self._has_batch_loop(loop) and not cold.compares(loop, self._evaluator):
             return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
         if self._runs_model(loop) and not self._has_batch_loop(loop):
-            is_given = cut_batches.takes_slices(loop, self._evaluator) or self._next_batch(loop) is not None
+            is_given = cut_batches.takes_slices(loop, self._evaluator) or self.next_batch(loop) is not None
             is_given = is_given or generator_functions.source(loop, self._evaluator) is not None
             is_given = is_given or names_batch(loop, self._evaluator)
             role = Role.EVALUATION_LOOP if is_given else Role.SAMPLING_LOOP
@@ -183,10 +183,10 @@ class Hotness:
             if found is None and generator_functions.takes_batches(loop, self._evaluator):
                 return Evidence.INFERRED
             return found
-        return self._next_batch(loop)
+        return self.next_batch(loop)
 
-    def _next_batch(self, code: cst.For | cst.While | cst.FunctionDef) -> Evidence | None:
-        """How certain it is that a loop or function asks for a batch itself: ``next(batches)``, ``batches.next()``."""
+    def next_batch(self, code: cst.For | cst.While | cst.FunctionDef) -> Evidence | None:
+        """Return how certain it is that a loop or function asks for a batch itself: ``next(batches)``."""
         for call in self.own_calls(code):
             if self._evaluator.names.qualified(call.func) == "builtins.next" or method_call(call, *_NEXT) is not None:
                 found = batch_evidence(self._evaluator.value(call))
@@ -319,7 +319,7 @@ class Hotness:
         role = roles.by_name(function, owner, self._evaluator.definitions) if owner is not None else None
         if role is not None or cold.takes_no_steps(function, self._evaluator):
             return role
-        hands_on = owner is not None and function.name.value in _NEXT and self._next_batch(function) is not None
+        hands_on = owner is not None and function.name.value in _NEXT and self.next_batch(function) is not None
         steps = self.is_step_function(function) and not cold.explains(function, self._evaluator)
         if hands_on or steps or self._clips(function) or self._evaluator.kept_batch(function):
             return Role.STEP

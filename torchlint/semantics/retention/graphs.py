@@ -10,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.handed import HandedLosses
 from torchlint.semantics.autograd.updates import Updates
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
@@ -28,6 +29,7 @@ from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.stores import (
     Retention,
     Store,
+    added,
     appended,
     combined,
     elements,
@@ -57,6 +59,7 @@ class Retentions:
         self._backward = backward
         self._inference = inference
         self._meters = Meters(evaluator)
+        self._handed = HandedLosses(evaluator, backward)
         self._updates = Updates(evaluator)
         self._rollouts = Rollouts(evaluator)
         self._records = Records(evaluator)
@@ -77,7 +80,7 @@ class Retentions:
         """Return what a statement keeps with its graph.
 
         ``total += value``, ``total = total + value``, ``total = torch.cat([total, value])``, ``items.append(value)``,
-        ``items[i] = value``, ``other, items[i] = f()``
+        ``items[i] = value``, ``other, items[i] = f()``, ``total.add_(value)``
         """
         kept = self._kept(node)
         if kept is None or all(self._is_number(value) for value in kept.values):
@@ -102,7 +105,7 @@ class Retentions:
             kept.variable,
             records or tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
             min((evidence for _, evidence, _ in carrying), default=Evidence.INFERRED),
-            self._may_be_backpropagated(kept.variable, self._frame(node, kept.variable, heat)),
+            self._may_be_backpropagated(kept.variable, node, heat),
             self._is_remade(kept, node, heat.root),
             all(complete for _, _, complete in carrying),
             kept.part is not None,
@@ -116,9 +119,15 @@ class Retentions:
             return True
         return kept.index is not None and held.is_carried(kept, node, root)
 
-    def _may_be_backpropagated(self, variable: cst.BaseExpression, frame: cst.CSTNode) -> bool:
-        """Whether a variable reaches a backward pass, or a function of another file that updates weights by it."""
-        return self._backward.reaches(variable, frame) or self._updates.learn_from(variable, frame)
+    def _may_be_backpropagated(self, variable: cst.BaseExpression, node: cst.CSTNode, heat: Heat) -> bool:
+        """Whether a variable reaches a backward pass, or a function of another file that updates weights by it.
+
+        What a loop collects that only runs a model may be backpropagated by the callers of its function.
+        """
+        frame = self._frame(node, variable, heat)
+        if self._backward.reaches(variable, frame) or self._updates.learn_from(variable, frame):
+            return True
+        return not heat.trains and isinstance(frame, cst.FunctionDef) and self._handed.is_wanted(variable, frame)
 
     def _branches(self, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The parts of a conditional expression that are tensors; any other expression is its only part."""
@@ -140,7 +149,7 @@ class Retentions:
             return Store(node.target, items or (node.value,), bool(items))
         if isinstance(node, cst.Call):
             found = appended(node)
-            return self._of_record(found) if found is not None else self._handed_over(node)
+            return self._of_record(found) if found is not None else added(node) or self._handed_over(node)
         return summed(node) or combined(node, self._evaluator.names) or stored(node)
 
     def _of_record(self, kept: Store) -> Store:
@@ -215,7 +224,7 @@ class Retentions:
 
     def _is_step(self, heat: Heat, function: cst.FunctionDef) -> bool:
         """Whether a function is one training step, by itself or together with the framework that calls it."""
-        if heat.trains:
+        if heat.trains or self._hotness.is_step_function(function):
             return True
         return any(step is function for step, _ in self._backward.framework_losses())
 
@@ -246,8 +255,12 @@ class Retentions:
             return None
         if part is None and self._backward.differentiates(value, heat.root):
             return Evidence.INFERRED, True
+        if part is None and heat.trains and self._is_handed(value):
+            return Evidence.INFERRED, True
         found = unpack(self._evaluator.value(value), () if part is None else (part,))
         if not found.is_tensor or found.graph is not Graph.ATTACHED:
+            return None
+        if self._backward.is_detached_item(value, heat.root):
             return None
         trainer = heat.root if self._tree.within(node, heat.root) else None  # a helper is judged by the whole file
         if trainer is None and self._is_parameter(value):
@@ -269,10 +282,22 @@ class Retentions:
         evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
         return evidence, not self._backward.passes(frame)
 
+    def _is_handed(self, value: cst.BaseExpression) -> bool:
+        """Whether a function is given a loss by steps of the file; not where what is known of a call says so there."""
+        if not self._handed.is_one(value):
+            return False
+        function = self._evaluator.definitions.enclosing_function(value)
+        calls = self._evaluator.callers(function) if function is not None else []
+        return not any(self._meters.given(call) is not None for call in calls)
+
     def _holds_loss(self, value: cst.BaseExpression, kept: Store, heat: Heat) -> bool:
         """Whether a dictionary of losses is kept whole that a training step differentiates."""
-        is_whole = kept.is_stored and not kept.by_method and kept.part is None
-        return is_whole and heat.trains and self._records.holds_loss(value, self._backward.losses(heat.root))
+        if not kept.is_stored or kept.by_method or kept.part is not None or not heat.trains:
+            return False
+        if self._records.holds_loss(value, self._backward.losses(heat.root)):
+            return True
+        items = self._records.items(value, heat.root)
+        return any(self._backward.differentiates(i, heat.root) for i in items if not self._is_number(i))
 
     def _is_fresh(self, value: cst.BaseExpression) -> bool:
         """Whether a value is known by itself: an item or attribute may have been detached where it is held."""

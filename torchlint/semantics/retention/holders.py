@@ -15,6 +15,7 @@ from torchlint.semantics.retention.stores import Store, combined, container, sto
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
+_CLEARS = ("clear", "zero_", "fill_")
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 
 
@@ -59,8 +60,8 @@ class Holders:
 
     def is_of_one_step(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
         """Return whether a loop over steps around that one makes it anew: ``for i in range(n): total += f(i)``."""
-        if isinstance(place, cst.For) and batch_evidence(self._evaluator.iterated(place)) is not None:
-            return False  # as many passes as there are batches
+        if isinstance(place, cst.For) and self._takes_batches(place):
+            return False  # as many passes as there are batches, or as a step accumulates
         around = (a for a in self._tree.ancestors(place) if isinstance(a, LOOPS) and self._tree.within(node, place))
         if any(self._hotness.loop(loop) and self.is_remade(variable, node, loop) for loop in around):
             return True
@@ -69,6 +70,10 @@ class Holders:
             return False
         heats = map(self._hotness.heat, self._evaluator.callers(function))
         return any(heat is not None and heat.trains for heat in heats)
+
+    def _takes_batches(self, loop: cst.For) -> bool:
+        given = batch_evidence(self._evaluator.iterated(loop)) is not None
+        return given or self._hotness.next_batch(loop) is not None
 
     def is_carried(self, kept: Store, node: cst.CSTNode, place: cst.CSTNode) -> bool:
         """Return whether each step replaces the element by what it makes of it: ``state[i] = repackage(state[i])``."""
@@ -120,7 +125,7 @@ class Holders:
             found += [
                 b.node for b in bindings if b.kind is not BindingKind.AUGMENTED and not self._adds_to_itself(b.node)
             ]
-        clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, "clear") is not None)
+        clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, *_CLEARS) is not None)
         found += [c for c in clears if isinstance(c.func, cst.Attribute) and is_same(c.func.value, variable)]
         return found
 

@@ -9,9 +9,11 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.retention.stores import elements
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
+_CHANGES = ("update", "pop", "popitem", "clear")
 _REDUCES = re.compile(r"detach|reduce|to_host|to_cpu|item")
 
 
@@ -31,6 +33,16 @@ class Records:
             return False
         held = (name for loss in losses for name in self._held(loss))
         return any(self._is_one(name, value) for name in held) and not self._is_detached(value)
+
+    def items(self, value: cst.BaseExpression, root: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
+        """Return what a pass through ``root`` writes into a dictionary that a variable holds; nothing if unclear."""
+        definitions = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
+        made = definitions[0] if len(definitions) == 1 else None
+        if made is None or not isinstance(value, cst.Name) or not isinstance(made.value, cst.Dict) or made.path:
+            return ()
+        is_here = self._tree.within(made.node, root) and not self._evaluator.gradients.disabled(made.node)
+        is_kept_so = is_here and not self._is_detached(value) and not self._is_changed(value)
+        return elements(made.value) if is_kept_so else ()
 
     def entry(self, value: cst.BaseExpression, root: cst.CSTNode) -> cst.BaseExpression:
         """Return what the pass through ``root`` put where ``losses["d"]`` is read; the value itself if unclear."""
@@ -82,6 +94,12 @@ class Records:
                 items = method_call(summed.for_in.iter, "values", "items")
             if items is not None and isinstance(items.value, cst.Name):
                 yield items.value
+
+    def _is_changed(self, record: cst.Name) -> bool:
+        """Whether a method puts something else into a dictionary: ``logs.update(loss=0)``."""
+        function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
+        methods = (method_call(call, *_CHANGES) for call in self._tree.below(function, cst.Call))
+        return any(method is not None and self._is_one(method.value, record) for method in methods)
 
     def _is_detached(self, record: cst.Name) -> bool:
         """Whether an item is replaced by what may carry no graph, or a function may do so."""

@@ -95,6 +95,21 @@ def appended(call: cst.Call) -> Store | None:
     return Store(method.value, found or (given,), True)
 
 
+def added(call: cst.Call) -> Store | None:
+    """Return what ``total.add_(value)`` keeps, or ``mean.mul_(0.9).add_(value, alpha=0.1)``."""
+    method = method_call(call, "add_")
+    if method is None or not call.args or call.args[0].star or call.args[0].keyword is not None:
+        return None
+    others = [argument for argument in call.args[1:] if argument.keyword is None or argument.keyword.value != "alpha"]
+    variable = method.value
+    while (inner := method_call(variable)) is not None and inner.attr.value.endswith("_"):
+        variable = inner.value
+    is_plain = isinstance(variable, (cst.Name, cst.Attribute, cst.Subscript)) and not others
+    if not is_plain or (isinstance(variable, cst.Attribute) and variable.attr.value in ("data", "grad")):
+        return None
+    return Store(variable, (call.args[0].value,), False)
+
+
 def summed(statement: cst.Assign) -> Store | None:
     """Return what ``x = x + value`` and ``x = 0.9 * x + 0.1 * value`` keep, also ``x = y if x is None else x + y``."""
     value = statement.value
@@ -156,14 +171,34 @@ def _looks_up(term: cst.BaseExpression, target: cst.BaseExpression) -> bool:
 
 
 def combined(statement: cst.Assign, names: Names) -> Store | None:
-    """Return what ``x = torch.cat([x, value])``, ``x = torch.maximum(x, value)`` keeps, None for others."""
-    call = statement.value
-    if not isinstance(call, cst.Call) or len(statement.targets) != 1 or not call.args or call.args[0].star:
+    """Return what ``x = torch.cat([x, value])``, ``x = torch.maximum(x, value)`` keeps, None for others.
+
+    ``x = [*x, value]``, ``x = y if x is None else torch.cat([x, y])``, ``x = torch.lerp(x, value, 0.1)``
+    """
+    if len(statement.targets) != 1:
         return None
-    name = names.qualified(call.func)
-    if name not in _JOINS and (name not in _EXTREMES or len(call.args) != 2):
+    target, value = statement.targets[0].target, statement.value
+    branches = (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
+    return next((found for branch in branches if (found := _combined(branch, target, names)) is not None), None)
+
+
+def _combined(value: cst.BaseExpression, target: cst.BaseExpression, names: Names) -> Store | None:
+    if isinstance(value, (cst.List, cst.Tuple)):
+        parts = tuple(element.value for element in value.elements)
+        is_stored = any(isinstance(e, cst.StarredElement) and is_same(e.value, target) for e in value.elements)
+        return _rest(parts, target, is_stored) if is_stored else None
+    if not isinstance(value, cst.Call) or not value.args or value.args[0].star:
         return None
-    target = statement.targets[0].target
-    parts = elements(call.args[0].value) if name in _JOINS else tuple(argument.value for argument in call.args)
+    name = names.qualified(value.func)
+    given = tuple(argument.value for argument in value.args)
+    if name in _JOINS:
+        return _rest(elements(given[0]), target, False)
+    if name in _EXTREMES and len(given) == len(("x", "value")):
+        return _rest(given, target, False)
+    return _rest(given[:2], target, False) if name == "torch.lerp" else None
+
+
+def _rest(parts: tuple[cst.BaseExpression, ...], target: cst.BaseExpression, is_stored: bool) -> Store | None:
+    """What is put together with a target."""
     rest = tuple(part for part in parts if not is_same(part, target))
-    return Store(target, rest, False) if rest and len(rest) < len(parts) else None
+    return Store(target, rest, is_stored) if rest and len(rest) < len(parts) else None
