@@ -9,7 +9,8 @@ buffer or list of a rollout, `values[step] = critic(x)`, of which later only `va
 anew, the history of a callback that is handed the loss, and the sum over the micro-batches of one step, if each is
 backpropagated by itself: that one is small, and as easily detached. A recurrent state that goes from step to step
 (`output, hidden = model(x, hidden)`) brings the graph of all steps before, and `retain_graph=True`, without which the
-second backward pass fails, keeps it.
+second backward pass fails, keeps it. An average of the parameters that is updated with gradients on carries the graph
+of all updates before.
 
 ## What to write instead
 
@@ -41,6 +42,8 @@ from torchlint.semantics.model import Model
 
 if TYPE_CHECKING:
     from torchlint.semantics.retention.stores import Retention
+
+_PARAMETERS = frozenset(("parameters", "named_parameters"))
 
 rule = Rule(
     code="TL302",
@@ -149,6 +152,19 @@ def check_state(statement: cst.Assign, model: Model) -> Iterator[Finding]:
             f"`{state}` goes into `{model.code(found.call.func)}` with the graph of all steps before, which "
             "`retain_graph=True` keeps: memory and the time of a backward pass grow with every step. Detach it after "
             f"the step (`{state} = {state}.detach()`, each part of a tuple) and drop `retain_graph=True`.",
+        )
+
+
+@rule.check(cst.Assign, cst.Call, condition=lambda model: model.calls_by_name.occur(_PARAMETERS))
+def check_average(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
+    """Report an average of parameters that keeps the graph of all averages before."""
+    kept = model.retentions.parameter_averages.kept(node)
+    if kept is not None:
+        yield Finding(
+            node,
+            f"`{model.code(kept.variable)}` is computed of `{model.code(kept.values[0])}` with gradients on: each "
+            "average keeps the graph of all before it, so that memory grows with every update. Decorate the method "
+            "with `@torch.no_grad()`.",
         )
 
 

@@ -24,6 +24,7 @@ from torchlint.semantics.retention.carried_states import CarriedStates
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.meters import Meters
 from torchlint.semantics.retention.metric_states import MetricStates
+from torchlint.semantics.retention.parameter_averages import ParameterAverages
 from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.stores import (
@@ -66,6 +67,7 @@ class Retentions:
         self._holders = Holders(evaluator, hotness)
         self.metric_states = MetricStates(evaluator)
         self.carried_states = CarriedStates(evaluator, hotness, backward)
+        self.parameter_averages = ParameterAverages(evaluator)
 
     @cached_property
     def has_steps(self) -> bool:

@@ -111,13 +111,18 @@ def added(call: cst.Call) -> Store | None:
 
 
 def summed(statement: cst.Assign) -> Store | None:
-    """Return what ``x = x + value`` and ``x = 0.9 * x + 0.1 * value`` keep, also ``x = y if x is None else x + y``."""
+    """Return what ``x = x + value`` and ``x = 0.9 * x + 0.1 * value`` keep, also ``x = y if x is None else x + y``.
+
+    ``x = (i * x + value) / (i + 1)``
+    """
     value = statement.value
     branches = (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
     made = next((branch for branch in branches if isinstance(branch, cst.BinaryOperation)), None)
     if len(statement.targets) != 1 or made is None:
         return None
     target = statement.targets[0].target
+    while isinstance(made.operator, cst.Divide) and isinstance(made.left, cst.BinaryOperation):
+        made = made.left
     terms = _terms(made)
     rest = tuple(term for term in terms if not _scales(term, target))
     return Store(target, rest, False) if rest and len(rest) < len(terms) else None

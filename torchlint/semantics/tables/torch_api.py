@@ -155,8 +155,8 @@ NUMBER_METHODS = frozenset(
 )
 DETACHED_RESULTS = frozenset(
     (
-        "argmax argmin multinomial eq ne lt le gt ge isnan isinf isfinite long int short byte bool nonzero argsort bincount "
-        "logical_and logical_or logical_not sign signbit new_zeros "
+        "argmax argmin multinomial eq ne lt le gt ge isnan isinf isfinite long int short byte bool nonzero argsort "
+        "bincount logical_and logical_or logical_not sign signbit new_zeros "
         "new_ones new_empty new_full new_tensor count_nonzero any all"
     ).split()
 )
