@@ -104,8 +104,8 @@ def train(model, dataset, optimizer):
         "dtype only.",
         "prepared": "The move goes to `accelerator.device`, where the loaders that accelerate prepares put their "
         "batches.",
-        "on-device": "The tensors are on the device already: the dataset, the collate function or what wraps the loader "
-        "puts them there.",
+        "on-device": "The tensors are on the device already: the dataset, the collate function or a wrapper of the "
+        "loader puts them there.",
     },
     fixes=(Safety.UNSAFE,),
 )

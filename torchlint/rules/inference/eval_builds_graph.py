@@ -40,7 +40,6 @@ from torchlint.edits.operations import AddDecorator
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.pictures import PICTURES
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -110,10 +109,13 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         yield from _report(call, found, model)
 
 
-@rule.check(cst.Call, condition=lambda model: model.calls_by_name.occur(PICTURES))
-def check_pictures(call: cst.Call, model: Model) -> Iterator[Finding]:
-    """Report a forward pass with gradients of which only pictures are made."""
+@rule.check(cst.Call)
+def check_values(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a forward pass with gradients of which only pictures are made, or only values are read."""
     found = model.shown_forwards.call(call)
+    if found is None and (found := model.detached.outside_training(call)) is not None:
+        heat = model.heat(call)
+        found = None if heat is not None and heat.trains else found  # TL316 reports it
     if found is not None and model.inference.call(call) is None:
         yield from _report(call, found, model)
 
