@@ -96,7 +96,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     heat = model.heat(call)
     evaluated = model.inference.call(call)
-    evaluates = evaluated is not None and not evaluated.trains
+    evaluates = evaluated is not None and not evaluated.trains and evaluated.turn is None
     if rule.silent("not-training", heat is None or not heat.trains or evaluates):
         return
     often = heat.often if heat is not None else "here"

@@ -91,11 +91,12 @@ class DetachedForwards:
         None where the caller may decide: that of a function which runs the model once, of a method of a model.
         """
         loop = self._tree.enclosing(call, cst.For, cst.While, cst.FunctionDef)
-        found = self.forward(call) if isinstance(loop, (cst.For, cst.While)) or self._is_of_loaded(call) else None
-        if found is None or found.is_array or not found.is_network or found.differentiates:
-            return None
+        is_repeated = isinstance(loop, (cst.For, cst.While)) or self._is_of_loaded(call)
+        if not is_repeated or self._evaluator.names.qualified(call.func) is not None:
+            return None  # asked first: most calls are none of a model
         function = self._evaluator.definitions.enclosing_function(call)
-        if self._backward.passes(function or self._tree.module):
+        found = self.forward(call) if not self._backward.passes(function or self._tree.module) else None
+        if found is None or found.is_array or not found.is_network or found.differentiates:
             return None
         if function is not None and (belongs_to_module(function, self._evaluator) or self._is_test(function)):
             return None

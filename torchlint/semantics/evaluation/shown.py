@@ -33,7 +33,7 @@ class ShownForwards:
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call of a model is, if all that comes of it are pictures."""
-        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
+        if not self._pictured or not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
             return None
         model = self._inference.called_model(call.func)
         if model is None or model.evidence < Evidence.INFERRED or not self._learns(call.func, model):
