@@ -29,7 +29,9 @@ _RECURRENT = re.compile(r"\.(LSTM|GRU|RNN)$")
 # Networks that differentiate by their input while they compute.
 _DIFFERENTIATES = re.compile(r"energy|energies|force|hamiltonian|lagrangian|potential|jacobian|hessian", re.IGNORECASE)
 # Methods that only compute; others may keep what they give for a training step, out of sight.
-_COMPUTES = frozenset(("forward", "forward_features", "encode", "decode"))
+_COMPUTES = frozenset(
+    "forward forward_features encode decode encode_image encode_text get_image_features get_text_features".split()
+)
 
 
 _STAND_INS = frozenset(f"torch.{name}" for name in "zeros ones rand randn empty randint".split())
