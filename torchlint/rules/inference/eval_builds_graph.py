@@ -17,9 +17,9 @@ it does what it is told (`if split == "train": loss.backward()`), write
 
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
 (by the object, by a function of the file, at the top level of a script) and nothing in the file trains. In training
-code a forward pass is reported of which nothing but pictures are made (`save_image`, `make_grid`, `imshow`, ...); outside
+code a forward pass is reported of which nothing but pictures are made (`save_image`, `make_grid`, `imshow`, ...); out
 of it one in a loop, or by an object that loaded the model, whose result is only detached or read as values. Of a model
-with a method `inference` or `infer` that method is, once; a step that the training shares where the evaluation calls it.
+with a method `inference` or `infer` that method is, once; a step that training shares where the evaluation calls it.
 
 ## When to ignore it
 

@@ -100,7 +100,9 @@ class Fates:
 
     def _goes_on(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Whether what an expression gives is made of its part, also by a module, or holds it."""
-        if isinstance(parent, (cst.Element, cst.List, cst.Tuple)) or self.carries(parent, node):
+        if isinstance(parent, (cst.List, cst.Tuple)):
+            return isinstance(self._tree.parent(parent), cst.Arg)  # `torch.cat([x, y])`
+        if isinstance(parent, cst.Element) or self.carries(parent, node):
             return True
         if isinstance(parent, cst.IfExp):
             return parent.test is not node
