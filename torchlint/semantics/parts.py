@@ -369,7 +369,7 @@ class Parts:
         """Forward passes of which only the values are kept."""
         from torchlint.semantics.evaluation.detached import DetachedForwards
 
-        return DetachedForwards(self.evaluator, self.inference)
+        return DetachedForwards(self.evaluator, self.inference, self.backward)
 
     @cached_property
     def shown_forwards(self) -> ShownForwards:

@@ -104,7 +104,8 @@ def train(model, dataset, optimizer):
         "dtype only.",
         "prepared": "The move goes to `accelerator.device`, where the loaders that accelerate prepares put their "
         "batches.",
-        "on-device": "The loader hands out tensors that are on the device already.",
+        "on-device": "The tensors are on the device already: the dataset, the collate function or a wrapper of the "
+        "loader puts them there.",
     },
     fixes=(Safety.UNSAFE,),
 )
@@ -127,16 +128,14 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)):
         return
-    loaders = filter(None, map(model.loader, model.batches.makers(move.receiver)))
-    collates = (loader.collate for loader in loaders if loader.collate is not None)
-    if rule.silent("on-device", any(map(model.datasets.yields_device_tensors, collates))):
-        return
     if rule.silent("given", _says_how(move, model)):
         return
     heat = None if for_all else model.heat(call, through_flags=True)
     # A loss may move the targets that the step before it left on the host; a batch as a whole has gone along.
     moves_targets = heat is not None and heat.role is Role.LOSS and moved.kind is Kind.TENSOR
     if not for_all and (heat is None or not (heat.role in _FOR_EACH_BATCH or moves_targets)):
+        return
+    if rule.silent("on-device", not for_all and model.loaders.placed_batches.hold(move.receiver)):
         return
     batch = model.code(move.receiver)
     waits = f"`{batch}` is copied to the device while the host waits."

@@ -17,10 +17,10 @@ it does what it is told (`if split == "train": loss.backward()`), write
 
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
 (by the object, by a function of the file, at the top level of a script) and nothing in the file trains. In training
-code a forward pass is reported of which nothing but pictures are made (`save_image`, `make_grid`, `imshow`, ...). Of a
-model with a method `inference` or `infer` that method is, once; so is `generate` or `sample` where it only adds what it
-draws or chooses to a sequence. A step that the training shares (`loss =
-self.step(batch)`) is reported where the evaluation calls it.
+code a forward pass is reported of which nothing but pictures are made (`save_image`, `make_grid`, `imshow`, ...); out
+of it one in a loop, or by an object that loaded the model, whose result is only detached or read as values. Of a model
+with a method `inference` or `infer` that method is, once, as are `generate` and `sample` that only add what they draw
+or choose to a sequence; a step that training shares where the evaluation calls it.
 
 ## When to ignore it
 
@@ -41,7 +41,6 @@ from torchlint.edits.operations import AddDecorator
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.pictures import PICTURES
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -111,10 +110,13 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         yield from _report(call, found, model)
 
 
-@rule.check(cst.Call, condition=lambda model: model.calls_by_name.occur(PICTURES))
-def check_pictures(call: cst.Call, model: Model) -> Iterator[Finding]:
-    """Report a forward pass with gradients of which only pictures are made."""
+@rule.check(cst.Call)
+def check_values(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a forward pass with gradients of which only pictures are made, or only values are read."""
     found = model.shown_forwards.call(call)
+    if found is None and (found := model.detached.outside_training(call)) is not None:
+        heat = model.heat(call)
+        found = None if heat is not None and heat.trains else found  # TL316 reports it
     if found is not None and model.inference.call(call) is None:
         yield from _report(call, found, model)
 

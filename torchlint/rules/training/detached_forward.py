@@ -95,7 +95,9 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("differentiates", found.differentiates or model.speaks_of(*HOOKS)):
         return
     heat = model.heat(call)
-    if rule.silent("not-training", heat is None or not heat.trains):
+    evaluated = model.inference.call(call)
+    evaluates = evaluated is not None and not evaluated.trains and evaluated.turn is None
+    if rule.silent("not-training", heat is None or not heat.trains or evaluates):
         return
     often = heat.often if heat is not None else "here"
     ran = model.shown(call, f"`{model.code(call.func)}`")

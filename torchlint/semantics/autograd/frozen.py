@@ -11,7 +11,8 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, literal, method_call
 
 ENTRY_POINTS = frozenset(
-    "encode decode sample generate predict forward_features forward act get_action get_action_and_value".split()
+    "encode decode sample generate predict forward_features forward act get_action get_action_and_value "
+    "encode_image encode_text get_image_features get_text_features".split()
 )
 """Methods that run a model, besides calling it."""
 

@@ -9,22 +9,32 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD
-from torchlint.semantics.evaluation.inference import Inference
+from torchlint.semantics.evaluation.entry_points import belongs_to_module, method_behind
+from torchlint.semantics.evaluation.fates import Fate, Fates, names_bound
+from torchlint.semantics.evaluation.inference import Inference, InferenceCall
+from torchlint.semantics.evaluation.own_care import cares_for_itself
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.values import Value
-from torchlint.syntax.calls import identifier
+from torchlint.semantics.process.testing import tests
+from torchlint.semantics.values import Origin, Value
+from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.canonical import is_same
 
 # Modules of torch that hold other modules, or are a network by themselves.
 _NETWORKS = re.compile(r"\.(Sequential|DataParallel|DistributedDataParallel|Transformer\w*|LSTM|GRU|RNN)$")
-# What a tensor says of itself without being computed with.
-_SHAPES = frozenset(("shape", "device", "dtype", "ndim", "size", "dim", "numel"))
+_PACKERS = ("pack_padded_sequence", "pack_sequence", "PackedSequence")
+_RECURRENT = re.compile(r"\.(LSTM|GRU|RNN)$")
 # Networks that differentiate by their input while they compute.
 _DIFFERENTIATES = re.compile(r"energy|energies|force|hamiltonian|lagrangian|potential|jacobian|hessian", re.IGNORECASE)
-# What gives values without a graph: of these the last three give no tensor.
-_DETACHES = frozenset(("detach", "item", "tolist", "numpy"))
+# Methods that only compute; others may keep what they give for a training step, out of sight.
+_COMPUTES = frozenset(
+    "forward forward_features encode decode encode_image encode_text get_image_features get_text_features".split()
+)
+
+
+_STAND_INS = frozenset(f"torch.{name}" for name in "zeros ones rand randn empty randint".split())
 
 
 class DetachedForward(NamedTuple):
@@ -43,129 +53,128 @@ class DetachedForward(NamedTuple):
     differentiates: bool
     """Whether the model may need a graph for what it computes."""
 
+    is_array: bool
+    """Whether the result becomes an array, for which gradients must be off already, wherever that is done."""
+
 
 class DetachedForwards:
     """Finds them."""
 
-    def __init__(self, evaluator: Evaluator, inference: Inference) -> None:
+    def __init__(self, evaluator: Evaluator, inference: Inference, backward: Backward) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._inference = inference
+        self._backward = backward
+        self.fates = Fates(evaluator)
+        self._fates_of_packed = Fates(evaluator, packed=True)
 
     def forward(self, call: cst.Call) -> DetachedForward | None:
         """Return the detached forward pass that a call of a model is, None if its graph can be used."""
         if not isinstance(call.func, (cst.Name, cst.Attribute)):
             return None
-        is_detached = self._is_detached(call)
-        if not is_detached and not self._may_be_read_detached(call):
-            return None
         model = self._inference.called_model(call.func)
-        if model is None or (model.evidence < Evidence.INFERRED and not self._inference.takes_batch(call)):
+        if model is None or (model.evidence < Evidence.INFERRED and not self._takes_tensor(call)):
             return None
-        variables = () if is_detached else self._only_detached(call)
-        if variables is None:
+        fate = (self._fates_of_packed if self._may_be_packed(model) else self.fates).of(call)
+        if fate not in (Fate.VALUES, Fate.ARRAY):
             return None
         return DetachedForward(
-            variables[0] if variables else None,
+            next(self._variables(call), None),
             model.name is None or not model.name.startswith("torch.nn.") or bool(_NETWORKS.search(model.name)),
             self._inference.frozen.holds(call.func),
             self._inference.switches_off(call.func, model),
             self._differentiates(call, model),
+            fate is Fate.ARRAY,
         )
 
-    def _may_be_read_detached(self, call: cst.Call) -> bool:
-        """Whether something of the name of a variable that holds the result is detached: asked before all else."""
-        statement = self._tree.parent(call)
-        if not isinstance(statement, cst.Assign):
-            return False
-        targets = (name for target in statement.targets for name in _names(target.target))
-        return any(name is not None and name.value in self._detached_names for name in targets)
+    def outside_training(self, call: cst.Call) -> InferenceCall | None:
+        """Return the inference call that a detached forward pass is where nothing else says that a routine evaluates.
+
+        None where the caller may decide: that of a function which runs the model once, of a method of a model.
+        """
+        loop = self._tree.enclosing(call, cst.For, cst.While, cst.FunctionDef)
+        is_repeated = isinstance(loop, (cst.For, cst.While)) or self._is_of_loaded(call)
+        if not is_repeated or self._evaluator.names.qualified(call.func) is not None:
+            return None  # asked first: most calls are none of a model
+        function = self._evaluator.definitions.enclosing_function(call)
+        found = self.forward(call) if not self._backward.passes(function or self._tree.module) else None
+        if found is None or found.is_array or not found.is_network or found.differentiates:
+            return None
+        if function is not None and (belongs_to_module(function, self._evaluator) or self._is_test(function)):
+            return None
+        if tests(self._evaluator.scopes) or cares_for_itself(call, self._evaluator) or self._may_keep(call):
+            return None
+        gradients = self._evaluator.gradients
+        if self._is_tried_out(call) or gradients.sometimes_disabled(call):
+            return None
+        return InferenceCall(
+            function,
+            Evidence.INFERRED,
+            trains=False,
+            frozen=found.is_frozen,
+            is_generator=False,
+            returns_host_values=True,
+            switches_off=found.switches_off,
+            needs_gradients=self._inference.gradient_uses.of_inputs(call),
+            is_part=True,
+            in_loop=False,
+            is_dry_run=False,
+        )
+
+    def _may_be_packed(self, model: Value) -> bool:
+        """Whether a model may give a packed sequence: a recurrent layer, or any in a file that packs."""
+        return bool(_RECURRENT.search(model.name or "")) or self._packs
 
     @cached_property
-    def _detached_names(self) -> frozenset[str]:
-        detached = (node for node in self._tree.nodes(cst.Attribute) if node.attr.value in _DETACHES)
-        return frozenset(name.value for node in detached for name in self._tree.below(node, cst.Name))
+    def _packs(self) -> bool:
+        return any(map(self._tree.named, _PACKERS))
 
-    def _is_detached(self, expression: cst.BaseExpression) -> bool:
-        """Whether all that an expression goes into is ``(...).detach()``, ``(...).item()`` or ``(...).numpy()``."""
-        node: cst.CSTNode = expression
-        parent = self._tree.parent(node)
-        while parent is not None:
-            if isinstance(parent, cst.Attribute) and parent.attr.value in _DETACHES:
-                taken = self._tree.parent(parent)
-                return isinstance(taken, cst.Call) and taken.func is parent
-            if not self.carries(parent, node):
-                return False
-            node, parent = parent, self._tree.parent(parent)
-        return False
+    def _takes_tensor(self, call: cst.Call) -> bool:
+        """Whether a call is given a batch or a tensor, so that a name such as ``model`` is borne out."""
+        given = (self._evaluator.value(argument.value) for argument in call.args)
+        return any(value.origin is Origin.BATCH or value.is_tensor for value in given)
 
-    def carries(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
-        """Return whether an expression computes its value from a part of it, and does nothing else with that part."""
-        if isinstance(parent, (cst.Attribute, cst.Subscript)):
-            return parent.value is node
-        if isinstance(parent, cst.Call):
-            if parent.func is node:
-                return isinstance(node, cst.Attribute) and not node.attr.value.endswith("_")
-            name = self._evaluator.names.qualified(parent.func) or ""
-            return name.startswith("torch.") and not name.startswith(AUTOGRAD)
-        return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)) or self._is_argument(parent)
+    def _is_of_loaded(self, call: cst.Call) -> bool:
+        """Whether an object runs the model that it has loaded itself, in a class that computes no gradients."""
+        held = call.func.value if isinstance(call.func, cst.Attribute) else None
+        owner = self._evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
+        if owner is None:
+            return False
+        loads = (method_call(each, "load_state_dict") for each in self._tree.below(owner, cst.Call))
+        return any(one is not None and is_same(one.value, call.func) for one in loads)
 
-    def _is_argument(self, node: cst.CSTNode) -> bool:
-        call = self._tree.parent(node) if isinstance(node, cst.Arg) else None
-        return isinstance(call, cst.Call) and call.func is not node
+    def _is_test(self, function: cst.FunctionDef) -> bool:
+        return function.name.value.startswith("test_") or function.name.value == "__init__"
 
-    def _only_detached(self, call: cst.Call) -> tuple[cst.Name, ...] | None:
-        """The variables that hold a result, if each use of them is detached or asks for a shape; else None."""
+    def _may_keep(self, call: cst.Call) -> bool:
+        """Whether a method out of sight may keep what it computes for a training step: ``agent.act(state)``."""
+        called = call.func
+        if not isinstance(called, cst.Attribute) or called.attr.value not in ENTRY_POINTS - _COMPUTES:
+            return False
+        return method_behind(called, self._evaluator.value(called.value), self._evaluator) is None
+
+    def _is_tried_out(self, call: cst.Call) -> bool:
+        """Whether a model is given a tensor that stands in for data, to see what comes out."""
+        return any(self._stands_in(argument.value) for argument in call.args)
+
+    def _stands_in(self, given: cst.BaseExpression) -> bool:
+        """Whether a tensor is made of nothing: ``torch.zeros(1, 3, 224, 224)``."""
+        if isinstance(given, cst.Name):
+            made = [binding.value for binding in self._evaluator.flow.definitions(given)]
+            return bool(made) and all(isinstance(value, cst.Call) and self._stands_in(value) for value in made)
+        while (method := method_call(given, "to", "cuda", "cpu", "float", "half")) is not None:
+            given = method.value
+        return isinstance(given, cst.Call) and self._evaluator.names.qualified(given.func) in _STAND_INS
+
+    def _variables(self, call: cst.Call) -> Iterator[cst.Name]:
+        """The variables that an assignment puts a result into as it is."""
         statement = self._tree.parent(call)
-        if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
-            return None
-        targets = list(_names(statement.targets[0].target))
-        names = tuple(target for target in targets if target is not None)
-        if not names or len(names) < len(targets):
-            return None
-        uses = [use for name in names for use in self.uses(name)]
-        detached = [use for use in uses if self._is_detached(use)]
-        return names if detached and all(use in detached or self._asks_for_shape(use) for use in uses) else None
-
-    def uses(self, name: cst.Name) -> Iterator[cst.Name]:
-        """Every name that can read what an assignment puts into a variable."""
-        scopes, function = self._evaluator.scopes, self._evaluator.definitions.enclosing_function(name)
-        scope = scopes.deciding(name.value, scopes.scope(name))
-        for use in self._tree.named(name.value):
-            if use is name or scopes.deciding(use.value, scopes.scope(use)) is not scope:
-                continue
-            bindings = scopes.bindings(use)
-            if own := next((binding for binding in bindings if binding.node is use), None):
-                if own.kind is BindingKind.AUGMENTED:  # `fake += noise` reads it with its graph
-                    yield use
-                continue
-            if self._evaluator.definitions.enclosing_function(use) is function:
-                bindings = self._evaluator.flow.definitions(use)
-            if any(binding.node is name for binding in bindings):
-                yield use
-
-    def keeps_no_graph(self, use: cst.Name) -> bool:
-        """Return whether a use of a variable detaches its value, or only asks for its shape."""
-        return self._is_detached(use) or self._asks_for_shape(use)
-
-    def _asks_for_shape(self, use: cst.Name) -> bool:
-        parent = self._tree.parent(use)
-        return isinstance(parent, cst.Attribute) and parent.attr.value in _SHAPES
+        for target in statement.targets if isinstance(statement, cst.Assign) else ():
+            yield from (name for name in names_bound(target.target) if name is not None)
 
     def _differentiates(self, call: cst.Call, model: Value) -> bool:
         """Whether a model may compute gradients itself, or somebody may look at what its layers compute."""
         if isinstance(model.definition, cst.ClassDef):
             return self._inference.gradient_uses.of_class(model.definition)
-        statement = self._tree.parent(call)
-        targets = [target.target for target in statement.targets] if isinstance(statement, cst.Assign) else []
-        said = [call.func, *(name for target in targets for name in _names(target) if name is not None)]
+        said = [call.func, *self._variables(call)]
         return any(_DIFFERENTIATES.search(identifier(name)) for name in said)
-
-
-def _names(target: cst.BaseExpression) -> Iterator[cst.Name | None]:
-    """Yield the variables that a target binds, None for what is no variable."""
-    if isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _names(element.value)
-    else:
-        yield target if isinstance(target, cst.Name) else None

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.detached import DetachedForwards
+from torchlint.semantics.evaluation.fates import Fate
 from torchlint.semantics.evaluation.inference import Inference, InferenceCall
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.pictures import PICTURES
@@ -28,11 +29,11 @@ class ShownForwards:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._inference = inference
-        self._detached = detached
+        self._fates = detached.fates
 
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call of a model is, if all that comes of it are pictures."""
-        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
+        if not self._pictured or not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
             return None
         model = self._inference.called_model(call.func)
         if model is None or model.evidence < Evidence.INFERRED or not self._learns(call.func, model):
@@ -99,11 +100,11 @@ class ShownForwards:
 
     def _are_shown(self, variable: cst.Name, depth: int) -> bool:
         """Whether a picture is made of a variable, and nothing else that could want its graph."""
-        uses = list(self._detached.uses(variable))
+        uses = list(self._fates.uses(variable))
         shown = [use for use in uses if self._is_shown(use, depth + 1)]
-        return bool(shown) and all(use in shown or self._detached.keeps_no_graph(use) for use in uses)
+        return bool(shown) and all(use in shown or self._fates.of(use) < Fate.USED for use in uses)
 
     def _carries(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
         if isinstance(parent, (cst.Tuple, cst.List, cst.Element)):
             return True
-        return self._detached.carries(parent, node)
+        return self._fates.carries(parent, node)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import Enum
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.epochs import Epochs
 from torchlint.semantics.values import Device, Kind
@@ -52,17 +50,6 @@ class Batches:
         """Return whether nothing but single batches is ever taken: ``next(iter(loader))``."""
         found = {take for take, _ in self._takes(made) or ()}
         return _Take.ONE in found and _Take.ALL not in found
-
-    def makers(self, batch: cst.BaseExpression) -> Iterator[cst.Call]:
-        """Yield the calls that may make what a loop takes a batch, or a part of it, from."""
-        while isinstance(batch, (cst.Attribute, cst.Subscript)):
-            batch = batch.value
-        bindings = self._evaluator.flow.definitions(batch) if isinstance(batch, cst.Name) else []
-        for source in (b.value for b in bindings if b.kind is BindingKind.ITERATION and b.value is not None):
-            yield from self._tree.below(source, cst.Call)
-            for name in self._tree.below(source, cst.Name):
-                held = (made.value for made in self._evaluator.flow.definitions(name))
-                yield from (value for value in held if isinstance(value, cst.Call))
 
     # How batches are taken
 

@@ -13,7 +13,7 @@ from torchlint.semantics.loading.item_sources import is_fed_meanwhile, is_stream
 from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS, IN_MEMORY_DATASETS
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind, Value
-from torchlint.syntax.calls import bind, identifier, is_none, literal, method_call
+from torchlint.syntax.calls import bind, element_at, identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 _HANDLES = frozenset(
@@ -196,7 +196,7 @@ class Datasets:
     def _takes_placed(self, class_def: cst.ClassDef, method: cst.FunctionDef) -> bool:
         """Whether a method takes from an attribute what the class itself has put on a device: ``self.x[index]``."""
         return any(
-            self._is_placed(binding.value)
+            self._is_placed(element_at(binding.value, binding.path) or binding.value)
             for owner in self._tree.below(method.body, cst.Subscript)
             if isinstance(owner.value, cst.Attribute) and isinstance(owner.value.value, cst.Name)
             if self._evaluator.definitions.receiver(owner.value.value) is not None

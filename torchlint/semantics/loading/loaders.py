@@ -14,6 +14,7 @@ from torchlint.semantics.evaluate.functions import hands_out, named_device, plac
 from torchlint.semantics.evaluate.methods import leaves_batches
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.loading.datasets import Datasets
+from torchlint.semantics.loading.placed_batches import PlacedBatches
 from torchlint.semantics.tables.loaders import LOADER_KINDS, PREPARES, TRAINER_SETTINGS, Choice, LoaderKind
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind, Value
@@ -79,6 +80,7 @@ class Loaders:
         self._tree = evaluator.tree
         self._moves = moves
         self._datasets = datasets
+        self.placed_batches = PlacedBatches(evaluator, moves, datasets)
 
     def loader(self, call: cst.Call, name: str, given: Arguments) -> LoaderCall | None:
         """Return the loader that a call of ``name`` makes."""
@@ -106,7 +108,7 @@ class Loaders:
     def reads_device(self, loader: LoaderCall) -> bool:
         """Return whether the items of a loader, or the graph that it samples, are on a device already."""
         sources = (*loader.datasets, loader.collate) if loader.collate is not None else loader.datasets
-        if any(map(self._datasets.yields_device_tensors, sources)):
+        if any(map(self.placed_batches.are_given_by, sources)):
             return True
         if loader.name.startswith("monai.") and places_items(self._evaluator):
             return True

@@ -35,6 +35,8 @@ def _is_join(value: cst.CSTNode | None, evaluator: Evaluator, depth: int) -> boo
         given = [evaluator.value(parts.elt)]
     elif isinstance(parts, (cst.List, cst.Tuple)):
         given = [evaluator.value(element.value) for element in parts.elements]
+    elif isinstance(parts, cst.Name):  # views of the same images, as a loader collates them
+        given = [evaluator.value(parts)]
     else:
         return False
     is_batch = [v.origin is Origin.BATCH and v.kind in (Kind.TENSOR, Kind.BATCH) for v in given]

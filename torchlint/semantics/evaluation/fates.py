@@ -1,0 +1,192 @@
+"""What becomes of a result: whether anything can still use its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import Kind, Origin
+from torchlint.syntax.calls import identifier, literal
+
+_DEPTH = 4
+"""Through how many variables a result is followed."""
+
+# What a tensor says of itself without being computed with.
+_SHAPES = frozenset("shape device dtype ndim size dim numel element_size requires_grad is_cuda".split())
+_VALUES = frozenset(("data", "indices"))
+# Methods whose result carries no graph; that of `numpy` there is only where the graph is gone already.
+_READS = frozenset(
+    "detach item tolist argmax argmin argsort multinomial bool long int eq ne gt lt ge le isnan isfinite".split()
+)
+_PAIRS = frozenset("max min topk sort kthvalue median mode".split())
+"""What gives values, and the places where they were."""
+_NUMBERS = frozenset(f"builtins.{name}" for name in "float int bool str print round".split())
+_LOOKS = frozenset(f"builtins.{name}" for name in "len isinstance type id".split())
+_IS_IN = (cst.In, cst.NotIn, cst.Is, cst.IsNot)
+
+
+class Fate(IntEnum):
+    """What becomes of a result, the worst of it."""
+
+    DROPPED = 0
+    """Nobody looks at more than its shape."""
+    VALUES = 1
+    """It is read detached, or as numbers."""
+    ARRAY = 2
+    """It becomes an array, which it can only where it has no graph."""
+    USED = 3
+    """Its graph may be used, for all that is known."""
+
+
+class Fates:
+    """Follows results through expressions and variables."""
+
+    def __init__(self, evaluator: Evaluator, *, packed: bool = False) -> None:
+        """``packed``: a result may be a packed sequence, whose ``data`` has its graph."""
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._packed = packed
+        self._open: set[int] = set()
+
+    def of(self, expression: cst.CSTNode, depth: int = 0) -> Fate:
+        """Return what becomes of an expression."""
+        node, parent = expression, self._tree.parent(expression)
+        while parent is not None:
+            end = self._end(parent, node)
+            if end is not None:
+                return end
+            if isinstance(parent, cst.Expr):  # `loss.backward()` uses it, `model(x)` as a statement does not
+                return Fate.DROPPED if node is expression else Fate.USED
+            if isinstance(parent, cst.Assign):
+                return self._of_bound(parent, node, depth)
+            if not self._goes_on(parent, node):
+                return Fate.USED
+            node, parent = parent, self._tree.parent(parent)
+        return Fate.USED
+
+    def carries(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Return whether an expression computes its value from a part of it, and does nothing else with that part."""
+        if isinstance(parent, (cst.Attribute, cst.Subscript)):
+            return parent.value is node
+        if isinstance(parent, cst.Call):
+            if parent.func is node:
+                return isinstance(node, cst.Attribute) and not node.attr.value.endswith("_")
+            name = self._evaluator.names.qualified(parent.func) or ""
+            return name.startswith("torch.") and not name.startswith(AUTOGRAD)
+        return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)) or self._is_argument(parent)
+
+    def uses(self, name: cst.Name) -> Iterator[cst.Name]:
+        """Every name that can read what an assignment puts into a variable."""
+        scopes, function = self._evaluator.scopes, self._evaluator.definitions.enclosing_function(name)
+        scope = scopes.deciding(name.value, scopes.scope(name))
+        for use in self._tree.named(name.value):
+            if use is name or scopes.deciding(use.value, scopes.scope(use)) is not scope:
+                continue
+            bindings = scopes.bindings(use)
+            if own := next((binding for binding in bindings if binding.node is use), None):
+                if own.kind is BindingKind.AUGMENTED:  # `fake += noise` reads it with its graph
+                    yield use
+                continue
+            if self._evaluator.definitions.enclosing_function(use) is function:
+                bindings = self._evaluator.flow.definitions(use)
+            if any(binding.node is name for binding in bindings):
+                yield use
+
+    def _goes_on(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Whether what an expression gives is made of its part, also by a module, or holds it."""
+        if isinstance(parent, (cst.List, cst.Tuple)):
+            return isinstance(self._tree.parent(parent), cst.Arg)  # `torch.cat([x, y])`
+        if isinstance(parent, cst.Element) or self.carries(parent, node):
+            return True
+        if isinstance(parent, cst.IfExp):
+            return parent.test is not node
+        if not isinstance(parent, cst.Call):
+            return False
+        module = self._evaluator.value(parent.func)
+        is_known = module.origin is Origin.LOSS or module.evidence >= Evidence.INFERRED
+        return module.kind is Kind.MODULE and is_known
+
+    def _is_argument(self, node: cst.CSTNode) -> bool:
+        call = self._tree.parent(node) if isinstance(node, cst.Arg) else None
+        return isinstance(call, cst.Call) and call.func is not node
+
+    def _end(self, parent: cst.CSTNode, node: cst.CSTNode) -> Fate | None:
+        """What an expression makes of its part that has no graph; None if it may have one."""
+        if isinstance(parent, cst.Attribute):
+            return self._of_attribute(parent) if parent.value is node else None
+        if isinstance(parent, cst.Subscript):
+            if isinstance(self._tree.parent(parent), cst.AssignTarget):
+                return Fate.DROPPED  # `scores[mask] = 0`
+            index = parent.slice[0].slice if len(parent.slice) == 1 else None
+            places = isinstance(index, cst.Index) and literal(index.value) == 1 and _gives_pair(node)
+            return Fate.VALUES if places else None
+        if isinstance(parent, cst.Comparison):
+            tests = any(isinstance(each.operator, _IS_IN) for each in parent.comparisons)
+            return Fate.DROPPED if tests else Fate.VALUES
+        if isinstance(parent, cst.FormattedStringExpression):
+            return Fate.VALUES
+        if isinstance(parent, cst.Del):
+            return Fate.DROPPED
+        return self._of_argument(node) if isinstance(parent, cst.Call) and parent.func is not node else None
+
+    def _of_attribute(self, attribute: cst.Attribute) -> Fate | None:
+        name, taken = attribute.attr.value, self._tree.parent(attribute)
+        is_called = isinstance(taken, cst.Call) and taken.func is attribute
+        if name in _SHAPES:
+            return Fate.DROPPED
+        if name in _VALUES and not is_called:
+            return Fate.USED if self._packed or isinstance(taken, cst.AssignTarget) else Fate.VALUES
+        if not is_called:
+            return None
+        return Fate.ARRAY if name == "numpy" else Fate.VALUES if name in _READS else None
+
+    def _of_argument(self, argument: cst.CSTNode) -> Fate | None:
+        call = self._tree.parent(argument)
+        name = (self._evaluator.names.qualified(call.func) or "") if isinstance(call, cst.Call) else ""
+        if name in _NUMBERS:
+            return Fate.VALUES
+        if name in _LOOKS:
+            return Fate.DROPPED
+        if name.startswith("numpy."):
+            return Fate.ARRAY
+        library, _, last = name.rpartition(".")
+        return Fate.VALUES if library == "torch" and last in _READS else None
+
+    def _of_bound(self, statement: cst.Assign, value: cst.CSTNode, depth: int) -> Fate:
+        if id(statement) in self._open:
+            return Fate.DROPPED  # followed already, around a loop
+        if statement.value is not value or depth >= _DEPTH or len(statement.targets) != 1:
+            return Fate.USED
+        targets = list(names_bound(statement.targets[0].target))
+        if _gives_pair(value) and len(targets) > 1:
+            targets = targets[:1]
+        if any(target is None for target in targets):
+            return Fate.USED
+        self._open.add(id(statement))
+        fates = [self.of(use, depth + 1) for name in targets if name is not None for use in self.uses(name)]
+        self._open.discard(id(statement))
+        read = len(targets) == 1 and _gives_pair(value)
+        return max(fates, default=Fate.VALUES if read else Fate.DROPPED)
+
+
+def _gives_pair(node: cst.CSTNode) -> bool:
+    """Return whether a call gives values and the places where they were: ``scores.max(1)``, not ``scores.max()``."""
+    if not isinstance(node, cst.Call) or identifier(node.func) not in _PAIRS or not node.args:
+        return False
+    given = [argument for argument in node.args if not argument.star]
+    return any(isinstance(literal(argument.value), int) or argument.keyword is not None for argument in given)
+
+
+def names_bound(target: cst.BaseExpression) -> Iterator[cst.Name | None]:
+    """Yield the variables that a target binds, None for what is no variable."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from names_bound(element.value)
+    else:
+        yield target if isinstance(target, cst.Name) else None
