@@ -100,7 +100,8 @@ def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
     on_device = any(v.device is Device.ACCELERATOR for v in arguments if v.is_tensor or v.kind is Kind.BATCH)
     either = any(v.device is Device.EITHER for v in arguments if v.is_tensor or v.kind is Kind.BATCH)
     device = Device.ACCELERATOR if on_device else Device.EITHER if either else Device.UNKNOWN
-    if any(method_call(a.value, "cpu") is not None for a in call.args):
+    compares_there = module.origin is Origin.LOSS and _are_brought_to_host(arguments)
+    if compares_there or any(method_call(a.value, "cpu") is not None for a in call.args):
         device = Device.CPU  # where the module must be too
     origin = Origin.LOSS if module.origin is Origin.LOSS else Origin.OUTPUT
     evidence = min(module.evidence, Evidence.INFERRED)
@@ -115,6 +116,13 @@ def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
         return sequence(output, output)
     states = STATES.get(module.name or "", 0)
     return sequence(output, sequence(output, output) if states > 1 else output) if states else output
+
+
+def _are_brought_to_host(compared: Sequence[Value]) -> bool:
+    """Whether all tensors that a loss compares lie on the host, where a batch lies before it is moved."""
+    tensors = [value for value in compared if value.is_tensor]
+    on_host = all(value.device is Device.CPU for value in tensors)
+    return on_host and any(value.origin is not Origin.BATCH for value in tensors)
 
 
 def _carries_graph(value: Value) -> bool:

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.tables.torch_api import SIZED_FACTORIES
+from torchlint.semantics.tables.torch_api import LEGACY_CONSTRUCTORS, SIZED_FACTORIES
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, identifier, literal, method_call
 
@@ -178,9 +178,23 @@ class Constructors:
         if name in SIZED_FACTORIES or not call.args:
             return False
         data = call.args[0].value
+        if name in LEGACY_CONSTRUCTORS:  # which get lists and arrays, whatever these are called
+            return self.is_tensor(data) and not self._may_be_array(data)
         if name != "torch.as_tensor":
             return self.is_tensor(data)
         return self._evaluator.value(data).kind is Kind.NDARRAY or not self.is_data(data)
+
+    def _may_be_array(self, data: cst.BaseExpression) -> bool:
+        """Whether only its name, or what arrays have too, says that a parameter, perhaps compared, is a tensor."""
+        compared = data.left if isinstance(data, cst.Comparison) else data
+        if not isinstance(compared, cst.Name) or self._evaluator.usage.as_tensor(compared):
+            return self._evaluator.value(data).evidence is Evidence.NAMED
+        bindings = self._evaluator.flow.definitions(compared)
+        return bool(bindings) and all(b.kind is BindingKind.PARAMETER and not self._is_annotated(b) for b in bindings)
+
+    def _is_annotated(self, binding: Binding) -> bool:
+        parameter = self._evaluator.tree.parent(binding.node)
+        return isinstance(parameter, cst.Param) and parameter.annotation is not None
 
     def holds_nothing(self, call: cst.Call) -> bool:
         """Return whether a factory makes a tensor without elements: ``torch.empty(0)``, ``torch.LongTensor()``."""
