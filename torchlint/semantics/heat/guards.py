@@ -15,6 +15,7 @@ from torchlint.semantics.heat.alarms import is_alarm
 from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.external_tests import asks_for_option, is_told_of_error, limits_rate, reads_clock
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, picks_pass
+from torchlint.semantics.heat.option_defaults import off_by_default
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
 from torchlint.syntax.calls import element_at, identifier, is_none, literal
@@ -83,14 +84,17 @@ class Guards:
         self._exits: dict[int, _Exits] = {}
         self._depth = 0
 
-    def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
-        """Return the first reason for which a node does not run whenever ``root`` (a loop or function) does."""
+    def guard(self, node: cst.CSTNode, root: cst.CSTNode, allowed: cst.If | None = None) -> Guard | None:
+        """Return the first reason for which a node does not run whenever ``root`` (a loop or function) does.
+
+        The test of ``allowed`` is no reason.
+        """
         child = node
         leaves_root = isinstance(root, LOOPS)  # no inner loop, which `break` would leave, has been passed
         for ancestor in self._tree.ancestors(node):
             if ancestor is root:
                 return None
-            found = self._around(ancestor, child, root)
+            found = self._around(ancestor, child, root, allowed) if ancestor is not allowed else None
             if found is not None and not picks_pass(ancestor, child, root, self._evaluator):
                 return found
             if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_exceptional(ancestor, leaves_root):
@@ -108,7 +112,9 @@ class Guards:
         ends = isinstance(called, cst.Call) and self._evaluator.names.qualified(called.func) in _ENDS
         return ends or is_alarm(statement, self._evaluator)
 
-    def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
+    def _around(
+        self, ancestor: cst.CSTNode, child: cst.CSTNode, root: cst.CSTNode, allowed: cst.If | None
+    ) -> Guard | None:
         if ancestor.__class__ not in _GUARDING:
             return None
         if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_due(ancestor):
@@ -118,7 +124,7 @@ class Guards:
         if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
             return self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
         if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
-            return self._earlier_exit(ancestor, child, root)
+            return self._earlier_exit(ancestor, child, root, allowed)
         if isinstance(ancestor, cst.MatchCase) and isinstance(ancestor.pattern, (cst.MatchValue, cst.MatchOr)):
             match = self._tree.parent(ancestor)
             return Guard.PERIODIC if isinstance(match, cst.Match) and self._is_remainder(match.subject) else None
@@ -166,7 +172,7 @@ class Guards:
         )
 
     def _earlier_exit(
-        self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode, root: cst.CSTNode
+        self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode, root: cst.CSTNode, allowed: cst.If | None
     ) -> Guard | None:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
         exits = self._exits.get(id(block))
@@ -176,7 +182,7 @@ class Guards:
         for test, holds, where in exits.tests:
             if where >= place:
                 break
-            found = self.classify(test, holds)
+            found = self.classify(test, holds) if allowed is None or test is not allowed.test else None
             if found is not None:
                 return found
         ends_root = exits.last_break >= place and self._tree.enclosing(block, *LOOPS) is root
@@ -380,20 +386,5 @@ class Guards:
     def _command_line_flags(self) -> frozenset[str]:
         """Names of the options and settings that the file defines and that are off by default."""
         if self._flags is None:
-            self._flags = frozenset(self._find_flags())
+            self._flags = frozenset(off_by_default(self._tree))
         return self._flags
-
-    def _find_flags(self) -> list[str]:
-        found = []
-        for call in self._tree.nodes(cst.Call):
-            if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
-                continue
-            given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
-            if given.get("default") is False or (given.get("action") == "store_true" and not given.get("default")):
-                options = [literal(a.value) for a in call.args if a.keyword is None]
-                found += [o.lstrip("-").replace("-", "_") for o in options if isinstance(o, str)]
-        for setting in self._tree.nodes(cst.AnnAssign):  # of a data class
-            in_class = self._tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
-            if isinstance(in_class, cst.ClassDef) and in_class.decorators and literal(setting.value) is False:
-                found.append(identifier(setting.target))
-        return found

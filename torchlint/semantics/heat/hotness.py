@@ -22,6 +22,7 @@ from torchlint.semantics.heat import (
 )
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
 from torchlint.semantics.heat.guards import Guard, Guards
+from torchlint.semantics.heat.training_blocks import TrainingBlocks
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.training.phases import in_evaluation
 from torchlint.semantics.training.step_order import CLIPS
@@ -60,7 +61,7 @@ class Hotness:
         self._loops: dict[int, Heat | None] = {}
         self._functions: dict[int, Heat | None] = {}
         self._runs: dict[tuple[int, int], bool] = {}
-        self._blocks: dict[int, cst.CSTNode | None] = {}
+        self._blocks = TrainingBlocks(evaluator, guards, self.own_calls)
         self._own_calls: dict[int, list[cst.Call]] | None = None
 
     def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
@@ -102,7 +103,8 @@ class Hotness:
     def _by_phase(self, heat: Heat, node: cst.CSTNode, root: cst.CSTNode) -> Heat:
         """The heat of a branch: a loop that trains and evaluates by turns does not train in each of them."""
         if heat.role not in _BY_TURNS or not in_evaluation(node, root, self._tree):
-            return heat
+            applies = heat.role is Role.TRAINING_LOOP and self._blocks.is_update(node, root)
+            return heat._replace(role=Role.STEP) if applies else heat
         return heat._replace(role=Role.EVALUATION_LOOP) if heat.trains else heat._replace(evaluates=True)
 
     def _called_by_name(self, assignment: cst.Assign) -> Heat | None:
@@ -120,23 +122,8 @@ class Hotness:
         return self._functions[id(assignment)]
 
     def _is_guarded(self, node: cst.CSTNode, root: cst.CSTNode, through_flags: bool) -> bool:
-        block = self._training_block(root) if isinstance(root, LOOPS) else None
-        guard = self._guards.guard(node, block if block is not None and self._tree.within(node, block) else root)
+        guard = self._blocks.guard(node, root)
         return guard is not None and not (through_flags and guard is Guard.FLAG)
-
-    def _training_block(self, loop: cst.For | cst.While) -> cst.CSTNode | None:
-        """The branch in which a loop takes all of its training steps, each of which runs all that stands there.
-
-        An agent that learns at every fourth step of its environment learns in every training step.
-        """
-        if id(loop) not in self._blocks:
-            steps = [call for call in self._tree.below(loop.body, cst.Call) if self._is_step(call)]
-            branches = [a for a in self._tree.ancestors(steps[0]) if self._tree.within(a, loop.body)] if steps else []
-            tests = ((branch, self._tree.parent(branch)) for branch in branches)
-            bodies = [branch for branch, test in tests if isinstance(test, cst.If) and branch is test.body]
-            around = (body for body in bodies if all(self._tree.within(step, body) for step in steps))
-            self._blocks[id(loop)] = next(around, None)
-        return self._blocks[id(loop)]
 
     def loop(self, loop: cst.For | cst.While) -> Heat | None:
         """Return the role of a loop each of whose iterations is a step of training or evaluation."""
@@ -203,7 +190,7 @@ class Hotness:
         for call in self.own_calls(loop):
             if in_comprehension(call, loop, self._evaluator) and self._batches(loop) is None:
                 continue
-            if self._is_step(call):
+            if self._blocks.is_step(call):
                 return call
             definition = self._evaluator.definitions.definition(call.func)
             if isinstance(definition, cst.FunctionDef) and self.is_step_function(definition):
@@ -221,7 +208,7 @@ class Hotness:
 
     def is_step_function(self, function: cst.FunctionDef) -> bool:
         """Return whether a function takes a training step itself, outside any loop of its own."""
-        return any(self._is_step(call) for call in self.own_calls(function))
+        return any(self._blocks.is_step(call) for call in self.own_calls(function))
 
     def _clips(self, function: cst.FunctionDef) -> bool:
         """Whether a function limits the gradients, between the backward pass and the step of other files."""
@@ -230,16 +217,6 @@ class Hotness:
         calls = (call for call in self.own_calls(function) if identifier(call.func).startswith("clip_grad_"))
         is_named = function.name.value.lstrip("_").startswith("clip_grad")
         return is_named or any(self._evaluator.names.qualified(call.func) in CLIPS for call in calls)
-
-    def _is_step(self, call: cst.Call) -> bool:
-        if not isinstance(call.func, cst.Attribute):
-            return False
-        name = call.func.attr.value
-        if name in ("backward", "manual_backward"):
-            return not isinstance(call.func.value, cst.Call) or identifier(call.func.value.func) != "super"
-        if name == "step":
-            return self._evaluator.value(call.func.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
-        return False
 
     def _runs_model(self, loop: cst.For | cst.While) -> bool:
         """Whether the loop itself calls a model, as an inference loop does; loops over layers do not count."""
