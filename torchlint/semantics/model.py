@@ -363,12 +363,12 @@ class Model(Parts):
 
         return traced_functions(self)
 
-    def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
+    def heat(self, node: cst.CSTNode, besides: frozenset[Guard] = frozenset()) -> Heat | None:
         """Return what makes a node run on every step, None if it does not (or only every few steps).
 
-        ``through_flags`` looks past flags that are off by default.
+        Guards ``besides`` do not count.
         """
-        return self.hotness.heat(node, through_flags=through_flags)
+        return self.hotness.heat(node, besides)
 
     def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
         """Return why a node does not run whenever ``root`` (a loop, function or the module) does."""

@@ -9,7 +9,6 @@ import libcst as cst
 
 from torchlint.semantics import roles
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import (
@@ -21,7 +20,8 @@ from torchlint.semantics.heat import (
     lambdas,
 )
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
-from torchlint.semantics.heat.guards import Guard, Guards
+from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
+from torchlint.semantics.heat.own_calls import FRAMES, OwnCalls
 from torchlint.semantics.heat.training_blocks import TrainingBlocks
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.training.phases import in_evaluation
@@ -29,10 +29,9 @@ from torchlint.semantics.training.step_order import CLIPS
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier, method_call
 
-__all__ = ("Heat", "Hotness", "Role")
+__all__ = ("NO_FLAG", "NO_OPTION", "Heat", "Hotness", "Role")
 
-_FRAMES: frozenset[type] = frozenset((*LOOPS, *FUNCTIONS, cst.ClassDef))
-_DECIDING: frozenset[type] = _FRAMES | {cst.Assert}
+_DECIDING: frozenset[type] = FRAMES | {cst.Assert}
 
 _NEXT = ("__next__", "next")
 """What gives the next batch is called: by iterators over a loader, which may move it to the device as well."""
@@ -61,13 +60,13 @@ class Hotness:
         self._loops: dict[int, Heat | None] = {}
         self._functions: dict[int, Heat | None] = {}
         self._runs: dict[tuple[int, int], bool] = {}
+        self.own_calls = OwnCalls(evaluator.tree).of
         self._blocks = TrainingBlocks(evaluator, guards, self.own_calls)
-        self._own_calls: dict[int, list[cst.Call]] | None = None
 
-    def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
+    def heat(self, node: cst.CSTNode, besides: frozenset[Guard] = frozenset()) -> Heat | None:
         """Return what makes a node hot, None if it does not run on every step.
 
-        ``through_flags`` looks past flags that are off by default: what they guard is hot once they are set.
+        Guards ``besides`` do not count: what flags guard that are off by default is hot once they are set.
         """
         child = node
         for ancestor in self._tree.ancestors(node):
@@ -78,14 +77,14 @@ class Hotness:
             elif isinstance(ancestor, LOOPS):
                 if child is ancestor.body or (isinstance(ancestor, cst.While) and child is ancestor.test):
                     found = self.loop(ancestor)
-                    if found is not None and not self._is_guarded(node, ancestor, through_flags):
+                    if found is not None and self._blocks.guard(node, ancestor, besides) is None:
                         return self._by_phase(found, node, ancestor)
                     if found is None and self.contains_hot_loop(ancestor):
                         return None
             elif isinstance(ancestor, cst.FunctionDef):
                 if child is ancestor.body:
                     found = self.function(ancestor)
-                    if found is None or self._is_guarded(node, ancestor, through_flags):
+                    if found is None or self._blocks.guard(node, ancestor, besides) is not None:
                         return None
                     return self._by_phase(found, node, ancestor)
             elif isinstance(ancestor, cst.Lambda):
@@ -120,10 +119,6 @@ class Hotness:
                             self._functions[id(assignment)] = found
                             break
         return self._functions[id(assignment)]
-
-    def _is_guarded(self, node: cst.CSTNode, root: cst.CSTNode, through_flags: bool) -> bool:
-        guard = self._blocks.guard(node, root)
-        return guard is not None and not (through_flags and guard is Guard.FLAG)
 
     def loop(self, loop: cst.For | cst.While) -> Heat | None:
         """Return the role of a loop each of whose iterations is a step of training or evaluation."""
@@ -265,20 +260,6 @@ class Hotness:
         if isinstance(function, cst.Attribute) and function.attr.value.startswith("forward"):
             function = function.value
         return self._evaluator.value(function) if isinstance(function, (cst.Name, cst.Attribute)) else None
-
-    def own_calls(self, root: cst.CSTNode) -> list[cst.Call]:
-        """Return the calls whose innermost enclosing loop or function is ``root``."""
-        if self._own_calls is None:
-            self._own_calls = {}
-            parents = self._tree.parents
-            for call in self._tree.nodes(cst.Call):
-                child: cst.CSTNode = call
-                ancestor = parents.get(id(call))
-                while ancestor is not None and ancestor.__class__ not in _FRAMES:
-                    child, ancestor = ancestor, parents.get(id(ancestor))
-                if ancestor is not None and child is getattr(ancestor, "body", None):
-                    self._own_calls.setdefault(id(ancestor), []).append(call)
-        return self._own_calls.get(id(root), [])
 
     def function(self, function: cst.FunctionDef) -> Heat | None:
         """Return what makes a function hot: its role, or a hot place that calls it."""

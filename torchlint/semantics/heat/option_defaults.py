@@ -1,4 +1,4 @@
-"""Options of the command line and settings of a file that are off unless somebody asks for them."""
+"""What options, settings and parameters of a file are unless somebody asks for something else."""
 
 from __future__ import annotations
 
@@ -6,20 +6,83 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.syntax.calls import identifier, literal
-from torchlint.syntax.walk import Tree
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import element_at, identifier, literal
+from torchlint.syntax.canonical import canonical
 
 
-def off_by_default(tree: Tree) -> Iterator[str]:
-    """Yield the names of the options and settings that a file defines and that are off by default."""
-    for call in tree.nodes(cst.Call):
-        if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
-            continue
-        given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
-        if given.get("default") is False or (given.get("action") == "store_true" and not given.get("default")):
-            options = [literal(a.value) for a in call.args if a.keyword is None]
-            yield from (o.lstrip("-").replace("-", "_") for o in options if isinstance(o, str))
-    for setting in tree.nodes(cst.AnnAssign):  # of a data class
-        in_class = tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
-        if isinstance(in_class, cst.ClassDef) and in_class.decorators and literal(setting.value) is False:
-            yield identifier(setting.target)
+class OptionDefaults:
+    """Answers what is off by default."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._options: frozenset[str] | None = None
+
+    def is_option(self, name: str) -> bool:
+        """Return whether the file defines an option or setting of this name that is off by default."""
+        if self._options is None:
+            self._options = frozenset(self._find_options())
+        return name in self._options
+
+    def _find_options(self) -> Iterator[str]:
+        for call in self._tree.nodes(cst.Call):
+            if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
+                continue
+            given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
+            if given.get("default") is False or (given.get("action") == "store_true" and not given.get("default")):
+                options = [literal(a.value) for a in call.args if a.keyword is None]
+                yield from (o.lstrip("-").replace("-", "_") for o in options if isinstance(o, str))
+        for setting in self._tree.nodes(cst.AnnAssign):  # of a data class
+            in_class = self._tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
+            if isinstance(in_class, cst.ClassDef) and in_class.decorators and literal(setting.value) is False:
+                yield identifier(setting.target)
+
+    def of_parameter(self, name: cst.Name) -> bool | int | float | str | None:
+        """Return the constant that a parameter is by default, where nothing binds its name again."""
+        definitions = self._evaluator.flow.definitions(name)
+        is_parameter = len(definitions) == 1 and definitions[0].kind is BindingKind.PARAMETER
+        return literal(definitions[0].value) if is_parameter else None
+
+    def is_off(self, test: cst.Name | cst.Attribute) -> bool:
+        """Return whether a variable is a parameter that is False by default, or ``self.flag`` only holds such a one.
+
+        The file turns none of these on.
+        """
+        if isinstance(test, cst.Name):
+            return self.of_parameter(test) is False
+        held = self._held(test)
+        off = (name and self.of_parameter(name) is False and not self._is_turned_on(name) for name in held)
+        return bool(held) and all(off)
+
+    def is_set(self, attribute: cst.Attribute) -> bool:
+        """Return whether ``self.momentum`` only holds a parameter that is no None unless somebody says so."""
+        held = self._held(attribute)
+        return bool(held) and all(name and self.of_parameter(name) is not None for name in held)
+
+    def _held(self, attribute: cst.Attribute) -> list[cst.Name | None]:
+        """The variables that a class assigns to an attribute of ``self``; None for anything else."""
+        definitions = self._evaluator.definitions
+        owner = definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
+        bindings = definitions.attribute(owner, attribute.attr.value) if owner is not None else []
+        values = (element_at(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign))
+        return [value if isinstance(value, cst.Name) else None for value in values]
+
+    def _is_turned_on(self, name: cst.Name) -> bool:
+        """Whether a call in the file gives a parameter a value of its own, by keyword or by position."""
+        for argument in self._tree.nodes(cst.Arg):
+            if argument.keyword is not None and argument.keyword.value == name.value:
+                handed_on = isinstance(argument.value, (cst.Name, cst.Attribute)) and canonical(argument.value) in (
+                    name.value,
+                    f"self.{name.value}",
+                )
+                if literal(argument.value) is not False and not handed_on:
+                    return True
+        function = self._evaluator.definitions.enclosing_function(name)
+        if function is None:
+            return False
+        names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
+        place = names.index(name.value) - 1 if name.value in names else len(names)
+        positional = (sum(a.keyword is None for a in c.args) for c in self._evaluator.callers(function))
+        return any(count > place for count in positional)

@@ -55,15 +55,15 @@ class TrainingBlocks:
             return False
         return self._evaluator.value(function.value).kind in _TAKING
 
-    def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
+    def guard(self, node: cst.CSTNode, root: cst.CSTNode, besides: frozenset[Guard]) -> Guard | None:
         """Return why a node does not run in every training step of a loop or function, None if it does."""
         block = self._block(root) if isinstance(root, LOOPS) else None
         if block is not None and self._tree.within(node, block):
-            return self._guards.guard(node, block)
-        found = self._guards.guard(node, root)
+            return self._guards.guard(node, block, besides)
+        found = self._guards.guard(node, root, besides)
         if found is Guard.PERIODIC and self.is_update(node, root):
             accumulation = self._accumulation(root)
-            return self._guards.guard(node, root, accumulation.test if accumulation is not None else None)
+            return self._guards.guard(node, root, besides, accumulation.test if accumulation is not None else None)
         return found
 
     def is_update(self, node: cst.CSTNode, root: cst.CSTNode) -> bool:
