@@ -88,7 +88,7 @@ class Guards:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._defaults = OptionDefaults(evaluator)
+        self.defaults = OptionDefaults(evaluator)
         self._exits: dict[int, _Exits] = {}
         self._depth = 0
 
@@ -313,7 +313,7 @@ class Guards:
         if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
             return self.classify(left, taken)
         if isinstance(operator, cst.Is) and is_none(right) and taken and isinstance(left, cst.Attribute):
-            return Guard.FLAG if self._defaults.is_set(left) else None
+            return Guard.FLAG if self.defaults.is_set(left) else None
         return None
 
     def is_counter(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
@@ -355,9 +355,9 @@ class Guards:
                 return of_flags if found <= NO_FLAG else Guard.PERIODIC
         if not taken or _CHOOSES_DEVICE.search(identifier(test)):
             return None
-        if isinstance(test, cst.Name) and self._defaults.of_parameter(test) is True:
+        if isinstance(test, cst.Name) and self.defaults.of_parameter(test) is True:
             return None
-        is_option = self._defaults.is_option(identifier(test))
+        is_option = self.defaults.is_option(identifier(test))
         if _OCCASIONAL.search(identifier(test)) and not (is_option and _TRACKER.search(identifier(test))):
             return Guard.FLAG
-        return Guard.OPTION if is_option or self._defaults.is_off(test) else None
+        return Guard.OPTION if is_option or self.defaults.is_off(test) else None

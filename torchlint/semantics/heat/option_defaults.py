@@ -23,27 +23,41 @@ class OptionDefaults:
     def is_option(self, name: str) -> bool:
         """Return whether the file defines an option or setting of this name that is off by default."""
         if self._options is None:
-            self._options = frozenset(self._find_options())
+            self._options = frozenset(name for name, default in self._settings() if default is False)
         return name in self._options
-
-    def _find_options(self) -> Iterator[str]:
-        for call in self._tree.nodes(cst.Call):
-            if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
-                continue
-            given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
-            if given.get("default") is False or (given.get("action") == "store_true" and not given.get("default")):
-                options = [literal(a.value) for a in call.args if a.keyword is None]
-                yield from (o.lstrip("-").replace("-", "_") for o in options if isinstance(o, str))
-        for setting in self._tree.nodes(cst.AnnAssign):  # of a data class
-            in_class = self._tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
-            if isinstance(in_class, cst.ClassDef) and in_class.decorators and literal(setting.value) is False:
-                yield identifier(setting.target)
 
     def of_parameter(self, name: cst.Name) -> bool | int | float | str | None:
         """Return the constant that a parameter is by default, where nothing binds its name again."""
         definitions = self._evaluator.flow.definitions(name)
         is_parameter = len(definitions) == 1 and definitions[0].kind is BindingKind.PARAMETER
         return literal(definitions[0].value) if is_parameter else None
+
+    def of_option(self, expression: cst.BaseExpression) -> bool | int | float | str | None:
+        """Return the constant that an expression is by default: a parameter, also kept by ``self``, or an option."""
+        known = literal(expression)
+        if known is not None or not isinstance(expression, (cst.Name, cst.Attribute)):
+            return known
+        if isinstance(expression, cst.Name):
+            bound = self._evaluator.value(expression).literal
+            return self.of_parameter(expression) if bound is None else bound
+        held = self._held(expression)
+        if len(held) == 1 and held[0] is not None:
+            return self.of_parameter(held[0])
+        return next((default for name, default in self._settings() if name == expression.attr.value), None)
+
+    def _settings(self) -> Iterator[tuple[str, bool | int | float | str | None]]:
+        """Yield the name and the default of each option of the command line, and of each field of a data class."""
+        for call in self._tree.nodes(cst.Call):
+            if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
+                continue
+            given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
+            default = given.get("default") or (False if given.get("action") == "store_true" else given.get("default"))
+            options = [literal(a.value) for a in call.args if a.keyword is None]
+            yield from ((o.lstrip("-").replace("-", "_"), default) for o in options if isinstance(o, str))
+        for setting in self._tree.nodes(cst.AnnAssign):
+            in_class = self._tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
+            if isinstance(in_class, cst.ClassDef) and in_class.decorators:
+                yield identifier(setting.target), literal(setting.value)
 
     def is_off(self, test: cst.Name | cst.Attribute) -> bool:
         """Return whether a variable is a parameter that is False by default, or ``self.flag`` only holds such a one.

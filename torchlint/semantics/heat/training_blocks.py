@@ -97,8 +97,23 @@ class TrainingBlocks:
         updates = [call for call in calls if passes and self._moves(call, "step")]
         for found in self._tests_around(updates[0], root) if updates else ():
             inside = range(found.begins, found.ends + 1)
-            if not any(place in inside for place in passes) and all(order(update) in inside for update in updates):
+            holds_updates = all(order(update) in inside for update in updates)
+            if holds_updates and not any(place in inside for place in passes) and self._may_be_one(found.test.test):
                 yield found
+
+    def _may_be_one(self, test: cst.BaseExpression) -> bool:
+        """Whether the gradients of a single pass may be applied at once, as far as the file says."""
+        told = self._guards.defaults.of_option
+        return any(
+            isinstance(part.operator, cst.Modulo) and told(part.right) in (None, 1)
+            for expression in (test, *self._bound(test))
+            for part in self._tree.below(expression, cst.BinaryOperation)
+        )
+
+    def _bound(self, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """Yield what is assigned to the variables of a test: ``due = (i + 1) % every == 0``."""
+        for name in self._tree.below(test, cst.Name):
+            yield from (b.value for b in self._evaluator.flow.definitions(name) if b.value is not None and not b.path)
 
     def _tests_around(self, update: cst.Call, root: cst.CSTNode) -> Iterator[Accumulation]:
         """Yield the periodic tests without which an update would run in each pass, the innermost first."""
