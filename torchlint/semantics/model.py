@@ -60,7 +60,7 @@ class Model(Parts):
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
         self._reads: dict[int, int] = {}
         self._mentioned: dict[tuple[str, ...], bool] = {}
-        self._heats: dict[tuple[int, bool], Heat | None] = {}
+        self._heats: dict[tuple[int, frozenset[Guard]], Heat | None] = {}
         self._accelerator: tuple[Evidence | None] | None = None
 
     def release(self) -> None:
@@ -364,14 +364,14 @@ class Model(Parts):
 
         return traced_functions(self)
 
-    def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
+    def heat(self, node: cst.CSTNode, besides: frozenset[Guard] = frozenset()) -> Heat | None:
         """Return what makes a node run on every step, None if it does not (or only every few steps).
 
-        ``through_flags`` looks past flags that are off by default.
+        Guards ``besides`` do not count.
         """
-        key = id(node), through_flags
+        key = id(node), besides
         if key not in self._heats:
-            self._heats[key] = self.hotness.heat(node, through_flags=through_flags)
+            self._heats[key] = self.hotness.heat(node, besides)
         return self._heats[key]
 
     def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.semantics.support import calls, model_of
-from torchlint.semantics.heat.hotness import Role
+from torchlint.semantics.heat.hotness import NO_FLAG, Role
 
 LOOP = """
 import time
@@ -261,7 +261,7 @@ ON = {
 def test_a_setting_that_is_off_by_default_guards(case: str) -> None:
     model = model_of(SETTING.format(store=OFF[case][0], use=OFF[case][1]))
     assert model.heat(calls(model, "at")[0]) is None
-    assert model.heat(calls(model, "at")[0], through_flags=True) is not None
+    assert model.heat(calls(model, "at")[0], NO_FLAG) is not None
 
 
 @pytest.mark.parametrize("case", ON)

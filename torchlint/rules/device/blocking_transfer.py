@@ -40,7 +40,7 @@ from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat.hotness import Role
+from torchlint.semantics.heat.hotness import NO_FLAG, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tensors.assembled import assembled
 from torchlint.semantics.tensors.batch_movers import moves_batches
@@ -130,7 +130,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("given", _says_how(move, model)):
         return
-    heat = None if for_all else model.heat(call, through_flags=True)
+    heat = None if for_all else model.heat(call, NO_FLAG)
     # A loss may move the targets that the step before it left on the host; a batch as a whole has gone along.
     moves_targets = heat is not None and heat.role is Role.LOSS and moved.kind is Kind.TENSOR
     if not for_all and (heat is None or not (heat.role in _FOR_EACH_BATCH or moves_targets)):
@@ -159,7 +159,7 @@ def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("to-host", move.place is Device.CPU) or rule.silent("given", _says_how(move, model)):
         return
-    heats = [model.heat(node, through_flags=True) for node in (call, made)]
+    heats = [model.heat(node, NO_FLAG) for node in (call, made)]
     if rule.silent("not-hot", not all(heat is not None and heat.role in _FOR_EACH_BATCH for heat in heats)):
         return
     yield Finding(

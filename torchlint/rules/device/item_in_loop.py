@@ -39,7 +39,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat.hotness import Heat, Role
+from torchlint.semantics.heat.hotness import NO_OPTION, Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
 from torchlint.semantics.synchronization.host_reads import READERS, ScalarRead
@@ -89,7 +89,7 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
     documentation=__doc__,
     silences={
         "not-hot": "The read does not run on every step: once per epoch, at set-up, outside loops.",
-        "guarded": "A periodic test, a clock, a flag that is off by default or a warning of a value is around it.",
+        "guarded": "A periodic test, a clock, a flag for looking on (`debug`) or a warning of a value is around it.",
         "asked": "A test of the same value stands around it, or is what it is (`if bool(t)`, TL204): that is reported.",
         "no-tensor": "What is read is no torch tensor, or may be a number for all that is visible: `float(scale)`.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
@@ -104,7 +104,8 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
 @rule.check(cst.Call, called=READERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a scalar read in a hot place."""
-    heat = model.heat(call) or model.tensor_functions.of_read(call) if model.host_reads.may_read(call) else None
+    may_read = model.host_reads.may_read(call)
+    heat = model.heat(call, NO_OPTION) or model.tensor_functions.of_read(call) if may_read else None
     read = model.scalar_read(call) if heat is not None else None
     if heat is None or read is None:
         return
@@ -140,9 +141,7 @@ def _message(read: ScalarRead, heat: Heat, known: bool, model: Model) -> str:
     if known:
         return f"{waits} It is known before: read it, or all values with one `.tolist()`, before the loop."
     others = model.scalar_reads(heat.root)
-    together = (
-        f" Read the {others} values of a step together: `torch.stack([...]).tolist()` waits once." if others > 1 else ""
-    )
+    several = f" Read the {others} values of a step together: `torch.stack([...]).tolist()` waits once."
     if model.decisions.sizes(read.call):
         return f"{waits} A size cannot stay on the device: take it from a shape, or from numbers that the host keeps."
     if heat.role is Role.ELEMENTS:
@@ -150,7 +149,8 @@ def _message(read: ScalarRead, heat: Heat, known: bool, model: Model) -> str:
             f"{waits} Read all of them together with one `.tolist()` before the loop, or compute on the whole tensor."
         )
     when = "once after the loop" if isinstance(heat.root, LOOPS) else "after the loop that calls this"
-    return f"{waits} Keep the value a tensor (`.detach()`) and read it {when}, or every few steps.{together}"
+    kept = f"{waits} Keep the value a tensor (`.detach()`) and read it {when}, or every few steps."
+    return f"{kept}{several}" if others > 1 else kept
 
 
 def _fix(read: ScalarRead, heat: Heat, model: Model) -> Fix | None:

@@ -30,7 +30,7 @@ from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evaluate.unknown_calls import from_tensor
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat.hotness import Heat, Role
+from torchlint.semantics.heat.hotness import NO_OPTION, Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
@@ -87,7 +87,7 @@ def train(model, loader, optimizer):
     documentation=__doc__,
     silences={
         "not-hot": "The test does not run on every step.",
-        "guarded": "A periodic test or a flag that is off by default comes before it.",
+        "guarded": "A periodic test or a flag for looking into a run (`debug`) comes before it.",
         "no-tensor": "What is tested is no tensor: numbers, shapes, `None`, `isinstance`, `.item()` (TL202's).",
         "existence": "A parameter is tested on its own: that asks whether the layer has one.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
@@ -103,7 +103,7 @@ def train(model, loader, optimizer):
 def check(node: cst.If | cst.IfExp | cst.While | cst.Assert | cst.CompIf, model: Model) -> Iterator[Finding]:
     """Report the tensor of which a statement tests the truth."""
     operands = list(model.conditions.tested(node.test))
-    if not operands or (model.heat(node.test) or model.tensor_functions.of_branch(node.test)) is None:
+    if not operands or (model.heat(node.test, NO_OPTION) or model.tensor_functions.of_branch(node.test)) is None:
         return
     yield from _first(operands, model)
 
@@ -169,7 +169,7 @@ def _instead(name: str, given: list[Value]) -> str:
 
 def _waits(operand: cst.BaseExpression, value: Value, model: Model) -> Heat | None:
     """Return where the truth of a value is asked on every step, None unless that is a tensor on the device."""
-    heat = model.heat(operand) or model.tensor_functions.of_branch(operand) if value.is_tensor else None
+    heat = model.heat(operand, NO_OPTION) or model.tensor_functions.of_branch(operand) if value.is_tensor else None
     if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
         return None
     is_guessed = heat.role is Role.SAMPLING_LOOP and heat.evidence < Evidence.INFERRED

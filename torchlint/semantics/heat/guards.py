@@ -15,9 +15,10 @@ from torchlint.semantics.heat.alarms import is_alarm
 from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.external_tests import asks_for_option, is_told_of_error, limits_rate, reads_clock
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, picks_pass
+from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
-from torchlint.syntax.calls import element_at, identifier, is_none, literal
+from torchlint.syntax.calls import identifier, is_none
 from torchlint.syntax.canonical import canonical
 
 
@@ -25,7 +26,8 @@ class Guard(Enum):
     """Why a branch is not taken on every step."""
 
     PERIODIC = "only every few steps"
-    FLAG = "only with a flag that is off by default"
+    FLAG = "only with a flag that is off by default, for looking into a run"
+    OPTION = "only with an option that is off by default"
     HOST = "only for tensors in host memory"
 
 
@@ -35,11 +37,13 @@ _COUNTER = re.compile(
 )
 _COUNTED = re.compile(r"^get_(num|global|current|cur)?_?(step|update|iter|iteration|epoch|count)s?$")
 _OCCASIONAL = re.compile(
-    r"(^|_)(debug(_[a-z]\w*)?|verbose|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
+    r"(^|_)(debug(_[a-z]\w*)?|verbose|noisy|show(_(?!progress)\w*)?|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
     r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|save_\w+|do_save|sanity\w*|"
     r"check_\w*|test_mode|detect_\w*|tb_log|log_\w+|is_in_onnx_export|isEnabledFor)$",
     re.IGNORECASE,
 )
+# What keeps the numbers of a whole run, of each step unless the code says otherwise.
+_TRACKER = re.compile(r"tensor_?board|wandb|mlflow|comet|neptune|clearml", re.IGNORECASE)
 # Options that say whether there is a GPU: what runs only with one runs on every step there.
 _CHOOSES_DEVICE = re.compile(r"^((use|with|has|have|is|on|enable)_?)?(cuda|gpu)$", re.IGNORECASE)
 # Tests of numbers for being broken: a branch on them is an exception, or takes part in every step otherwise.
@@ -63,6 +67,11 @@ _GUARDING: frozenset[type] = frozenset(
 )
 
 
+NO_OPTION = frozenset((Guard.OPTION,))
+NO_FLAG = frozenset((Guard.OPTION, Guard.FLAG))
+_RAREST = (Guard.PERIODIC, Guard.HOST, Guard.FLAG, Guard.OPTION)
+
+
 class _Exits(NamedTuple):
     """How a block is left early."""
 
@@ -79,19 +88,24 @@ class Guards:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._flags: frozenset[str] | None = None
+        self.defaults = OptionDefaults(evaluator)
         self._exits: dict[int, _Exits] = {}
         self._depth = 0
 
-    def guard(self, node: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
-        """Return the first reason for which a node does not run whenever ``root`` (a loop or function) does."""
+    def guard(
+        self, node: cst.CSTNode, root: cst.CSTNode, besides: frozenset[Guard] = frozenset(), test: cst.If | None = None
+    ) -> Guard | None:
+        """Return the first reason for which a node does not run whenever ``root`` (a loop or function) does.
+
+        Reasons ``besides`` do not count, nor does the test of one statement.
+        """
         child = node
         leaves_root = isinstance(root, LOOPS)  # no inner loop, which `break` would leave, has been passed
         for ancestor in self._tree.ancestors(node):
             if ancestor is root:
                 return None
-            found = self._around(ancestor, child, root)
-            if found is not None and not picks_pass(ancestor, child, root, self._evaluator):
+            found = self._around(ancestor, child, root, besides, test) if ancestor is not test else None
+            if found is not None and found not in besides and not picks_pass(ancestor, child, root, self._evaluator):
                 return found
             if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_exceptional(ancestor, leaves_root):
                 return Guard.PERIODIC
@@ -108,7 +122,14 @@ class Guards:
         ends = isinstance(called, cst.Call) and self._evaluator.names.qualified(called.func) in _ENDS
         return ends or is_alarm(statement, self._evaluator)
 
-    def _around(self, ancestor: cst.CSTNode, child: cst.CSTNode, root: cst.CSTNode) -> Guard | None:
+    def _around(
+        self,
+        ancestor: cst.CSTNode,
+        child: cst.CSTNode,
+        root: cst.CSTNode,
+        besides: frozenset[Guard],
+        test: cst.If | None,
+    ) -> Guard | None:
         if ancestor.__class__ not in _GUARDING:
             return None
         if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_due(ancestor):
@@ -118,7 +139,7 @@ class Guards:
         if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
             return self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
         if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
-            return self._earlier_exit(ancestor, child, root)
+            return self._earlier_exit(ancestor, child, root, besides, test)
         if isinstance(ancestor, cst.MatchCase) and isinstance(ancestor.pattern, (cst.MatchValue, cst.MatchOr)):
             match = self._tree.parent(ancestor)
             return Guard.PERIODIC if isinstance(match, cst.Match) and self._is_remainder(match.subject) else None
@@ -166,7 +187,12 @@ class Guards:
         )
 
     def _earlier_exit(
-        self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode, root: cst.CSTNode
+        self,
+        block: cst.IndentedBlock | cst.Module,
+        child: cst.CSTNode,
+        root: cst.CSTNode,
+        besides: frozenset[Guard],
+        allowed: cst.If | None,
     ) -> Guard | None:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
         exits = self._exits.get(id(block))
@@ -176,8 +202,8 @@ class Guards:
         for test, holds, where in exits.tests:
             if where >= place:
                 break
-            found = self.classify(test, holds)
-            if found is not None:
+            found = self.classify(test, holds) if allowed is None or test is not allowed.test else None
+            if found is not None and found not in besides:
                 return found
         ends_root = exits.last_break >= place and self._tree.enclosing(block, *LOOPS) is root
         return Guard.PERIODIC if ends_root else None
@@ -208,9 +234,10 @@ class Guards:
             return self.classify(test.expression, not taken)
         if isinstance(test, cst.BooleanOperation):
             sides = (self.classify(test.left, taken), self.classify(test.right, taken))
+            found = [guard for guard in _RAREST if guard in sides]
             if isinstance(test.operator, cst.And) is taken:
-                return sides[0] or sides[1]
-            return sides[0] if sides[0] and sides[1] else None
+                return next(iter(found), None)
+            return found[-1] if None not in sides else None
         if isinstance(test, cst.NamedExpr):
             return self.classify(test.value, taken)
         if leaves_host(test, taken):
@@ -286,7 +313,7 @@ class Guards:
         if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
             return self.classify(left, taken)
         if isinstance(operator, cst.Is) and is_none(right) and taken and isinstance(left, cst.Attribute):
-            return Guard.FLAG if self._is_set(left) else None
+            return Guard.FLAG if self.defaults.is_set(left) else None
         return None
 
     def is_counter(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
@@ -324,76 +351,13 @@ class Guards:
             if taken and found and is_told_of_error(bound, self._tree):
                 return Guard.FLAG
             if found and None not in found:
-                return Guard.FLAG if found == {Guard.FLAG} else Guard.PERIODIC
+                of_flags = next((guard for guard in _RAREST if guard in found), Guard.PERIODIC)
+                return of_flags if found <= NO_FLAG else Guard.PERIODIC
         if not taken or _CHOOSES_DEVICE.search(identifier(test)):
             return None
-        if isinstance(test, cst.Name) and self._default(test) is True:
+        if isinstance(test, cst.Name) and self.defaults.of_parameter(test) is True:
             return None
-        if _OCCASIONAL.search(identifier(test)) or identifier(test) in self._command_line_flags():
+        is_option = self.defaults.is_option(identifier(test))
+        if _OCCASIONAL.search(identifier(test)) and not (is_option and _TRACKER.search(identifier(test))):
             return Guard.FLAG
-        off = self._default(test) is False if isinstance(test, cst.Name) else self._is_off_setting(test)
-        return Guard.FLAG if off else None
-
-    def _is_off_setting(self, attribute: cst.Attribute) -> bool:
-        """Whether ``self.flag`` only holds a parameter that is False by default and that the file never turns on."""
-        held = self._held(attribute)
-        off = (name and self._default(name) is False and not self._is_turned_on(name) for name in held)
-        return bool(held) and all(off)
-
-    def _is_set(self, attribute: cst.Attribute) -> bool:
-        """Whether ``self.momentum`` only holds a parameter that is no None unless somebody says so."""
-        held = self._held(attribute)
-        return bool(held) and all(name and self._default(name) is not None for name in held)
-
-    def _held(self, attribute: cst.Attribute) -> list[cst.Name | None]:
-        """The variables that a class assigns to an attribute of ``self``; None for anything else."""
-        definitions = self._evaluator.definitions
-        owner = definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
-        bindings = definitions.attribute(owner, attribute.attr.value) if owner is not None else []
-        values = (element_at(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign))
-        return [value if isinstance(value, cst.Name) else None for value in values]
-
-    def _is_turned_on(self, name: cst.Name) -> bool:
-        """Whether a call in the file gives a parameter a value of its own, by keyword or by position."""
-        for argument in self._tree.nodes(cst.Arg):
-            if argument.keyword is not None and argument.keyword.value == name.value:
-                handed_on = isinstance(argument.value, (cst.Name, cst.Attribute)) and canonical(argument.value) in (
-                    name.value,
-                    f"self.{name.value}",
-                )
-                if literal(argument.value) is not False and not handed_on:
-                    return True
-        function = self._evaluator.definitions.enclosing_function(name)
-        if function is None:
-            return False
-        names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
-        place = names.index(name.value) - 1 if name.value in names else len(names)
-        positional = (sum(a.keyword is None for a in c.args) for c in self._evaluator.callers(function))
-        return any(count > place for count in positional)
-
-    def _default(self, name: cst.Name) -> bool | int | float | str | None:
-        """The constant that a parameter is by default, where nothing binds its name again."""
-        definitions = self._evaluator.flow.definitions(name)
-        is_parameter = len(definitions) == 1 and definitions[0].kind is BindingKind.PARAMETER
-        return literal(definitions[0].value) if is_parameter else None
-
-    def _command_line_flags(self) -> frozenset[str]:
-        """Names of the options and settings that the file defines and that are off by default."""
-        if self._flags is None:
-            self._flags = frozenset(self._find_flags())
-        return self._flags
-
-    def _find_flags(self) -> list[str]:
-        found = []
-        for call in self._tree.nodes(cst.Call):
-            if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
-                continue
-            given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
-            if given.get("default") is False or (given.get("action") == "store_true" and not given.get("default")):
-                options = [literal(a.value) for a in call.args if a.keyword is None]
-                found += [o.lstrip("-").replace("-", "_") for o in options if isinstance(o, str)]
-        for setting in self._tree.nodes(cst.AnnAssign):  # of a data class
-            in_class = self._tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
-            if isinstance(in_class, cst.ClassDef) and in_class.decorators and literal(setting.value) is False:
-                found.append(identifier(setting.target))
-        return found
+        return Guard.OPTION if is_option or self.defaults.is_off(test) else None

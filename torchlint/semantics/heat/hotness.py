@@ -9,9 +9,7 @@ import libcst as cst
 
 from torchlint.semantics import roles
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.gradient_scalers import scales_and_steps
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import (
     cold,
@@ -22,17 +20,18 @@ from torchlint.semantics.heat import (
     lambdas,
 )
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
-from torchlint.semantics.heat.guards import Guard, Guards
+from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
+from torchlint.semantics.heat.own_calls import FRAMES, OwnCalls
+from torchlint.semantics.heat.training_blocks import TrainingBlocks
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.training.phases import in_evaluation
 from torchlint.semantics.training.step_order import CLIPS
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier, method_call
 
-__all__ = ("Heat", "Hotness", "Role")
+__all__ = ("NO_FLAG", "NO_OPTION", "Heat", "Hotness", "Role")
 
-_FRAMES: frozenset[type] = frozenset((*LOOPS, *FUNCTIONS, cst.ClassDef))
-_DECIDING: frozenset[type] = _FRAMES | {cst.Assert}
+_DECIDING: frozenset[type] = FRAMES | {cst.Assert}
 
 _NEXT = ("__next__", "next")
 """What gives the next batch is called: by iterators over a loader, which may move it to the device as well."""
@@ -61,13 +60,13 @@ class Hotness:
         self._loops: dict[int, Heat | None] = {}
         self._functions: dict[int, Heat | None] = {}
         self._runs: dict[tuple[int, int], bool] = {}
-        self._blocks: dict[int, cst.CSTNode | None] = {}
-        self._own_calls: dict[int, list[cst.Call]] | None = None
+        self.own_calls = OwnCalls(evaluator.tree).of
+        self._blocks = TrainingBlocks(evaluator, guards, self.own_calls)
 
-    def heat(self, node: cst.CSTNode, *, through_flags: bool = False) -> Heat | None:
+    def heat(self, node: cst.CSTNode, besides: frozenset[Guard] = frozenset()) -> Heat | None:
         """Return what makes a node hot, None if it does not run on every step.
 
-        ``through_flags`` looks past flags that are off by default: what they guard is hot once they are set.
+        Guards ``besides`` do not count: what flags guard that are off by default is hot once they are set.
         """
         child = node
         for ancestor in self._tree.ancestors(node):
@@ -78,14 +77,14 @@ class Hotness:
             elif isinstance(ancestor, LOOPS):
                 if child is ancestor.body or (isinstance(ancestor, cst.While) and child is ancestor.test):
                     found = self.loop(ancestor)
-                    if found is not None and not self._is_guarded(node, ancestor, through_flags):
+                    if found is not None and self._blocks.guard(node, ancestor, besides) is None:
                         return self._by_phase(found, node, ancestor)
                     if found is None and self.contains_hot_loop(ancestor):
                         return None
             elif isinstance(ancestor, cst.FunctionDef):
                 if child is ancestor.body:
                     found = self.function(ancestor)
-                    if found is None or self._is_guarded(node, ancestor, through_flags):
+                    if found is None or self._blocks.guard(node, ancestor, besides) is not None:
                         return None
                     return self._by_phase(found, node, ancestor)
             elif isinstance(ancestor, cst.Lambda):
@@ -103,7 +102,8 @@ class Hotness:
     def _by_phase(self, heat: Heat, node: cst.CSTNode, root: cst.CSTNode) -> Heat:
         """The heat of a branch: a loop that trains and evaluates by turns does not train in each of them."""
         if heat.role not in _BY_TURNS or not in_evaluation(node, root, self._tree):
-            return heat
+            applies = heat.role is Role.TRAINING_LOOP and self._blocks.is_update(node, root)
+            return heat._replace(role=Role.STEP) if applies else heat
         return heat._replace(role=Role.EVALUATION_LOOP) if heat.trains else heat._replace(evaluates=True)
 
     def _called_by_name(self, assignment: cst.Assign) -> Heat | None:
@@ -119,25 +119,6 @@ class Hotness:
                             self._functions[id(assignment)] = found
                             break
         return self._functions[id(assignment)]
-
-    def _is_guarded(self, node: cst.CSTNode, root: cst.CSTNode, through_flags: bool) -> bool:
-        block = self._training_block(root) if isinstance(root, LOOPS) else None
-        guard = self._guards.guard(node, block if block is not None and self._tree.within(node, block) else root)
-        return guard is not None and not (through_flags and guard is Guard.FLAG)
-
-    def _training_block(self, loop: cst.For | cst.While) -> cst.CSTNode | None:
-        """The branch in which a loop takes all of its training steps, each of which runs all that stands there.
-
-        An agent that learns at every fourth step of its environment learns in every training step.
-        """
-        if id(loop) not in self._blocks:
-            steps = [call for call in self._tree.below(loop.body, cst.Call) if self._is_step(call)]
-            branches = [a for a in self._tree.ancestors(steps[0]) if self._tree.within(a, loop.body)] if steps else []
-            tests = ((branch, self._tree.parent(branch)) for branch in branches)
-            bodies = [branch for branch, test in tests if isinstance(test, cst.If) and branch is test.body]
-            around = (body for body in bodies if all(self._tree.within(step, body) for step in steps))
-            self._blocks[id(loop)] = next(around, None)
-        return self._blocks[id(loop)]
 
     def loop(self, loop: cst.For | cst.While) -> Heat | None:
         """Return the role of a loop each of whose iterations is a step of training or evaluation."""
@@ -204,7 +185,7 @@ class Hotness:
         for call in self.own_calls(loop):
             if in_comprehension(call, loop, self._evaluator) and self._batches(loop) is None:
                 continue
-            if self._is_step(call):
+            if self._blocks.is_step(call):
                 return call
             definition = self._evaluator.definitions.definition(call.func)
             if isinstance(definition, cst.FunctionDef) and self.is_step_function(definition):
@@ -222,7 +203,7 @@ class Hotness:
 
     def is_step_function(self, function: cst.FunctionDef) -> bool:
         """Return whether a function takes a training step itself, outside any loop of its own."""
-        return any(self._is_step(call) for call in self.own_calls(function))
+        return any(self._blocks.is_step(call) for call in self.own_calls(function))
 
     def _clips(self, function: cst.FunctionDef) -> bool:
         """Whether a function limits the gradients, between the backward pass and the step of other files."""
@@ -231,14 +212,6 @@ class Hotness:
         calls = (call for call in self.own_calls(function) if identifier(call.func).startswith("clip_grad_"))
         is_named = function.name.value.lstrip("_").startswith("clip_grad")
         return is_named or any(self._evaluator.names.qualified(call.func) in CLIPS for call in calls)
-
-    def _is_step(self, call: cst.Call) -> bool:
-        name = call.func.attr.value if isinstance(call.func, cst.Attribute) else None
-        if isinstance(call.func, cst.Attribute) and name in ("backward", "manual_backward"):
-            return not isinstance(call.func.value, cst.Call) or identifier(call.func.value.func) != "super"
-        if isinstance(call.func, cst.Attribute) and name == "step":
-            return self._evaluator.value(call.func.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
-        return scales_and_steps(call, self._evaluator)
 
     def _runs_model(self, loop: cst.For | cst.While) -> bool:
         """Whether the loop itself calls a model, as an inference loop does; loops over layers do not count."""
@@ -287,20 +260,6 @@ class Hotness:
         if isinstance(function, cst.Attribute) and function.attr.value.startswith("forward"):
             function = function.value
         return self._evaluator.value(function) if isinstance(function, (cst.Name, cst.Attribute)) else None
-
-    def own_calls(self, root: cst.CSTNode) -> list[cst.Call]:
-        """Return the calls whose innermost enclosing loop or function is ``root``."""
-        if self._own_calls is None:
-            self._own_calls = {}
-            parents = self._tree.parents
-            for call in self._tree.nodes(cst.Call):
-                child: cst.CSTNode = call
-                ancestor = parents.get(id(call))
-                while ancestor is not None and ancestor.__class__ not in _FRAMES:
-                    child, ancestor = ancestor, parents.get(id(ancestor))
-                if ancestor is not None and child is getattr(ancestor, "body", None):
-                    self._own_calls.setdefault(id(ancestor), []).append(call)
-        return self._own_calls.get(id(root), [])
 
     def function(self, function: cst.FunctionDef) -> Heat | None:
         """Return what makes a function hot: its role, or a hot place that calls it."""

@@ -1,0 +1,102 @@
+"""What options, settings and parameters of a file are unless somebody asks for something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import element_at, identifier, literal
+from torchlint.syntax.canonical import canonical
+
+
+class OptionDefaults:
+    """Answers what is off by default."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._options: frozenset[str] | None = None
+
+    def is_option(self, name: str) -> bool:
+        """Return whether the file defines an option or setting of this name that is off by default."""
+        if self._options is None:
+            self._options = frozenset(name for name, default in self._settings() if default is False)
+        return name in self._options
+
+    def of_parameter(self, name: cst.Name) -> bool | int | float | str | None:
+        """Return the constant that a parameter is by default, where nothing binds its name again."""
+        definitions = self._evaluator.flow.definitions(name)
+        is_parameter = len(definitions) == 1 and definitions[0].kind is BindingKind.PARAMETER
+        return literal(definitions[0].value) if is_parameter else None
+
+    def of_option(self, expression: cst.BaseExpression) -> bool | int | float | str | None:
+        """Return the constant that an expression is by default: a parameter, also kept by ``self``, or an option."""
+        known = literal(expression)
+        if known is not None or not isinstance(expression, (cst.Name, cst.Attribute)):
+            return known
+        if isinstance(expression, cst.Name):
+            bound = self._evaluator.value(expression).literal
+            return self.of_parameter(expression) if bound is None else bound
+        held = self._held(expression)
+        if len(held) == 1 and held[0] is not None:
+            return self.of_parameter(held[0])
+        return next((default for name, default in self._settings() if name == expression.attr.value), None)
+
+    def _settings(self) -> Iterator[tuple[str, bool | int | float | str | None]]:
+        """Yield the name and the default of each option of the command line, and of each field of a data class."""
+        for call in self._tree.nodes(cst.Call):
+            if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
+                continue
+            given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
+            default = given.get("default") or (False if given.get("action") == "store_true" else given.get("default"))
+            options = [literal(a.value) for a in call.args if a.keyword is None]
+            yield from ((o.lstrip("-").replace("-", "_"), default) for o in options if isinstance(o, str))
+        for setting in self._tree.nodes(cst.AnnAssign):
+            in_class = self._tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
+            if isinstance(in_class, cst.ClassDef) and in_class.decorators:
+                yield identifier(setting.target), literal(setting.value)
+
+    def is_off(self, test: cst.Name | cst.Attribute) -> bool:
+        """Return whether a variable is a parameter that is False by default, or ``self.flag`` only holds such a one.
+
+        The file turns none of these on.
+        """
+        if isinstance(test, cst.Name):
+            return self.of_parameter(test) is False
+        held = self._held(test)
+        off = (name and self.of_parameter(name) is False and not self._is_turned_on(name) for name in held)
+        return bool(held) and all(off)
+
+    def is_set(self, attribute: cst.Attribute) -> bool:
+        """Return whether ``self.momentum`` only holds a parameter that is no None unless somebody says so."""
+        held = self._held(attribute)
+        return bool(held) and all(name and self.of_parameter(name) is not None for name in held)
+
+    def _held(self, attribute: cst.Attribute) -> list[cst.Name | None]:
+        """The variables that a class assigns to an attribute of ``self``; None for anything else."""
+        definitions = self._evaluator.definitions
+        owner = definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
+        bindings = definitions.attribute(owner, attribute.attr.value) if owner is not None else []
+        values = (element_at(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign))
+        return [value if isinstance(value, cst.Name) else None for value in values]
+
+    def _is_turned_on(self, name: cst.Name) -> bool:
+        """Whether a call in the file gives a parameter a value of its own, by keyword or by position."""
+        for argument in self._tree.nodes(cst.Arg):
+            if argument.keyword is not None and argument.keyword.value == name.value:
+                handed_on = isinstance(argument.value, (cst.Name, cst.Attribute)) and canonical(argument.value) in (
+                    name.value,
+                    f"self.{name.value}",
+                )
+                if literal(argument.value) is not False and not handed_on:
+                    return True
+        function = self._evaluator.definitions.enclosing_function(name)
+        if function is None:
+            return False
+        names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
+        place = names.index(name.value) - 1 if name.value in names else len(names)
+        positional = (sum(a.keyword is None for a in c.args) for c in self._evaluator.callers(function))
+        return any(count > place for count in positional)
