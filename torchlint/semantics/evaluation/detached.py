@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
+from torchlint.semantics.binding.flow import last_statement
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import belongs_to_module, method_behind
 from torchlint.semantics.evaluation.fates import Fate, Fates, names_bound
@@ -92,9 +93,10 @@ class DetachedForwards:
 
         None where the caller may decide: that of a function which runs the model once, of a method of a model.
         """
-        loop = self._tree.enclosing(call, cst.For, cst.While, cst.FunctionDef)
-        is_repeated = isinstance(loop, (cst.For, cst.While)) or self._is_of_loaded(call)
-        if not is_repeated or self._evaluator.names.qualified(call.func) is not None:
+        if (
+            not (self._is_repeated(call) or self._is_of_loaded(call))
+            or self._evaluator.names.qualified(call.func) is not None
+        ):
             return None  # asked first: most calls are none of a model
         function = self._evaluator.definitions.enclosing_function(call)
         found = self.forward(call) if not self._backward.passes(function or self._tree.module) else None
@@ -133,6 +135,11 @@ class DetachedForwards:
         """Whether a call is given a batch or a tensor, so that a name such as ``model`` is borne out."""
         given = (self._evaluator.value(argument.value) for argument in call.args)
         return any(value.origin is Origin.BATCH or value.is_tensor for value in given)
+
+    def _is_repeated(self, call: cst.Call) -> bool:
+        """Whether a call stands in a loop of its function, which does not leave it after one pass."""
+        loop = self._tree.enclosing(call, cst.For, cst.While, cst.FunctionDef)
+        return isinstance(loop, (cst.For, cst.While)) and not isinstance(last_statement(loop.body), cst.Break)
 
     def _is_of_loaded(self, call: cst.Call) -> bool:
         """Whether an object runs the model that it has loaded itself, in a class that computes no gradients."""

@@ -26,8 +26,9 @@ _READS = frozenset(
 )
 _PAIRS = frozenset("max min topk sort kthvalue median mode".split())
 """What gives values, and the places where they were."""
-_NUMBERS = frozenset(f"builtins.{name}" for name in "float int bool str print round".split())
-_LOOKS = frozenset(f"builtins.{name}" for name in "len isinstance type id".split())
+_NUMBERS = frozenset(f"builtins.{name}" for name in "float int bool".split())
+# What shows a tensor proves little: it may stand in any loop, to try something out.
+_LOOKS = frozenset(f"builtins.{name}" for name in "len isinstance type id print str repr".split())
 _IS_IN = (cst.In, cst.NotIn, cst.Is, cst.IsNot)
 
 
@@ -129,9 +130,7 @@ class Fates:
         if isinstance(parent, cst.Comparison):
             tests = any(isinstance(each.operator, _IS_IN) for each in parent.comparisons)
             return Fate.DROPPED if tests else Fate.VALUES
-        if isinstance(parent, cst.FormattedStringExpression):
-            return Fate.VALUES
-        if isinstance(parent, cst.Del):
+        if isinstance(parent, (cst.FormattedStringExpression, cst.Del)):
             return Fate.DROPPED
         return self._of_argument(node) if isinstance(parent, cst.Call) and parent.func is not node else None
 
