@@ -93,16 +93,15 @@ class DetachedForwards:
 
         None where the caller may decide: that of a function which runs the model once, of a method of a model.
         """
-        if (
-            not (self._is_repeated(call) or self._is_of_loaded(call))
-            or self._evaluator.names.qualified(call.func) is not None
-        ):
+        if self._evaluator.names.qualified(call.func) is not None:
             return None  # asked first: most calls are none of a model
+        if not (self._is_repeated(call) or self._is_of_loaded(call)):
+            return None
         function = self._evaluator.definitions.enclosing_function(call)
+        if function is not None and (belongs_to_module(function, self._evaluator) or self._is_test(function)):
+            return None
         found = self.forward(call) if not self._backward.passes(function or self._tree.module) else None
         if found is None or found.is_array or not found.is_network or found.differentiates:
-            return None
-        if function is not None and (belongs_to_module(function, self._evaluator) or self._is_test(function)):
             return None
         if tests(self._evaluator.scopes) or cares_for_itself(call, self._evaluator) or self._may_keep(call):
             return None
@@ -143,12 +142,16 @@ class DetachedForwards:
 
     def _is_of_loaded(self, call: cst.Call) -> bool:
         """Whether an object runs the model that it has loaded itself, in a class that computes no gradients."""
-        held = call.func.value if isinstance(call.func, cst.Attribute) else None
+        held = call.func.value if self._loading and isinstance(call.func, cst.Attribute) else None
         owner = self._evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
-        if owner is None:
-            return False
-        loads = (method_call(each, "load_state_dict") for each in self._tree.below(owner, cst.Call))
-        return any(one is not None and is_same(one.value, call.func) for one in loads)
+        loads = (one for one in self._loading if is_same(one.value, call.func)) if owner is not None else ()
+        return any(owner is not None and self._tree.within(one, owner) for one in loads)
+
+    @cached_property
+    def _loading(self) -> list[cst.Attribute]:
+        """The ``model.load_state_dict`` of the file's calls."""
+        loads = (method_call(call, "load_state_dict") for call in self._tree.nodes(cst.Call))
+        return [one for one in loads if one is not None]
 
     def _is_test(self, function: cst.FunctionDef) -> bool:
         return function.name.value.startswith("test_") or function.name.value == "__init__"
