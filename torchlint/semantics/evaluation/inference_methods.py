@@ -22,6 +22,7 @@ _PART = re.compile(
 # What uses a trained model.
 _USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|synthesi[sz]e|generate|demo|main)(_|$)")
 _FORWARD = ("forward", "__call__")
+_KEEPING = ("append", "extend", "insert", "add", "add_", "put", "push", "update", "setdefault")
 _JOINS = ("torch.cat", "torch.concat", "torch.hstack")
 
 
@@ -57,7 +58,16 @@ class InferenceMethods:
         ]
         bound = [name for name in self._tree.named(sequence) if self._tree.within(name, function.body)]
         bindings = [n for n in bound if isinstance(self._tree.parent(n), (cst.AssignTarget, cst.AugAssign))]
-        return bool(grown) and len(bindings) == len(grown) and all(map(self._adds_choice, grown))
+        if not grown or len(bindings) != len(grown) or self._keeps_something(function):
+            return False
+        return all(map(self._adds_choice, grown))
+
+    def _keeps_something(self, function: cst.FunctionDef) -> bool:
+        """Whether a method leaves anything behind, as what a policy gradient needs: ``self.saved.append(log_prob)``."""
+        if any(method_call(call, *_KEEPING) is not None for call in self._tree.below(function.body, cst.Call)):
+            return True
+        targets = self._tree.below(function.body, cst.AssignTarget)
+        return any(isinstance(target.target, cst.Attribute) for target in targets)
 
     def _adds_choice(self, joined: cst.Assign) -> bool:
         """Whether the last part of ``torch.cat((tokens, token))`` carries no graph, whoever calls the method."""
