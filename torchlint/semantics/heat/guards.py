@@ -18,8 +18,8 @@ from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_fi
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
-from torchlint.syntax.calls import identifier, is_none
-from torchlint.syntax.canonical import canonical
+from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.syntax.canonical import canonical, is_same
 
 
 class Guard(Enum):
@@ -150,7 +150,18 @@ class Guards:
         """Whether a branch computes what is not there yet, ``if self.mean is None``, or has its turn."""
         written = self._tree.below(statement.body, cst.AssignTarget)
         is_missing = self._misses(statement.test, {canonical(target.target) for target in written})
-        return is_missing or counts_on(statement, self._tree)
+        is_switch = self._switches_off(statement.test, statement.body)
+        return is_missing or is_switch or counts_on(statement, self._tree)
+
+    def _switches_off(self, test: cst.BaseExpression, body: cst.BaseSuite) -> bool:
+        """Whether a branch switches off what it runs for: ``if self.is_full: ...; self.is_full = False``."""
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            return self._switches_off(test.left, body) or self._switches_off(test.right, body)
+        if not isinstance(test, cst.Attribute):
+            return False
+        written = (target for target in self._tree.below(body, cst.AssignTarget) if is_same(target.target, test))
+        assigned = (self._tree.parent(target) for target in written)
+        return any(isinstance(a, cst.Assign) and literal(a.value) is False for a in assigned)
 
     def _misses(self, test: cst.BaseExpression, places: set[str]) -> bool:
         if isinstance(test, cst.BooleanOperation):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -18,13 +19,18 @@ class OptionDefaults:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._options: frozenset[str] | None = None
 
     def is_option(self, name: str) -> bool:
         """Return whether the file defines an option or setting of this name that is off by default."""
-        if self._options is None:
-            self._options = frozenset(name for name, default in self._settings() if default is False)
-        return name in self._options
+        return name in self._off
+
+    @cached_property
+    def _off(self) -> frozenset[str]:
+        return frozenset(name for name, default in self._settings if default is False)
+
+    @cached_property
+    def _settings(self) -> tuple[tuple[str, bool | int | float | str | None], ...]:
+        return tuple(self._find_settings())
 
     def of_parameter(self, name: cst.Name) -> bool | int | float | str | None:
         """Return the constant that a parameter is by default, where nothing binds its name again."""
@@ -43,15 +49,16 @@ class OptionDefaults:
         held = self._held(expression)
         if len(held) == 1 and held[0] is not None:
             return self.of_parameter(held[0])
-        return next((default for name, default in self._settings() if name == expression.attr.value), None)
+        return next((default for name, default in self._settings if name == expression.attr.value), None)
 
-    def _settings(self) -> Iterator[tuple[str, bool | int | float | str | None]]:
+    def _find_settings(self) -> Iterator[tuple[str, bool | int | float | str | None]]:
         """Yield the name and the default of each option of the command line, and of each field of a data class."""
         for call in self._tree.nodes(cst.Call):
             if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
                 continue
             given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
-            default = given.get("default") or (False if given.get("action") == "store_true" else given.get("default"))
+            is_switch = given.get("action") == "store_true" and not given.get("default")
+            default = False if is_switch else given.get("default")
             options = [literal(a.value) for a in call.args if a.keyword is None]
             yield from ((o.lstrip("-").replace("-", "_"), default) for o in options if isinstance(o, str))
         for setting in self._tree.nodes(cst.AnnAssign):
