@@ -152,7 +152,7 @@ async def test_wrong_settings_are_told_once(editor: Editor) -> None:
     assert await editor.codes(first, 2, after=3) == ALL[1:]
     assert await editor.codes(second, after=3) == ALL[1:]
     editor.save_settings("ignore = 1\n")
-    assert await editor.codes(first, 2, after=5) == []
+    assert await editor.codes(first, 2, after=5) == await editor.codes(second, after=5) == []
     assert len(editor.client.messages) == 2
     editor.save_settings('plugins = ["not-installed"]\n')
     assert await editor.codes(first, 2, after=7) == []
