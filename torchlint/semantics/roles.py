@@ -151,6 +151,8 @@ _OWN_HOOKS = re.compile(r"(Callback|Hook|HookBase)(Base)?$")
 _NAMED_HOOKS = re.compile(r"^(detectron2\..*(HookBase|Trainer|TrainerBase)|(mmcv|mmengine)\..*Hook)$")
 _METRIC_METHODS = ("update", "_update")
 _METRICS = ("ignite.metrics.", "ignite.contrib.metrics.", "torchmetrics.", "pytorch_lightning.metrics.")
+_CALLED_METRICS = "allennlp.training.metrics."
+"""Where the metrics come from that a model calls with each batch."""
 _FUNCTION = "torch.autograd.Function"
 _TRAINER_METHODS = ("compute_loss", "prediction_step")  # of transformers.Trainer and its descendants
 # What keeps a moving average of a model's weights, and is told about each step of its training.
@@ -228,7 +230,17 @@ def _of_call(name: str, owner: cst.ClassDef, definitions: Definitions) -> Role |
         return Role.FORWARD
     if name == "__call__" and owner.name.value.endswith("Loss"):
         return Role.LOSS
+    if name == "__call__" and _is_called_metric(owner, definitions):
+        return Role.METRIC
     return Role.FORWARD if name != "__call__" and _FUNCTION in definitions.ancestry(owner) else None
+
+
+def _is_called_metric(owner: cst.ClassDef, definitions: Definitions) -> bool:
+    """Whether models call the objects of a class with each batch, and ask for the metric at the end of an epoch."""
+    if any(n.startswith(_CALLED_METRICS) for n in definitions.ancestry(owner)):
+        return True
+    asked = definitions.method(owner, "get_metric")
+    return asked is not None and any(parameter.name.value == "reset" for parameter in asked.params.params)
 
 
 def _takes_sample(step: cst.FunctionDef) -> bool:

@@ -110,4 +110,12 @@ def test_what_a_test_has_looked_at_before(body: str, asked: bool) -> None:
 )
 def test_whether_a_loop_ends_by_a_value(body: str, asked: bool) -> None:
     model = model_of(PROGRAM.format(body="\n".join(f"        {line}" for line in body.splitlines())))
-    assert model.decisions.is_asked_by_loop(calls(model, "item")[-1]) is asked
+    call = calls(model, "item")[-1]
+    assert model.decisions.is_asked_by_loop(call, model.tree.module) is asked
+
+
+def test_a_loop_within_a_loop_does_not_end_it() -> None:
+    model = model_of("def f(xs):\n    for x in xs:\n        while x[0].item() > 1:\n            x = x[1:]\n")
+    (call,), (outer,), (inner,) = calls(model, "item"), model.nodes(cst.For), model.nodes(cst.While)
+    assert not model.decisions.is_asked_by_loop(call, outer)
+    assert model.decisions.is_asked_by_loop(call, inner)

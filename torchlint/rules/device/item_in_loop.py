@@ -115,7 +115,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("asked", model.decisions.is_asked_before(read.tensor, call) or model.conditions.is_tested(call)):
         return
     known = not heat.trains and read.tensor is not None and model.hoistable.is_known_within(read.tensor, heat.root)
-    chooses = model.decisions.is_asked_by_loop(call) or model.host_reads.may_choose(read)
+    chooses = model.decisions.is_asked_by_loop(call, heat.root) or model.host_reads.may_choose(read)
     decides = heat.role is Role.SAMPLING_LOOP and chooses and not known
     if rule.silent("decision", decides or model.decides(call)):
         return

@@ -179,5 +179,5 @@ def _waits(operand: cst.BaseExpression, value: Value, model: Model) -> Heat | No
     if rule.silent("on-cpu", on_cpu):
         return None
     known = not heat.trains and model.hoistable.is_known(operand, heat.root)
-    ends = heat.role is Role.SAMPLING_LOOP and not known and model.decisions.is_asked_by_loop(operand)
+    ends = heat.role is Role.SAMPLING_LOOP and not known and model.decisions.is_asked_by_loop(operand, heat.root)
     return None if rule.silent("decision", ends) else heat

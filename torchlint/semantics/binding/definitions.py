@@ -14,6 +14,7 @@ from torchlint.syntax.calls import bind, is_none, literal, method_call
 from torchlint.syntax.walk import Tree
 
 _DEFINITIONS: frozenset[type[cst.CSTNode]] = frozenset((cst.ClassDef, cst.FunctionDef))
+_PROPERTIES = ("builtins.property", "functools.cached_property")
 _MODULE_CLASSES = ("torch.nn.", "lightning.pytorch.LightningModule", "timm.models.", "torchvision.models.")
 
 
@@ -50,6 +51,10 @@ class Definitions:
                 return ancestor
             child, ancestor = ancestor, parents.get(id(ancestor))
         return None
+
+    def is_property(self, method: cst.FunctionDef) -> bool:
+        """Return whether a method runs when an attribute of its name is read: ``self.model(x)`` calls what it gives."""
+        return any(self._names.qualified(d.decorator) in _PROPERTIES for d in method.decorators)
 
     def results(self, function: cst.FunctionDef) -> list[cst.BaseExpression]:
         """Return what the return statements of a function give; nothing for a generator."""

@@ -124,6 +124,6 @@ def of_instance(class_def: cst.ClassDef, name: str, evaluator: Evaluator) -> Val
         return join(values)
     method = evaluator.definitions.method(class_def, name)
     if method is not None:
-        is_property = any(evaluator.names.qualified(d.decorator) == "builtins.property" for d in method.decorators)
-        return evaluator.returned(method) if is_property else Value(Kind.FUNCTION, definition=method)
+        is_read = evaluator.definitions.is_property(method)
+        return evaluator.returned(method) if is_read else Value(Kind.FUNCTION, definition=method)
     return UNKNOWN

@@ -25,6 +25,8 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
     if qualified is not None:
         return functions.evaluate(call, qualified, evaluator)
     definition = evaluator.definitions.definition(call.func)
+    if isinstance(definition, cst.FunctionDef) and evaluator.definitions.is_property(definition):
+        definition = None
     if definition is None:
         called = evaluator.value(call.func)
         if called.kind is Kind.MODULE:

@@ -16,14 +16,14 @@ _ALL = ("items", "keys")
 
 
 def placed(batch: Value, name: cst.Name, evaluator: Evaluator) -> Value:
-    """Return what a name holds of which a loop before has put back each item on another device."""
+    """Return what a name holds of which a loop before has put back each item, perhaps on another device."""
     if batch.kind is not Kind.BATCH or batch.device is not Device.CPU:
         return batch
     for item in evaluator.usage.stored(name):
         loop = evaluator.tree.enclosing(item, cst.For, cst.While, cst.FunctionDef)
         if isinstance(loop, cst.For) and _is_over(loop.iter, name) and _is_past(name, loop, item, evaluator):
             device = evaluator.value(item).device
-            if device in (Device.ACCELERATOR, Device.EITHER):
+            if device in (Device.ACCELERATOR, Device.EITHER) or _may_be_moved(item, evaluator):
                 return batch._replace(device=device)
     return batch
 
@@ -43,6 +43,11 @@ def item(found: Value, read: cst.Subscript, key: object, evaluator: Evaluator) -
             if device in (Device.ACCELERATOR, Device.EITHER):
                 return found._replace(device=device)
     return found
+
+
+def _may_be_moved(put: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether nothing is known of what a function makes of an item: ``to_var(x)``."""
+    return isinstance(put, cst.Call) and isinstance(put.func, cst.Name) and not evaluator.value(put).known
 
 
 def _is_over(iterated: cst.BaseExpression, name: cst.Name) -> bool:

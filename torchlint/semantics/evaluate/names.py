@@ -148,7 +148,9 @@ def unpack(value: Value, path: tuple[int, ...]) -> Value:
     for index in path:
         if value.origin is Origin.OUTPUT and value.elements is None:
             continue  # a model that returns several tensors
+        is_beside = value.origin is Origin.LOSS and value.elements is None and index > 0  # a count, what is logged
         value = value.item(index) if index >= 0 else value.iterated()
+        value = value.weakened(Evidence.NAMED) if is_beside else value
     return value
 
 

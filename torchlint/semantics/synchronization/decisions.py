@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import targets as bound_names
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
@@ -101,12 +102,16 @@ class Decisions:
         call = self._evaluator.tree.parent(parent) if isinstance(parent, cst.Arg) else None
         return not isinstance(call, cst.Call) or self._evaluator.names.qualified(call.func) not in _OF_KIND
 
-    def is_asked_by_loop(self, node: cst.CSTNode) -> bool:
-        """Return whether a loop goes on by a value: in the test of a ``while``, before a ``break``, in a search."""
+    def is_asked_by_loop(self, node: cst.CSTNode, root: cst.CSTNode) -> bool:
+        """Return whether a loop goes on by a value: in the test of a ``while``, before a ``break``, in a search.
+
+        A ``while`` in the loop ``root`` goes on by it without running what that one runs.
+        """
         child = node
         for ancestor in self._evaluator.tree.ancestors(node):
             if isinstance(ancestor, cst.While):
-                return child is ancestor.test
+                inner = ancestor is not root and isinstance(root, LOOPS) and self._evaluator.tree.within(ancestor, root)
+                return child is ancestor.test and not inner
             if isinstance(ancestor, cst.If) and child is ancestor.test:
                 return (self._leaves(node) and not self._gives_result(ancestor)) or self._steers(ancestor)
             if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
