@@ -21,6 +21,7 @@ from torchlint.semantics.heat import (
 )
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
+from torchlint.semantics.heat.handed_on import HandedOn
 from torchlint.semantics.heat.own_calls import FRAMES, OwnCalls
 from torchlint.semantics.heat.training_blocks import TrainingBlocks
 from torchlint.semantics.roles import Heat, Role
@@ -61,6 +62,7 @@ class Hotness:
         self._functions: dict[int, Heat | None] = {}
         self._runs: dict[tuple[int, int], bool] = {}
         self.own_calls = OwnCalls(evaluator.tree).of
+        self._handed_on = HandedOn(evaluator)
         self._blocks = TrainingBlocks(evaluator, guards, self.own_calls)
 
     def heat(self, node: cst.CSTNode, besides: frozenset[Guard] = frozenset()) -> Heat | None:
@@ -346,7 +348,7 @@ class Hotness:
 
     def _called_from(self, function: cst.FunctionDef) -> Heat | None:
         found: Heat | None = None
-        for call in self._evaluator.callers(function):
+        for call in self._evaluator.callers(function) or self._handed_on.to(function):
             heat = self.heat(call)
             if heat is None or heat.role in _ALONE:
                 continue
