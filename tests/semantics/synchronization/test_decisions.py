@@ -114,8 +114,20 @@ def test_whether_a_loop_ends_by_a_value(body: str, asked: bool) -> None:
     assert model.decisions.is_asked_by_loop(call, model.tree.module) is asked
 
 
-def test_a_loop_within_a_loop_does_not_end_it() -> None:
-    model = model_of("def f(xs):\n    for x in xs:\n        while x[0].item() > 1:\n            x = x[1:]\n")
+WITHIN = """
+import torch
+
+def f(xs: list[torch.Tensor]):
+    for x in xs:
+        i = 0
+        while x[i].item() > 1:
+            {body}
+"""
+
+
+@pytest.mark.parametrize(("body", "asked"), [("i += 1", False), ("x = x * 0.5", True)])
+def test_a_loop_within_a_loop_does_not_end_it(body: str, asked: bool) -> None:
+    model = model_of(WITHIN.format(body=body))
     (call,), (outer,), (inner,) = calls(model, "item"), model.nodes(cst.For), model.nodes(cst.While)
-    assert not model.decisions.is_asked_by_loop(call, outer)
+    assert model.decisions.is_asked_by_loop(call, outer) is asked
     assert model.decisions.is_asked_by_loop(call, inner)

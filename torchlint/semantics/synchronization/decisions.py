@@ -105,19 +105,26 @@ class Decisions:
     def is_asked_by_loop(self, node: cst.CSTNode, root: cst.CSTNode) -> bool:
         """Return whether a loop goes on by a value: in the test of a ``while``, before a ``break``, in a search.
 
-        A ``while`` in the loop ``root`` goes on by it without running what that one runs.
+        A ``while`` in the loop ``root`` that goes over the elements of a tensor only reads what that one computed.
         """
         child = node
         for ancestor in self._evaluator.tree.ancestors(node):
             if isinstance(ancestor, cst.While):
                 inner = ancestor is not root and isinstance(root, LOOPS) and self._evaluator.tree.within(ancestor, root)
-                return child is ancestor.test and not inner
+                return child is ancestor.test and not (inner and self._only_reads(ancestor, node))
             if isinstance(ancestor, cst.If) and child is ancestor.test:
                 return (self._leaves(node) and not self._gives_result(ancestor)) or self._steers(ancestor)
             if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
                 return False
             child = ancestor
         return False
+
+    def _only_reads(self, loop: cst.While, node: cst.CSTNode) -> bool:
+        """Whether a loop binds none of the tensors in a part of its test anew."""
+        tree, flow = self._evaluator.tree, self._evaluator.flow
+        tensors = [name for name in tree.below(node, cst.Name) if self._evaluator.value(name).is_tensor]
+        bound = (binding.node for name in tensors for binding in flow.definitions(name))
+        return bool(tensors) and not any(tree.within(place, loop.body) for place in bound)
 
     def _steers(self, branch: cst.If) -> bool:
         """Whether a branch binds numbers from which the next pass of its loop starts: ``if f(mid) > 0: hi = mid``."""
