@@ -22,6 +22,7 @@ from torchlint.semantics.process.testing import tests
 from torchlint.semantics.values import Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
 
 # Modules of torch that hold other modules, or are a network by themselves.
 _NETWORKS = re.compile(r"\.(Sequential|DataParallel|DistributedDataParallel|Transformer\w*|LSTM|GRU|RNN)$")
@@ -88,6 +89,7 @@ class DetachedForwards:
             fate is Fate.ARRAY,
         )
 
+    @remembered
     def outside_training(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a detached forward pass is where nothing else says that a routine evaluates.
 

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import children
 
 # What a model that differentiates itself gives: `energy, forces = model(positions)`.
@@ -101,6 +102,7 @@ class GradientUses:
         value = self._evaluator.value(tensor)
         return value.kind is not Kind.MODULE and value.origin is not Origin.PARAMETER
 
+    @remembered
     def of_calls(self, function: cst.FunctionDef) -> bool:
         """Return whether a routine calls what may differentiate out of sight.
 

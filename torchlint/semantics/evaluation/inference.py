@@ -31,6 +31,7 @@ from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
 
 _EVALUATES = re.compile(
     r"^_?((log|run|do|perform)_)?"
@@ -109,6 +110,7 @@ class Inference:
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
 
+    @remembered
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
         if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.speaks_of_evaluation:

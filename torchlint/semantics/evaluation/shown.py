@@ -14,6 +14,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.pictures import PICTURES
 from torchlint.semantics.values import Value
 from torchlint.syntax.calls import identifier
+from torchlint.syntax.remembered import remembered
 
 _DEPTH = 3
 _WITH_PARAMETERS = (
@@ -31,6 +32,7 @@ class ShownForwards:
         self._inference = inference
         self._fates = detached.fates
 
+    @remembered
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call of a model is, if all that comes of it are pictures."""
         if not self._pictured or not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):

@@ -13,6 +13,7 @@ from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import bind, element_at, identifier
+from torchlint.syntax.remembered import remembered
 
 _DEPTH = 6
 """Through how many variables, calls and wrappers a batch is followed back."""
@@ -32,6 +33,7 @@ class PlacedBatches:
         self._moves_made = moves
         self._datasets = datasets
 
+    @remembered
     def hold(self, batch: cst.BaseExpression) -> bool:
         """Return whether what hands out a batch, or what it is a part of, has put it on a device."""
         return any(self._places(source, _DEPTH) for source in self._sources(batch, _DEPTH))

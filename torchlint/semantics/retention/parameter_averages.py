@@ -12,6 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import Store, added, container, summed
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import method_call
+from torchlint.syntax.remembered import remembered
 
 _UPDATES = re.compile(r"(^|_)(update|step|ema|average|accumulate)(_|$)")
 _PARAMETERS = ("parameters", "named_parameters")
@@ -25,6 +26,7 @@ class ParameterAverages:
         self._evaluator = evaluator
         self._tree = evaluator.tree
 
+    @remembered
     def kept(self, node: cst.Assign | cst.Call) -> Store | None:
         """Return what ``self.shadow[name] = 0.9 * self.shadow[name] + 0.1 * parameter`` keeps of a parameter.
 
