@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.remembered import remembered
 
 _TRAINS = re.compile(r"(^|_)(train|fit|learn|fine_?tune|optimi[sz]e)(_|$)")
 # What is run of these libraries answers requests, or is a model of another framework.
@@ -32,6 +33,7 @@ class TrainingCode:
         """Return whether a call is a training step, or runs a function of the file that takes one."""
         return self._call(call)
 
+    @remembered
     def may_train(self, node: cst.CSTNode) -> bool:
         """Return whether something that is called below a node takes training steps, or may do so out of sight.
 
