@@ -19,12 +19,11 @@ def remembered(method: Callable[[Owner, Node], Answer]) -> Callable[[Owner, Node
 
     @wraps(method)
     def answered(self: Owner, node: Node) -> Answer:
-        known: dict[int, Answer] | None = self.__dict__.get(kept)
+        known: dict[Node, Answer] | None = self.__dict__.get(kept)
         if known is None:
             known = self.__dict__[kept] = {}
-        key = id(node)
-        if key not in known:
-            known[key] = method(self, node)
-        return known[key]
+        if node not in known:  # nodes are equal to themselves only; the memory keeps those that a rule has made
+            known[node] = method(self, node)
+        return known[node]
 
     return answered
