@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
@@ -27,16 +26,8 @@ from torchlint.semantics.retention.metric_states import MetricStates
 from torchlint.semantics.retention.parameter_averages import ParameterAverages
 from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.rollouts import Rollouts
-from torchlint.semantics.retention.stores import (
-    Retention,
-    Store,
-    added,
-    appended,
-    combined,
-    elements,
-    stored,
-    summed,
-)
+from torchlint.semantics.retention.statements import Statements
+from torchlint.semantics.retention.stores import Retention, Store, appended
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
@@ -44,7 +35,6 @@ from torchlint.syntax.canonical import is_same
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
 """What is known by its value alone."""
 
-_RECORDS = frozenset(("builtins.dict", "types.SimpleNamespace"))
 # What is named for how much there is of something: `sample_size`, which a loss is divided by.
 _COUNTS = re.compile(r"(^|_)(size|count|num|len|length)s?$|^(n|num)_|^n?tokens$")
 _NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
@@ -60,11 +50,13 @@ class Retentions:
         self._backward = backward
         self._inference = inference
         self._meters = Meters(evaluator)
+        self._statements = Statements(evaluator, self._meters)
         self._handed = HandedLosses(evaluator, backward)
         self._updates = Updates(evaluator)
         self._rollouts = Rollouts(evaluator)
         self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
+        self._given_graph: dict[int, bool] = {}
         self.metric_states = MetricStates(evaluator)
         self.carried_states = CarriedStates(evaluator, hotness, backward)
         self.parameter_averages = ParameterAverages(evaluator)
@@ -82,9 +74,42 @@ class Retentions:
         """Return what a statement keeps with its graph.
 
         ``total += value``, ``total = total + value``, ``total = torch.cat([total, value])``, ``items.append(value)``,
-        ``items[i] = value``, ``other, items[i] = f()``, ``total.add_(value)``
+        ``items[i] = value``, ``other, items[i] = f()``, ``total.add_(value)``, ``meter.update(value)``
         """
-        kept = self._kept(node)
+        found = self._retention(node)
+        if found is None or not found.is_reported:
+            return self._from_callers(node) or found
+        given = self._meters.given(node) if isinstance(node, cst.Call) and appended(node) is None else None
+        is_inside = given is not None and self._meters.keeps_tensors(given.function)
+        return None if is_inside and given is not None and self._is_given_graph(given.function) else found
+
+    def _from_callers(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
+        """What a method keeps of its parameters, where its calls give it something with a graph."""
+        function = self._meters.inside(node)
+        kept = self._statements.kept(node) if function is not None else None
+        if function is None or kept is None or kept.by_method or not self._is_given_graph(function):
+            return None
+        return Retention(kept.variable, kept.values, Evidence.INFERRED, False, False, True, False)
+
+    def _is_given_graph(self, function: cst.FunctionDef) -> bool:
+        """Whether a call of a method gives it a graph to keep, and every other a tensor as well."""
+        key = id(function)
+        if key not in self._given_graph:
+            self._given_graph[key] = False
+            given = [(call, self._meters.given(call)) for call in self._evaluator.callers(function)]
+            found = [self._retention(call) for call, g in given if g is not None and g.function is function]
+            is_kept = any(each is not None and each.is_reported for each in found)
+            values = [g.values if g is not None and g.function is function else () for _, g in given]
+            self._given_graph[key] = is_kept and all(v and all(map(self._is_plain_tensor, v)) for v in values)
+        return self._given_graph[key]
+
+    def _is_plain_tensor(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is a tensor that nobody detaches where it is handed over."""
+        return not self._is_number(value) and self._evaluator.value(value).is_tensor
+
+    def _retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
+        """What a statement keeps with its graph, as far as its own function tells."""
+        kept = self._statements.kept(node)
         if kept is None or all(self._is_number(value) for value in kept.values):
             return None
         heat = self._place(node, kept.variable)
@@ -142,41 +167,6 @@ class Retentions:
                 yield from self._branches(branch)
 
     # What is kept
-
-    def _kept(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Store | None:
-        if isinstance(node, cst.AugAssign):
-            if not isinstance(node.operator, cst.AddAssign):
-                return None
-            items = elements(node.value)
-            return Store(node.target, items or (node.value,), bool(items))
-        if isinstance(node, cst.Call):
-            found = appended(node)
-            return self._of_record(found) if found is not None else added(node) or self._handed_over(node)
-        return summed(node) or combined(node, self._evaluator.names) or stored(node)
-
-    def _of_record(self, kept: Store) -> Store:
-        """``records.append(Record(step, loss))``, where that makes a data class, a named tuple or a dictionary."""
-        record = kept.values[0]
-        if len(kept.values) > 1 or not isinstance(record, cst.Call) or not self._makes_record(record.func):
-            return kept
-        given = tuple(a.value for a in record.args if not a.star)
-        return replace(kept, values=given) if given else kept
-
-    def _makes_record(self, function: cst.BaseExpression) -> bool:
-        named = self._evaluator.names.qualified(function)
-        definition = self._evaluator.definitions.definition(function)
-        if not isinstance(definition, cst.ClassDef):
-            return named in _RECORDS
-        makers = (d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in definition.decorators)
-        is_plain = any(self._evaluator.names.qualified(maker) == "dataclasses.dataclass" for maker in makers)
-        own = self._evaluator.definitions
-        is_checked = any(own.method(definition, name) is not None for name in ("__post_init__", "__init__", "__new__"))
-        return not is_checked and (is_plain or "typing.NamedTuple" in own.ancestry(definition))
-
-    def _handed_over(self, call: cst.Call) -> Store | None:
-        """``meter.update(value)``, where the file shows that the method adds it up or appends it."""
-        given = self._meters.given(call)
-        return Store(given.keeper, given.values, True, by_method=True) if given is not None else None
 
     def _varies(self, index: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Whether every step stores at another place: the index is bound by the loop over steps, or counted in it."""

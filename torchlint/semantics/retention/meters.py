@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,6 +17,11 @@ from torchlint.syntax.calls import bind, identifier, method_call
 _REST = "**"
 """What stands for the keyword arguments of a method that have no parameter of their own."""
 
+# What is a tensor by its name: a meter that takes any number calls it `value`.
+_TENSORS = re.compile(
+    r"(^|_)(loss(es)?|outputs?|logits?|preds?|predictions?|embeddings?|features?|feats?|log_?probs?|entropy|hidden)(_|$)"
+)
+
 
 class Given(NamedTuple):
     """What a call hands over to an object that keeps it."""
@@ -24,6 +30,11 @@ class Given(NamedTuple):
     """The object, or its attribute where the method is one of the same object."""
 
     values: tuple[cst.BaseExpression, ...]
+    function: cst.FunctionDef
+    """The method that keeps them."""
+
+    names: tuple[str, ...]
+    """Its parameters that are given them, in the same order."""
 
 
 class Meters:
@@ -42,24 +53,56 @@ class Meters:
             return None
         keeper, function = found
         if not isinstance(keeper, cst.Name) or self._evaluator.definitions.receiver(keeper) is None:
-            values, _ = self._taken(call, function)
-            return Given(keeper, values) if values else None
-        for method in (function, *self._overriding(function)):
-            values, places = self._taken(call, method)
-            if values:
-                return Given(places[0], values)
-        return None
+            return self._taken(call, function, keeper)
+        methods = (function, *self._overriding(function))
+        return next((taken for method in methods if (taken := self._taken(call, method)) is not None), None)
+
+    def inside(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """Return the method in which a statement keeps parameters, if that is where to detach them."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is None or function.name.value not in self._keeping_methods():
+            return None
+        places = self._parameters(function).values()
+        is_one = any(self._tree.within(place, node) for place in places)
+        return function if is_one and self.keeps_tensors(function) else None
+
+    def keeps_tensors(self, function: cst.FunctionDef) -> bool:
+        """Return whether a method knows that it keeps tensors, so that it is the place to detach them.
+
+        One that its own object calls, or that names or treats what it is given as a tensor; a meter that takes numbers
+        of any kind leaves that to its callers.
+        """
+        names = self._parameters(function).keys() - {_REST}
+        return bool(names) and (self._is_own_helper(function) or any(self._is_tensor(n, function) for n in names))
+
+    def _is_own_helper(self, function: cst.FunctionDef) -> bool:
+        """Whether all calls of a method are of the same object: ``self.update_average(loss)``."""
+        called = [call.func for call in self._evaluator.callers(function)]
+        receiver = self._evaluator.definitions.receiver
+        return bool(called) and all(
+            isinstance(f, cst.Attribute) and isinstance(f.value, cst.Name) and receiver(f.value) is not None
+            for f in called
+        )
+
+    def _is_tensor(self, name: str, function: cst.FunctionDef) -> bool:
+        """Whether a parameter is called a loss or an output, or the method asks it for something that numbers lack."""
+        asked = (a.value for a in self._tree.below(function.body, cst.Attribute))
+        return bool(_TENSORS.search(name)) or any(isinstance(a, cst.Name) and a.value == name for a in asked)
 
     def _taken(
-        self, call: cst.Call, function: cst.FunctionDef
-    ) -> tuple[tuple[cst.BaseExpression, ...], tuple[cst.BaseExpression, ...]]:
-        """What a method keeps of the arguments of a call, and the attributes that then hold something."""
+        self, call: cst.Call, function: cst.FunctionDef, keeper: cst.BaseExpression | None = None
+    ) -> Given | None:
+        """What a method keeps of the arguments of a call, in the object or the attribute that then holds something."""
         own = [p.name.value for p in parameters(function)][1:]
         kept = self._parameters(function)
-        values = [value for name, value in bind(call.args, own).named.items() if name in kept]
+        found = [(value, name) for name, value in bind(call.args, own).named.items() if name in kept]
         if _REST in kept:
-            values += [a.value for a in call.args if a.keyword is not None and a.keyword.value not in own]
-        return tuple(values), tuple(kept.values())
+            rest = (a for a in call.args if a.keyword is not None and a.keyword.value not in own)
+            found += [(argument.value, _REST) for argument in rest]
+        if not found:
+            return None
+        values, names = zip(*found, strict=True)
+        return Given(keeper if keeper is not None else kept[names[0]], values, function, names)
 
     def _overriding(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
         """The methods that classes of the file write in place of one that their base calls on itself."""
