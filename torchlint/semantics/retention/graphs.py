@@ -133,18 +133,20 @@ class Retentions:
             records or tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
             min((evidence for _, evidence, _ in carrying), default=Evidence.INFERRED),
             self._may_be_backpropagated(kept.variable, node, heat),
-            self._is_remade(kept, node, heat.root),
+            self._is_remade(kept, node, heat),
             all(complete for _, _, complete in carrying),
             kept.part is not None,
             bool(records),
         )
 
-    def _is_remade(self, kept: Store, node: cst.CSTNode, root: cst.CSTNode) -> bool:
+    def _is_remade(self, kept: Store, node: cst.CSTNode, heat: Heat) -> bool:
         """Whether each step starts anew what the variable holds, or the element of it that is assigned to."""
         held, variable = self._holders, kept.variable
-        if held.is_remade(variable, node, root) or held.is_of_one_step(variable, node, root):
+        if self._is_forward(heat) and held.is_reset(variable):
             return True
-        return kept.index is not None and held.is_carried(kept, node, root)
+        if held.is_remade(variable, node, heat.root) or held.is_of_one_step(variable, node, heat.root):
+            return True
+        return kept.index is not None and held.is_carried(kept, node, heat.root)
 
     def _may_be_backpropagated(self, variable: cst.BaseExpression, node: cst.CSTNode, heat: Heat) -> bool:
         """Whether a variable reaches a backward pass, or a function of another file that updates weights by it.
@@ -218,12 +220,22 @@ class Retentions:
         """Whether a function is one training step, by itself or together with the framework that calls it."""
         if heat.trains or self._hotness.is_step_function(function):
             return True
+        return self._is_framework_step(function) or (heat.role is Role.FORWARD and bool(self._backward.passes()))
+
+    def _is_framework_step(self, function: cst.CSTNode) -> bool:
         return any(step is function for step, _ in self._backward.framework_losses())
+
+    def _is_forward(self, heat: Heat) -> bool:
+        """Whether a heat is that of a forward pass, of which others take the backward pass."""
+        return heat.role is Role.FORWARD and not self._is_framework_step(heat.root)
 
     def _is_helper(self, heat: Heat, function: cst.FunctionDef) -> bool:
         """Whether a training step of the file runs a function that is no part of a model, whose losses may see it."""
+        return heat.trains and not self._is_of_model(function)
+
+    def _is_of_model(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
-        return heat.trains and (owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE)
+        return owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
 
     def _frame(self, node: cst.CSTNode, variable: cst.BaseExpression, heat: Heat) -> cst.CSTNode:
         """Where to look for uses of a variable: its function; for attributes the class."""
@@ -232,7 +244,8 @@ class Retentions:
             return self._tree.module
         if self._holders.is_of_self(variable):
             owner = self._evaluator.definitions.owner(function)
-            return owner if owner is not None and self._tree.within(heat.root, owner) else self._tree.module
+            is_own = owner is not None and not self._is_forward(heat) and self._tree.within(heat.root, owner)
+            return owner if is_own and owner is not None else self._tree.module
         return self._tree.module if self._holders.is_from_outside(variable, function) else function
 
     # Whether it carries a graph
