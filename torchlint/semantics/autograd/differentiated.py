@@ -106,6 +106,8 @@ class Differentiated:
     def _is_item(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
         """Whether a leaf is an item of a dictionary of outputs with a graph: ``losses[k]``, ``v in losses.items()``."""
         held = leaf.value if isinstance(leaf, cst.Subscript) else self.iterated(leaf)
+        if isinstance(held, cst.Attribute) and held is not getattr(leaf, "value", None):
+            return self._is_item_of_attribute(held, sources, root)
         if not isinstance(held, cst.Name) or self._is_filled_detached(held, root):
             return False
         definitions = self._evaluator.flow.definitions(held)
@@ -122,12 +124,20 @@ class Differentiated:
             and item.origin in (Origin.OUTPUT, Origin.LOSS)
         )
 
+    def _is_item_of_attribute(self, held: cst.Attribute, sources: _Sources, root: cst.CSTNode) -> bool:
+        """Whether a step fills a dictionary that its object holds and differentiates one of the items as it is."""
+        if self._is_filled_detached(held, root):
+            return False
+        places = [target.target for target in self._tree.below(root, cst.AssignTarget)]
+        filled = (p for p in places if isinstance(p, cst.Subscript) and is_same(p.value, held))
+        return any(sources.expressions.get(canonical(place), False) for place in filled)
+
     def is_detached_item(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a loop takes a value out of a dictionary whose items are detached below ``root``."""
         held = self.iterated(value)
-        return isinstance(held, cst.Name) and self._is_filled_detached(held, root)
+        return isinstance(held, (cst.Name, cst.Attribute)) and self._is_filled_detached(held, root)
 
-    def _is_filled_detached(self, held: cst.Name, root: cst.CSTNode) -> bool:
+    def _is_filled_detached(self, held: cst.Name | cst.Attribute, root: cst.CSTNode) -> bool:
         """Whether items of a dictionary are replaced by detached ones: ``losses[k] = losses[k].detach()``."""
         statements = (s for s in self._tree.below(root, cst.Assign) if self.detaches(s.value))
         places = (target.target for statement in statements for target in statement.targets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
@@ -21,7 +22,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.carried_states import CarriedStates
 from torchlint.semantics.retention.holders import Holders
-from torchlint.semantics.retention.meters import Meters
+from torchlint.semantics.retention.meters import Given, Meters
 from torchlint.semantics.retention.metric_states import MetricStates
 from torchlint.semantics.retention.parameter_averages import ParameterAverages
 from torchlint.semantics.retention.records import Records
@@ -56,7 +57,7 @@ class Retentions:
         self._rollouts = Rollouts(evaluator)
         self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
-        self._given_graph: dict[int, bool] = {}
+        self._graphs_given: dict[int, frozenset[str]] = {}
         self.metric_states = MetricStates(evaluator)
         self.carried_states = CarriedStates(evaluator, hotness, backward)
         self.parameter_averages = ParameterAverages(evaluator)
@@ -80,30 +81,43 @@ class Retentions:
         if found is None or not found.is_reported:
             return self._from_callers(node) or found
         given = self._meters.given(node) if isinstance(node, cst.Call) and appended(node) is None else None
-        is_inside = given is not None and self._meters.keeps_tensors(given.function)
-        return None if is_inside and given is not None and self._is_given_graph(given.function) else found
+        if given is None or not self._meters.keeps_tensors(given.function):
+            return found
+        inside = self._given_graph(given.function)
+        values = {id(v) for name, v in zip(given.names, given.values, strict=True) if name in inside}
+        left = tuple(v for v in found.values if id(v) not in values)
+        return replace(found, values=left) if left else None
 
     def _from_callers(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """What a method keeps of its parameters, where its calls give it something with a graph."""
         function = self._meters.inside(node)
         kept = self._statements.kept(node) if function is not None else None
-        if function is None or kept is None or kept.by_method or not self._is_given_graph(function):
+        if function is None or kept is None or kept.by_method:
+            return None
+        if self._given_graph(function).isdisjoint(self._meters.names_kept(function, node)):
             return None
         return Retention(kept.variable, kept.values, Evidence.INFERRED, False, False, True, False)
 
-    def _is_given_graph(self, function: cst.FunctionDef) -> bool:
-        """Whether a call of a method gives it a graph to keep, and every other a tensor as well."""
+    def _given_graph(self, function: cst.FunctionDef) -> frozenset[str]:
+        """The parameters of a method to which a call gives a graph to keep; none if another gives it a number."""
         key = id(function)
-        if key not in self._given_graph:
-            self._given_graph[key] = False
+        if key not in self._graphs_given:
+            self._graphs_given[key] = frozenset()
             given = [(call, self._meters.given(call)) for call in self._evaluator.callers(function)]
-            found = [self._retention(call) for call, g in given if g is not None and g.function is function]
-            is_kept = any(each is not None and each.is_reported for each in found)
-            values = [g.values if g is not None and g.function is function else () for _, g in given]
-            self._given_graph[key] = is_kept and all(v and all(map(self._is_plain_tensor, v)) for v in values)
-        return self._given_graph[key]
+            taken = [(call, each) for call, each in given if each is not None and each.function is function]
+            numbers = {n for _, g in taken for n, v in zip(g.names, g.values, strict=True) if not self._is_plain(v)}
+            if len(taken) == len(given):
+                found = (name for call, each in taken for name in self._with_graphs(call, each))
+                self._graphs_given[key] = frozenset(found) - numbers
+        return self._graphs_given[key]
 
-    def _is_plain_tensor(self, value: cst.BaseExpression) -> bool:
+    def _with_graphs(self, call: cst.Call, given: Given) -> Iterator[str]:
+        """The parameters that a call gives a graph, which nobody wants."""
+        found = self._retention(call)
+        kept = {id(value) for value in found.values} if found is not None and found.is_reported else set()
+        yield from (name for name, value in zip(given.names, given.values, strict=True) if id(value) in kept)
+
+    def _is_plain(self, value: cst.BaseExpression) -> bool:
         """Whether a value is a tensor that nobody detaches where it is handed over."""
         return not self._is_number(value) and self._evaluator.value(value).is_tensor
 
@@ -121,7 +135,7 @@ class Retentions:
             return None
         if heat.role is Role.SAMPLING_LOOP:
             is_remade = self._holders.is_remade(kept.variable, node, heat.root)
-            return None if is_remade else self._rollouts.retention(kept)
+            return None if is_remade else self._of_rollout(kept, node)
         made = [(value, self._records.entry(value, heat.root)) for value in kept.values]
         found = [(value, self._with_graph(source, node, heat, kept.part)) for value, source in made]
         carrying = [(value, *known) for value, known in found if known is not None]
@@ -138,6 +152,12 @@ class Retentions:
             kept.part is not None,
             bool(records),
         )
+
+    def _of_rollout(self, kept: Store, node: cst.CSTNode) -> Retention | None:
+        given = self._meters.given(node) if kept.by_method and isinstance(node, cst.Call) else None
+        if given is None:
+            return self._rollouts.retention(kept)
+        return self._rollouts.handed(kept, given, self._meters.places(given))
 
     def _is_remade(self, kept: Store, node: cst.CSTNode, heat: Heat) -> bool:
         """Whether each step starts anew what the variable holds, or the element of it that is assigned to."""
@@ -259,7 +279,7 @@ class Retentions:
         if self._inference.frozen.gives(value) or is_detached_tensor(value, self._evaluator):
             return None
         if part is None and self._backward.differentiates(value, heat.root):
-            return Evidence.INFERRED, True
+            return Evidence.NAMED if self._backward.may_be_number(value) else Evidence.INFERRED, True
         if part is None and heat.trains and self._is_handed(value):
             return Evidence.INFERRED, True
         found = unpack(self._evaluator.value(value), () if part is None else (part,))

@@ -10,9 +10,10 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.retention.stores import Store, container, summed
+from torchlint.semantics.retention.stores import Store, container, stored, summed
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, method_call
+from torchlint.syntax.canonical import is_same
 
 _REST = "**"
 """What stands for the keyword arguments of a method that have no parameter of their own."""
@@ -21,6 +22,10 @@ _REST = "**"
 _TENSORS = re.compile(
     r"(^|_)(loss(es)?|outputs?|logits?|preds?|predictions?|embeddings?|features?|feats?|log_?probs?|entropy|hidden)(_|$)"
 )
+
+
+_SAME = ("flatten", "view", "reshape", "squeeze", "unsqueeze", "mean", "sum", "clone", "float", "cpu", "to")
+"""Methods whose results carry the graph of their tensor."""
 
 
 class Given(NamedTuple):
@@ -62,9 +67,17 @@ class Meters:
         function = self._evaluator.definitions.enclosing_function(node)
         if function is None or function.name.value not in self._keeping_methods():
             return None
-        places = self._parameters(function).values()
-        is_one = any(self._tree.within(place, node) for place in places)
-        return function if is_one and self.keeps_tensors(function) else None
+        return function if self.names_kept(function, node) and self.keeps_tensors(function) else None
+
+    def names_kept(self, function: cst.FunctionDef, node: cst.CSTNode) -> frozenset[str]:
+        """Return the parameters of a method that a statement in it keeps."""
+        places = self._parameters(function).items()
+        return frozenset(name for name, place in places if self._tree.within(place, node))
+
+    def places(self, given: Given) -> list[cst.BaseExpression]:
+        """Return the attributes that hold what a call hands over, in the same order."""
+        kept = self._parameters(given.function)
+        return [kept[name] for name in given.names]
 
     def keeps_tensors(self, function: cst.FunctionDef) -> bool:
         """Return whether a method knows that it keeps tensors, so that it is the place to detach them.
@@ -136,7 +149,8 @@ class Meters:
         """The names of the functions that keep something: asked before what object a method is called on."""
         if self._keeping is None:
             adders = (n for n in self._tree.nodes(cst.AugAssign) if self._is_sum(n))
-            averages = (n for n in self._tree.nodes(cst.Assign) if self._average(n))
+            assigned = self._tree.nodes(cst.Assign)
+            averages = (n for n in assigned if self._average(n) or self._placed(n))
             appenders = (n for n in self._tree.nodes(cst.Call) if self._is_append(n))
             self._keeping = frozenset(
                 around.name.value
@@ -178,6 +192,8 @@ class Meters:
             if isinstance(node, (cst.AugAssign, cst.Assign)):
                 if not self._evaluator.gradients.disabled(node):
                     yield from self._summed(node)
+                if isinstance(node, cst.Assign) and (placed := self._placed(node)) is not None:
+                    yield from ((name, placed.variable) for term in placed.values for name in _terms(term))
             elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and self._is_append(node):
                 place = node.func.value
                 yield from ((name, place) for name in _terms(node.args[0].value))
@@ -195,6 +211,20 @@ class Meters:
         """``self.mean = 0.9 * self.mean + 0.1 * value``"""
         found = summed(node)
         return found if found is not None and self._is_own(found.variable) else None
+
+    def _placed(self, node: cst.Assign) -> Store | None:
+        """``self.values[self.place] = value`` in a method that then goes on to the next place"""
+        found = stored(node)
+        if found is None or not isinstance(found.index, cst.Attribute) or not self._is_own(found.variable):
+            return None
+        function = self._evaluator.definitions.enclosing_function(node)
+        steps: list[cst.AugAssign | cst.AssignTarget] = []
+        if function is not None:
+            steps = [
+                *self._tree.below(function.body, cst.AugAssign),
+                *self._tree.below(function.body, cst.AssignTarget),
+            ]
+        return found if any(is_same(step.target, found.index) for step in steps) else None
 
     def _is_sum(self, node: cst.AugAssign) -> bool:
         return isinstance(node.operator, cst.AddAssign) and self._is_own(node.target)
@@ -219,6 +249,8 @@ def _terms(value: cst.BaseExpression) -> Iterator[str]:
     elif isinstance(value, cst.BinaryOperation):
         yield from _terms(value.left)
         yield from _terms(value.right)
+    elif (method := method_call(value, *_SAME)) is not None:
+        yield from _terms(method.value)
 
 
 def _looked_at(node: cst.CSTNode) -> Iterator[str]:

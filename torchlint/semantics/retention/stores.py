@@ -167,8 +167,16 @@ def _placed(target: cst.BaseExpression, values: tuple[cst.BaseExpression, ...], 
     places = [element.slice for element in target.slice]
     if len(places) == 1 and isinstance(places[0], cst.Index):
         return Store(target.value, values, True, places[0].value, part=part)
-    bounds = [b for p in places for b in ((p.value,) if isinstance(p, cst.Index) else (p.lower, p.upper)) if b]
+    bounds = [bound for place in places for bound in _bounds(place)]
     return Store(target.value, values, False, bounds[0], part=part) if bounds else None
+
+
+def _bounds(place: cst.BaseSlice) -> list[cst.BaseExpression]:
+    """The numbers that are written out in ``i`` or ``start:end``."""
+    if isinstance(place, cst.Index):
+        return [place.value]
+    found = (place.lower, place.upper) if isinstance(place, cst.Slice) else ()
+    return [bound for bound in found if bound is not None]
 
 
 def _terms(expression: cst.BaseExpression) -> list[cst.BaseExpression]:
