@@ -109,8 +109,8 @@ class Rollouts:
         owner = variable.value if isinstance(variable, cst.Attribute) else None
         if not isinstance(owner, cst.Name) or self._evaluator.definitions.receiver(owner) is None:
             return []
-        same = (a for a in self._tree.nodes(cst.Attribute) if is_same(a, variable))
-        return [a for a in same if self._is_of_same(a, variable)]
+        held = (a for a in self._tree.nodes(cst.Attribute) if is_same(a, variable))
+        return [a for a in held if self._is_of_same(a, variable)]
 
     def _is_of_same(self, use: cst.Attribute, variable: cst.BaseExpression) -> bool:
         """Whether two attributes of ``self`` may be of one object: of a class, or of one that derives from it."""
