@@ -83,6 +83,10 @@ class Backward:
         """Return whether a loop takes a value out of a dictionary whose items are detached below ``root``."""
         return self._upstream.is_detached_item(value, root)
 
+    def may_be_number(self, value: cst.BaseExpression) -> bool:
+        """Return whether a value is an item of a dictionary of an object: one may still be what it was made with."""
+        return isinstance(self._upstream.iterated(value), cst.Attribute)
+
     def detaches(self, value: cst.BaseExpression) -> bool:
         """Return whether something in an expression is detached, other than what a module is given."""
         return self._upstream.detaches(value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from torchlint.semantics.autograd.model_outputs import ModelOutputs
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind, Origin
@@ -49,6 +50,7 @@ class Differentiated:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._outputs = ModelOutputs(evaluator)
         self._known: dict[tuple[int, ...], _Sources] = {}
 
     def includes(self, value: cst.BaseExpression, root: cst.CSTNode, losses: list[cst.BaseExpression]) -> bool:
@@ -78,7 +80,7 @@ class Differentiated:
             definitions = [b for last in self._evaluator.flow.definitions(leaf) for b in self._unscaled(last)]
             found = [sources.bindings.get(id(b.node)) for b in definitions]
             if not found or None in found:
-                return False
+                return self._is_computed(leaf, sources, root)
             is_loss = all(found)
         else:
             text = canonical(leaf)
@@ -88,7 +90,20 @@ class Differentiated:
         value = self._evaluator.value(leaf)
         if value.graph is Graph.DETACHED or (value.known and not value.is_tensor):
             return False
-        return is_loss or (value.is_tensor and (value.graph is Graph.ATTACHED or value.origin is Origin.LOSS))
+        if value.is_tensor and (value.graph is Graph.ATTACHED or value.origin is Origin.LOSS):
+            return True
+        return is_loss or self._outputs.is_one(leaf)
+
+    def _is_computed(self, name: cst.Name, sources: _Sources, root: cst.CSTNode) -> bool:
+        """Whether a variable is computed beside the loss from what the loss is computed from: ``kl = (a - b).mean()``."""
+        definitions, value = self._evaluator.flow.definitions(name), self._evaluator.value(name)
+        made = definitions[0].value if len(definitions) == 1 and not definitions[0].path else None
+        if not isinstance(made, (cst.Call, cst.BinaryOperation)) or definitions[0].kind is not BindingKind.ASSIGNMENT:
+            return False
+        is_other = value.graph is Graph.DETACHED or (value.known and not value.is_tensor)
+        if is_other or self._evaluator.gradients.disabled(made):
+            return False
+        return any(self._is_source(leaf, sources, root) for leaf, _ in self._leaves(made, True, whole=True))
 
     def _written_out(self, leaf: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What a variable of a loop is in turn: ``for name, loss in (("a", a), ("b", b))``, ``enumerate((a, b))``."""
@@ -106,6 +121,8 @@ class Differentiated:
     def _is_item(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
         """Whether a leaf is an item of a dictionary of outputs with a graph: ``losses[k]``, ``v in losses.items()``."""
         held = leaf.value if isinstance(leaf, cst.Subscript) else self.iterated(leaf)
+        if isinstance(held, cst.Attribute) and held is not getattr(leaf, "value", None):
+            return self._is_item_of_attribute(held, sources, root)
         if not isinstance(held, cst.Name) or self._is_filled_detached(held, root):
             return False
         definitions = self._evaluator.flow.definitions(held)
@@ -122,12 +139,20 @@ class Differentiated:
             and item.origin in (Origin.OUTPUT, Origin.LOSS)
         )
 
+    def _is_item_of_attribute(self, held: cst.Attribute, sources: _Sources, root: cst.CSTNode) -> bool:
+        """Whether a step fills a dictionary that its object holds and differentiates one of the items as it is."""
+        if self._is_filled_detached(held, root):
+            return False
+        places = [target.target for target in self._tree.below(root, cst.AssignTarget)]
+        filled = (p for p in places if isinstance(p, cst.Subscript) and is_same(p.value, held))
+        return any(sources.expressions.get(canonical(place), False) for place in filled)
+
     def is_detached_item(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Return whether a loop takes a value out of a dictionary whose items are detached below ``root``."""
         held = self.iterated(value)
-        return isinstance(held, cst.Name) and self._is_filled_detached(held, root)
+        return isinstance(held, (cst.Name, cst.Attribute)) and self._is_filled_detached(held, root)
 
-    def _is_filled_detached(self, held: cst.Name, root: cst.CSTNode) -> bool:
+    def _is_filled_detached(self, held: cst.Name | cst.Attribute, root: cst.CSTNode) -> bool:
         """Whether items of a dictionary are replaced by detached ones: ``losses[k] = losses[k].detach()``."""
         statements = (s for s in self._tree.below(root, cst.Assign) if self.detaches(s.value))
         places = (target.target for statement in statements for target in statement.targets)

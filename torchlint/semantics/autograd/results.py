@@ -44,11 +44,21 @@ class Results:
         key = id(function)
         if key not in self._wanted:
             self._wanted[key] = []  # until it is known, for functions that call each other
-            parts = [part for call in self._evaluator.callers(function) for part in self._differentiated(call)]
+            calls = [*self._evaluator.callers(function), *self._passes_through(function)]
+            parts = [part for call in calls for part in self._differentiated(call)]
             results = self._evaluator.definitions.results(function)
             given = [element_at(result, part) if part else result for result in results for part in parts]
             self._wanted[key] = [loss for loss in given if loss is not None]
         return self._wanted[key]
+
+    def _passes_through(self, function: cst.FunctionDef) -> Iterator[cst.Call]:
+        """Yield the calls of models of the file whose forward pass a function is: ``loss = model(x)``."""
+        owner = self._evaluator.definitions.owner(function) if function.name.value == "forward" else None
+        if owner is not None:
+            for call in self._tree.nodes(cst.Call):
+                called = self._evaluator.value(call.func)
+                if called.kind is Kind.MODULE and called.definition is owner:
+                    yield call
 
     def _differentiated(self, call: cst.Call) -> list[tuple[int, ...]]:
         """Which parts of the result of a call its function differentiates; ``()`` for all of it."""
@@ -58,13 +68,24 @@ class Results:
             losses += self._of_callers(frame)
         if any(loss is call for loss in losses):
             return [()]
-        statement = self._tree.parent(call)
+        result: cst.BaseExpression = call
+        while (method := self._method_of(result)) is not None and method_call(method, *PASSES_ON) is not None:
+            result = method
+        if any(loss is result for loss in losses):
+            return [()]
+        statement = self._tree.parent(result)
         if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
             return []
         target = statement.targets[0].target
         if not isinstance(target, cst.Tuple):
             return [()] if self._upstream.starts_from(target, losses) else []
         return [(i,) for i, e in enumerate(target.elements) if self._upstream.starts_from(e.value, losses)]
+
+    def _method_of(self, value: cst.BaseExpression) -> cst.Call | None:
+        """The call of a method of what an expression gives: ``model(x).mean()``."""
+        attribute = self._tree.parent(value)
+        call = self._tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+        return call if isinstance(call, cst.Call) and call.func is attribute else None
 
     def _is_item(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Whether a value is an item of a dictionary of losses that a function gave, one of which is differentiated.

@@ -22,21 +22,13 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.carried_states import CarriedStates
 from torchlint.semantics.retention.holders import Holders
-from torchlint.semantics.retention.meters import Meters
+from torchlint.semantics.retention.meters import Given, Meters
 from torchlint.semantics.retention.metric_states import MetricStates
 from torchlint.semantics.retention.parameter_averages import ParameterAverages
 from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.rollouts import Rollouts
-from torchlint.semantics.retention.stores import (
-    Retention,
-    Store,
-    added,
-    appended,
-    combined,
-    elements,
-    stored,
-    summed,
-)
+from torchlint.semantics.retention.statements import Statements
+from torchlint.semantics.retention.stores import Retention, Store, appended
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
@@ -45,7 +37,6 @@ from torchlint.syntax.remembered import remembered
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
 """What is known by its value alone."""
 
-_RECORDS = frozenset(("builtins.dict", "types.SimpleNamespace"))
 # What is named for how much there is of something: `sample_size`, which a loss is divided by.
 _COUNTS = re.compile(r"(^|_)(size|count|num|len|length)s?$|^(n|num)_|^n?tokens$")
 _NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
@@ -61,11 +52,13 @@ class Retentions:
         self._backward = backward
         self._inference = inference
         self._meters = Meters(evaluator)
+        self._statements = Statements(evaluator, self._meters)
         self._handed = HandedLosses(evaluator, backward)
         self._updates = Updates(evaluator)
         self._rollouts = Rollouts(evaluator)
         self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
+        self._graphs_given: dict[int, frozenset[str]] = {}
         self.metric_states = MetricStates(evaluator)
         self.carried_states = CarriedStates(evaluator, hotness, backward)
         self.parameter_averages = ParameterAverages(evaluator)
@@ -84,9 +77,55 @@ class Retentions:
         """Return what a statement keeps with its graph.
 
         ``total += value``, ``total = total + value``, ``total = torch.cat([total, value])``, ``items.append(value)``,
-        ``items[i] = value``, ``other, items[i] = f()``, ``total.add_(value)``
+        ``items[i] = value``, ``other, items[i] = f()``, ``total.add_(value)``, ``meter.update(value)``
         """
-        kept = self._kept(node)
+        found = self._retention(node)
+        if found is None or not found.is_reported:
+            return self._from_callers(node) or found
+        given = self._meters.given(node) if isinstance(node, cst.Call) and appended(node) is None else None
+        if given is None or not self._meters.keeps_tensors(given.function):
+            return found
+        inside = self._given_graph(given.function)
+        values = {id(v) for name, v in zip(given.names, given.values, strict=True) if name in inside}
+        left = tuple(v for v in found.values if id(v) not in values)
+        return replace(found, values=left) if left else None
+
+    def _from_callers(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
+        """What a method keeps of its parameters, where its calls give it something with a graph."""
+        function = self._meters.inside(node)
+        kept = self._statements.kept(node) if function is not None else None
+        if function is None or kept is None or kept.by_method:
+            return None
+        if self._given_graph(function).isdisjoint(self._meters.names_kept(function, node)):
+            return None
+        return Retention(kept.variable, kept.values, Evidence.INFERRED, False, False, True, False)
+
+    def _given_graph(self, function: cst.FunctionDef) -> frozenset[str]:
+        """The parameters of a method to which a call gives a graph to keep; none if another gives it a number."""
+        key = id(function)
+        if key not in self._graphs_given:
+            self._graphs_given[key] = frozenset()
+            given = [(call, self._meters.given(call)) for call in self._evaluator.callers(function)]
+            taken = [(call, each) for call, each in given if each is not None and each.function is function]
+            numbers = {n for _, g in taken for n, v in zip(g.names, g.values, strict=True) if not self._is_plain(v)}
+            if len(taken) == len(given):
+                found = (name for call, each in taken for name in self._with_graphs(call, each))
+                self._graphs_given[key] = frozenset(found) - numbers
+        return self._graphs_given[key]
+
+    def _with_graphs(self, call: cst.Call, given: Given) -> Iterator[str]:
+        """The parameters that a call gives a graph, which nobody wants."""
+        found = self._retention(call)
+        kept = {id(value) for value in found.values} if found is not None and found.is_reported else set()
+        yield from (name for name, value in zip(given.names, given.values, strict=True) if id(value) in kept)
+
+    def _is_plain(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is a tensor that nobody detaches where it is handed over."""
+        return not self._is_number(value) and self._evaluator.value(value).is_tensor
+
+    def _retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
+        """What a statement keeps with its graph, as far as its own function tells."""
+        kept = self._statements.kept(node)
         if kept is None or all(self._is_number(value) for value in kept.values):
             return None
         heat = self._place(node, kept.variable)
@@ -98,7 +137,7 @@ class Retentions:
             return None
         if heat.role is Role.SAMPLING_LOOP:
             is_remade = self._holders.is_remade(kept.variable, node, heat.root)
-            return None if is_remade else self._rollouts.retention(kept)
+            return None if is_remade else self._of_rollout(kept, node)
         made = [(value, self._records.entry(value, heat.root)) for value in kept.values]
         found = [(value, self._with_graph(source, node, heat, kept.part)) for value, source in made]
         carrying = [(value, *known) for value, known in found if known is not None]
@@ -110,18 +149,26 @@ class Retentions:
             records or tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
             min((evidence for _, evidence, _ in carrying), default=Evidence.INFERRED),
             self._may_be_backpropagated(kept.variable, node, heat),
-            self._is_remade(kept, node, heat.root),
+            self._is_remade(kept, node, heat),
             all(complete for _, _, complete in carrying),
             kept.part is not None,
             bool(records),
         )
 
-    def _is_remade(self, kept: Store, node: cst.CSTNode, root: cst.CSTNode) -> bool:
+    def _of_rollout(self, kept: Store, node: cst.CSTNode) -> Retention | None:
+        given = self._meters.given(node) if kept.by_method and isinstance(node, cst.Call) else None
+        if given is None:
+            return self._rollouts.retention(kept)
+        return self._rollouts.handed(kept, given, self._meters.places(given))
+
+    def _is_remade(self, kept: Store, node: cst.CSTNode, heat: Heat) -> bool:
         """Whether each step starts anew what the variable holds, or the element of it that is assigned to."""
         held, variable = self._holders, kept.variable
-        if held.is_remade(variable, node, root) or held.is_of_one_step(variable, node, root):
+        if self._is_forward(heat) and held.is_reset(variable):
             return True
-        return kept.index is not None and held.is_carried(kept, node, root)
+        if held.is_remade(variable, node, heat.root) or held.is_of_one_step(variable, node, heat.root):
+            return True
+        return kept.index is not None and held.is_carried(kept, node, heat.root)
 
     def _may_be_backpropagated(self, variable: cst.BaseExpression, node: cst.CSTNode, heat: Heat) -> bool:
         """Whether a variable reaches a backward pass, or a function of another file that updates weights by it.
@@ -144,41 +191,6 @@ class Retentions:
                 yield from self._branches(branch)
 
     # What is kept
-
-    def _kept(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Store | None:
-        if isinstance(node, cst.AugAssign):
-            if not isinstance(node.operator, cst.AddAssign):
-                return None
-            items = elements(node.value)
-            return Store(node.target, items or (node.value,), bool(items))
-        if isinstance(node, cst.Call):
-            found = appended(node)
-            return self._of_record(found) if found is not None else added(node) or self._handed_over(node)
-        return summed(node) or combined(node, self._evaluator.names) or stored(node)
-
-    def _of_record(self, kept: Store) -> Store:
-        """``records.append(Record(step, loss))``, where that makes a data class, a named tuple or a dictionary."""
-        record = kept.values[0]
-        if len(kept.values) > 1 or not isinstance(record, cst.Call) or not self._makes_record(record.func):
-            return kept
-        given = tuple(a.value for a in record.args if not a.star)
-        return replace(kept, values=given) if given else kept
-
-    def _makes_record(self, function: cst.BaseExpression) -> bool:
-        named = self._evaluator.names.qualified(function)
-        definition = self._evaluator.definitions.definition(function)
-        if not isinstance(definition, cst.ClassDef):
-            return named in _RECORDS
-        makers = (d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator for d in definition.decorators)
-        is_plain = any(self._evaluator.names.qualified(maker) == "dataclasses.dataclass" for maker in makers)
-        own = self._evaluator.definitions
-        is_checked = any(own.method(definition, name) is not None for name in ("__post_init__", "__init__", "__new__"))
-        return not is_checked and (is_plain or "typing.NamedTuple" in own.ancestry(definition))
-
-    def _handed_over(self, call: cst.Call) -> Store | None:
-        """``meter.update(value)``, where the file shows that the method adds it up or appends it."""
-        given = self._meters.given(call)
-        return Store(given.keeper, given.values, True, by_method=True) if given is not None else None
 
     def _varies(self, index: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Whether every step stores at another place: the index is bound by the loop over steps, or counted in it."""
@@ -230,12 +242,22 @@ class Retentions:
         """Whether a function is one training step, by itself or together with the framework that calls it."""
         if heat.trains or self._hotness.is_step_function(function):
             return True
+        return self._is_framework_step(function) or (heat.role is Role.FORWARD and bool(self._backward.passes()))
+
+    def _is_framework_step(self, function: cst.CSTNode) -> bool:
         return any(step is function for step, _ in self._backward.framework_losses())
+
+    def _is_forward(self, heat: Heat) -> bool:
+        """Whether a heat is that of a forward pass, of which others take the backward pass."""
+        return heat.role is Role.FORWARD and not self._is_framework_step(heat.root)
 
     def _is_helper(self, heat: Heat, function: cst.FunctionDef) -> bool:
         """Whether a training step of the file runs a function that is no part of a model, whose losses may see it."""
+        return heat.trains and not self._is_of_model(function)
+
+    def _is_of_model(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
-        return heat.trains and (owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE)
+        return owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
 
     def _frame(self, node: cst.CSTNode, variable: cst.BaseExpression, heat: Heat) -> cst.CSTNode:
         """Where to look for uses of a variable: its function; for attributes the class."""
@@ -244,7 +266,8 @@ class Retentions:
             return self._tree.module
         if self._holders.is_of_self(variable):
             owner = self._evaluator.definitions.owner(function)
-            return owner if owner is not None and self._tree.within(heat.root, owner) else self._tree.module
+            is_own = owner is not None and not self._is_forward(heat) and self._tree.within(heat.root, owner)
+            return owner if is_own and owner is not None else self._tree.module
         return self._tree.module if self._holders.is_from_outside(variable, function) else function
 
     # Whether it carries a graph
@@ -258,7 +281,7 @@ class Retentions:
         if self._inference.frozen.gives(value) or is_detached_tensor(value, self._evaluator):
             return None
         if part is None and self._backward.differentiates(value, heat.root):
-            return Evidence.INFERRED, True
+            return Evidence.NAMED if self._backward.may_be_number(value) else Evidence.INFERRED, True
         if part is None and heat.trains and self._is_handed(value):
             return Evidence.INFERRED, True
         found = unpack(self._evaluator.value(value), () if part is None else (part,))

@@ -50,13 +50,29 @@ class Holders:
         if isinstance(variable, cst.Name) and not self._evaluator.scopes.bindings(variable):
             return True
         if not self._tree.within(node, place):  # a helper of the step: whatever else resets the variable may run too
-            return next(self._later(variable), None) is not None
+            return self.is_reset(variable)
         inside = {id(block) for block, _ in self._evaluator.flow.blocks(node)}
         return any(
             self._tree.within(reset, place) and self._always_runs(reset, inside)
             for reset in self._resets(variable)
-            if reset is not node
+            if reset is not node and not (self._is_cut(reset) and self._joins(node))
         )
+
+    def is_reset(self, variable: cst.BaseExpression) -> bool:
+        """Return whether anything empties a variable after its object was made, or takes something out of it."""
+        return next(self._later(variable), None) is not None
+
+    def _is_cut(self, target: cst.CSTNode) -> bool:
+        """Whether a variable becomes a part of itself: ``states = states[-size:]``."""
+        statement = self._evaluator.flow.statement(target)
+        part = statement.value if isinstance(statement, cst.Assign) else None
+        bound = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else []
+        return isinstance(part, cst.Subscript) and len(bound) == 1 and is_same(part.value, bound[0])
+
+    def _joins(self, node: cst.CSTNode) -> bool:
+        """Whether a statement puts tensors together: a part of the result holds on to the graph of the whole."""
+        found = combined(node, self._evaluator.names) if isinstance(node, cst.Assign) else None
+        return found is not None and not found.is_stored
 
     def is_of_one_step(self, variable: cst.BaseExpression, node: cst.CSTNode, place: cst.CSTNode) -> bool:
         """Return whether a loop over steps around that one makes it anew: ``for i in range(n): total += f(i)``."""
@@ -117,7 +133,7 @@ class Holders:
             found += [
                 target
                 for target in self._tree.nodes(cst.AssignTarget)
-                if is_same(target.target, held) and not self._adds_to_itself(target)
+                if any(is_same(each, held) for each in _parts(target.target)) and not self._adds_to_itself(target)
             ]
             held = held.value
         if isinstance(held, cst.Name):
@@ -147,6 +163,15 @@ class Holders:
             if not isinstance(self._tree.parent(block), cst.With):
                 return False
         return False
+
+
+def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield what an assignment binds: ``taken, self.items = self.items, []``."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _parts(element.value)
+    else:
+        yield target
 
 
 def _base(variable: cst.BaseExpression) -> cst.BaseExpression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,12 +10,22 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.retention.stores import Store, container, summed
+from torchlint.semantics.retention.stores import Store, container, stored, summed
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, method_call
+from torchlint.syntax.canonical import is_same
 
 _REST = "**"
 """What stands for the keyword arguments of a method that have no parameter of their own."""
+
+# What is a tensor by its name: a meter that takes any number calls it `value`.
+_TENSORS = re.compile(
+    r"(^|_)(loss(es)?|outputs?|logits?|preds?|predictions?|embeddings?|features?|feats?|log_?probs?|entropy|hidden)(_|$)"
+)
+
+
+_SAME = ("flatten", "view", "reshape", "squeeze", "unsqueeze", "mean", "sum", "clone", "float", "cpu", "to")
+"""Methods whose results carry the graph of their tensor."""
 
 
 class Given(NamedTuple):
@@ -24,6 +35,11 @@ class Given(NamedTuple):
     """The object, or its attribute where the method is one of the same object."""
 
     values: tuple[cst.BaseExpression, ...]
+    function: cst.FunctionDef
+    """The method that keeps them."""
+
+    names: tuple[str, ...]
+    """Its parameters that are given them, in the same order."""
 
 
 class Meters:
@@ -42,24 +58,64 @@ class Meters:
             return None
         keeper, function = found
         if not isinstance(keeper, cst.Name) or self._evaluator.definitions.receiver(keeper) is None:
-            values, _ = self._taken(call, function)
-            return Given(keeper, values) if values else None
-        for method in (function, *self._overriding(function)):
-            values, places = self._taken(call, method)
-            if values:
-                return Given(places[0], values)
-        return None
+            return self._taken(call, function, keeper)
+        methods = (function, *self._overriding(function))
+        return next((taken for method in methods if (taken := self._taken(call, method)) is not None), None)
+
+    def inside(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """Return the method in which a statement keeps parameters, if that is where to detach them."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is None or function.name.value not in self._keeping_methods():
+            return None
+        return function if self.names_kept(function, node) and self.keeps_tensors(function) else None
+
+    def names_kept(self, function: cst.FunctionDef, node: cst.CSTNode) -> frozenset[str]:
+        """Return the parameters of a method that a statement in it keeps."""
+        places = self._parameters(function).items()
+        return frozenset(name for name, place in places if self._tree.within(place, node))
+
+    def places(self, given: Given) -> list[cst.BaseExpression]:
+        """Return the attributes that hold what a call hands over, in the same order."""
+        kept = self._parameters(given.function)
+        return [kept[name] for name in given.names]
+
+    def keeps_tensors(self, function: cst.FunctionDef) -> bool:
+        """Return whether a method knows that it keeps tensors, so that it is the place to detach them.
+
+        One that its own object calls, or that names or treats what it is given as a tensor; a meter that takes numbers
+        of any kind leaves that to its callers.
+        """
+        names = self._parameters(function).keys() - {_REST}
+        return bool(names) and (self._is_own_helper(function) or any(self._is_tensor(n, function) for n in names))
+
+    def _is_own_helper(self, function: cst.FunctionDef) -> bool:
+        """Whether all calls of a method are of the same object: ``self.update_average(loss)``."""
+        called = [call.func for call in self._evaluator.callers(function)]
+        receiver = self._evaluator.definitions.receiver
+        return bool(called) and all(
+            isinstance(f, cst.Attribute) and isinstance(f.value, cst.Name) and receiver(f.value) is not None
+            for f in called
+        )
+
+    def _is_tensor(self, name: str, function: cst.FunctionDef) -> bool:
+        """Whether a parameter is called a loss or an output, or the method asks it for something that numbers lack."""
+        asked = (a.value for a in self._tree.below(function.body, cst.Attribute))
+        return bool(_TENSORS.search(name)) or any(isinstance(a, cst.Name) and a.value == name for a in asked)
 
     def _taken(
-        self, call: cst.Call, function: cst.FunctionDef
-    ) -> tuple[tuple[cst.BaseExpression, ...], tuple[cst.BaseExpression, ...]]:
-        """What a method keeps of the arguments of a call, and the attributes that then hold something."""
+        self, call: cst.Call, function: cst.FunctionDef, keeper: cst.BaseExpression | None = None
+    ) -> Given | None:
+        """What a method keeps of the arguments of a call, in the object or the attribute that then holds something."""
         own = [p.name.value for p in parameters(function)][1:]
         kept = self._parameters(function)
-        values = [value for name, value in bind(call.args, own).named.items() if name in kept]
+        found = [(value, name) for name, value in bind(call.args, own).named.items() if name in kept]
         if _REST in kept:
-            values += [a.value for a in call.args if a.keyword is not None and a.keyword.value not in own]
-        return tuple(values), tuple(kept.values())
+            rest = (a for a in call.args if a.keyword is not None and a.keyword.value not in own)
+            found += [(argument.value, _REST) for argument in rest]
+        if not found:
+            return None
+        values, names = zip(*found, strict=True)
+        return Given(keeper if keeper is not None else kept[names[0]], values, function, names)
 
     def _overriding(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
         """The methods that classes of the file write in place of one that their base calls on itself."""
@@ -93,7 +149,8 @@ class Meters:
         """The names of the functions that keep something: asked before what object a method is called on."""
         if self._keeping is None:
             adders = (n for n in self._tree.nodes(cst.AugAssign) if self._is_sum(n))
-            averages = (n for n in self._tree.nodes(cst.Assign) if self._average(n))
+            assigned = self._tree.nodes(cst.Assign)
+            averages = (n for n in assigned if self._average(n) or self._placed(n))
             appenders = (n for n in self._tree.nodes(cst.Call) if self._is_append(n))
             self._keeping = frozenset(
                 around.name.value
@@ -135,6 +192,8 @@ class Meters:
             if isinstance(node, (cst.AugAssign, cst.Assign)):
                 if not self._evaluator.gradients.disabled(node):
                     yield from self._summed(node)
+                if isinstance(node, cst.Assign) and (placed := self._placed(node)) is not None:
+                    yield from ((name, placed.variable) for term in placed.values for name in _terms(term))
             elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and self._is_append(node):
                 place = node.func.value
                 yield from ((name, place) for name in _terms(node.args[0].value))
@@ -152,6 +211,20 @@ class Meters:
         """``self.mean = 0.9 * self.mean + 0.1 * value``"""
         found = summed(node)
         return found if found is not None and self._is_own(found.variable) else None
+
+    def _placed(self, node: cst.Assign) -> Store | None:
+        """``self.values[self.place] = value`` in a method that then goes on to the next place"""
+        found = stored(node)
+        if found is None or not isinstance(found.index, cst.Attribute) or not self._is_own(found.variable):
+            return None
+        function = self._evaluator.definitions.enclosing_function(node)
+        steps: list[cst.AugAssign | cst.AssignTarget] = []
+        if function is not None:
+            steps = [
+                *self._tree.below(function.body, cst.AugAssign),
+                *self._tree.below(function.body, cst.AssignTarget),
+            ]
+        return found if any(is_same(step.target, found.index) for step in steps) else None
 
     def _is_sum(self, node: cst.AugAssign) -> bool:
         return isinstance(node.operator, cst.AddAssign) and self._is_own(node.target)
@@ -176,6 +249,8 @@ def _terms(value: cst.BaseExpression) -> Iterator[str]:
     elif isinstance(value, cst.BinaryOperation):
         yield from _terms(value.left)
         yield from _terms(value.right)
+    elif (method := method_call(value, *_SAME)) is not None:
+        yield from _terms(method.value)
 
 
 def _looked_at(node: cst.CSTNode) -> Iterator[str]:

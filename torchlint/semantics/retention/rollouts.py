@@ -7,6 +7,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import unpack
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.retention.meters import Given
 from torchlint.semantics.retention.stores import Retention, Store, appended
 from torchlint.semantics.values import Graph
 from torchlint.syntax.calls import method_call
@@ -39,11 +40,64 @@ class Rollouts:
         is_part = kept.part is not None
         return Retention(kept.variable, kept.values, found.evidence, False, False, True, is_part)
 
+    def handed(self, kept: Store, given: Given, places: list[cst.BaseExpression]) -> Retention | None:
+        """Return what a buffer of the file keeps of what ``buffer.add(values, log_probs)`` hands over."""
+        pairs = zip(given.values, places, strict=True)
+        found = tuple(v for v, place in pairs if self._is_graph(v) and self._is_only_read_detached(place))
+        return Retention(kept.variable, found, Evidence.INFERRED, False, False, True, False) if found else None
+
+    def _is_graph(self, value: cst.BaseExpression) -> bool:
+        """Whether a value carries a graph: it is known to, or code detaches another result of the same call."""
+        found = self._evaluator.value(value)
+        if not found.is_tensor or found.evidence < Evidence.INFERRED or found.graph is Graph.DETACHED:
+            return False
+        bindings = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
+        if found.graph is Graph.ATTACHED or len(bindings) != 1:
+            return found.graph is Graph.ATTACHED
+        results = self._tree.parent(self._tree.parent(bindings[0].node) or value)
+        others = [e.value for e in results.elements] if isinstance(results, cst.Tuple) else []
+        return not self._evaluator.gradients.disabled(bindings[0].node) and any(
+            isinstance(other, cst.Name) and other is not bindings[0].node and self._is_cut_off(other)
+            for other in others
+        )
+
+    def _is_cut_off(self, result: cst.Name) -> bool:
+        """Whether a variable is detached where it is used: ``actions.detach().cpu()``."""
+        scopes = self._evaluator.scopes
+        here = scopes.deciding(result.value, scopes.scope(result))
+        for name in self._tree.named(result.value):
+            attribute = self._tree.parent(name)
+            is_detach = isinstance(attribute, cst.Attribute) and attribute.value is name
+            if is_detach and isinstance(attribute, cst.Attribute) and attribute.attr.value == "detach":
+                made = {id(binding.node) for binding in self._evaluator.flow.definitions(name)}
+                if scopes.deciding(name.value, scopes.scope(name)) is here and id(result) in made:
+                    return True
+        return False
+
     def _is_only_read_detached(self, variable: cst.BaseExpression) -> bool:
         """Return whether the file reads a tensor of its own, and each time without its graph: ``values.detach()``."""
         uses = [use for use in self._uses(variable) if not self._is_written(use) and not self._is_filled(use)]
         values = [use for use in uses if not self._is_said(use)]
+        settled = [use for use in values if self._is_settled(use)]
+        if settled:  # other methods read what has become of it
+            values = [use for use in values if self._may_read(use, settled)]
         return bool(values) and all(map(self._is_detached, values))
+
+    def _is_settled(self, use: cst.Name | cst.Attribute) -> bool:
+        """Whether an attribute becomes what it held, without graphs: ``self.values = stack(self.values).detach()``."""
+        statement = self._evaluator.flow.statement(use)
+        if not isinstance(use, cst.Attribute) or not isinstance(statement, cst.Assign):
+            return False
+        return any(is_same(t.target, use) for t in statement.targets) and self._is_detached(use)
+
+    def _may_read(self, use: cst.Name | cst.Attribute, settled: list[cst.Name | cst.Attribute]) -> bool:
+        """Whether a place reads a buffer where it is filled or settled, before that: another method comes later."""
+        function = self._evaluator.definitions.enclosing_function(use)
+        order = self._tree.order
+        here = [s for s in settled if self._evaluator.definitions.enclosing_function(s) is function]
+        filled = self._tree.below(function, cst.AssignTarget) if function is not None else []
+        fills = any(isinstance(t.target, cst.Subscript) and is_same(t.target.value, use) for t in filled)
+        return fills or any(order(use) <= order(each) for each in here)
 
     def _uses(self, variable: cst.BaseExpression) -> list[cst.Name] | list[cst.Attribute]:
         """All places that name a local variable, or an attribute of ``self``; none of anything else."""
@@ -55,7 +109,18 @@ class Rollouts:
         owner = variable.value if isinstance(variable, cst.Attribute) else None
         if not isinstance(owner, cst.Name) or self._evaluator.definitions.receiver(owner) is None:
             return []
-        return [a for a in self._tree.nodes(cst.Attribute) if is_same(a, variable)]
+        held = (a for a in self._tree.nodes(cst.Attribute) if is_same(a, variable))
+        return [a for a in held if self._is_of_same(a, variable)]
+
+    def _is_of_same(self, use: cst.Attribute, variable: cst.BaseExpression) -> bool:
+        """Whether two attributes of ``self`` may be of one object: of a class, or of one that derives from it."""
+        definitions = self._evaluator.definitions
+        functions = map(definitions.enclosing_function, (use, variable))
+        here, there = (definitions.owner(function) if function is not None else None for function in functions)
+        if here is None or there is None or here is there:
+            return True
+        bases = (*definitions.bases(here), *definitions.bases(there))
+        return any(base is here or base is there for base in bases)
 
     def _holds(self, name: cst.Name, variable: cst.Name) -> bool:
         """Whether a name is bound, or can hold what the variable does: not ``values = stack(values).detach()``."""

@@ -8,10 +8,12 @@ import libcst as cst
 
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.evidence import Evidence
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
 _JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
+_ADDS = frozenset(("add", "index_add", "scatter_add"))
+_IN_PLACE = ("add_", "index_add_", "scatter_add_")
 _EXTREMES = frozenset(f"torch.{name}" for name in ("max", "maximum", "min", "minimum"))
 
 
@@ -96,18 +98,29 @@ def appended(call: cst.Call) -> Store | None:
 
 
 def added(call: cst.Call) -> Store | None:
-    """Return what ``total.add_(value)`` keeps, or ``mean.mul_(0.9).add_(value, alpha=0.1)``."""
-    method = method_call(call, "add_")
-    if method is None or not call.args or call.args[0].star or call.args[0].keyword is not None:
+    """Return what ``total.add_(value)`` keeps, or ``mean.mul_(0.9).add_(value, alpha=0.1)``.
+
+    ``sums.index_add_(0, place, value)``
+    """
+    method = method_call(call, *_IN_PLACE)
+    given = _summand(call) if method is not None else None
+    if method is None or given is None:
         return None
-    others = [argument for argument in call.args[1:] if argument.keyword is None or argument.keyword.value != "alpha"]
     variable = method.value
     while (inner := method_call(variable)) is not None and inner.attr.value.endswith("_"):
         variable = inner.value
-    is_plain = isinstance(variable, (cst.Name, cst.Attribute, cst.Subscript)) and not others
+    is_plain = isinstance(variable, (cst.Name, cst.Attribute, cst.Subscript))
     if not is_plain or (isinstance(variable, cst.Attribute) and variable.attr.value in ("data", "grad")):
         return None
-    return Store(variable, (call.args[0].value,), False)
+    return Store(variable, (given,), False)
+
+
+def _summand(call: cst.Call) -> cst.BaseExpression | None:
+    """What a method adds to its tensor: the last of one or, by places, three arguments."""
+    plain = [a for a in call.args if a.keyword is None or a.keyword.value != "alpha"]
+    wanted = 1 if identifier(call.func).startswith("add") else len(("dim", "index", "value"))
+    is_plain = len(plain) == wanted and not any(a.star or a.keyword is not None for a in plain)
+    return plain[-1].value if is_plain else None
 
 
 def summed(statement: cst.Assign) -> Store | None:
@@ -129,7 +142,10 @@ def summed(statement: cst.Assign) -> Store | None:
 
 
 def stored(statement: cst.Assign) -> Store | None:
-    """Return what ``items[i] = value`` keeps, or ``other, items[i] = values``."""
+    """Return what ``items[i] = value`` keeps, or ``other, items[i] = values``.
+
+    A part of a tensor takes what is computed there, as a sum does: ``rows[start:end] = value``
+    """
     if len(statement.targets) != 1:
         return None
     target = statement.targets[0].target
@@ -146,10 +162,21 @@ def stored(statement: cst.Assign) -> Store | None:
 
 
 def _placed(target: cst.BaseExpression, values: tuple[cst.BaseExpression, ...], part: int | None) -> Store | None:
-    if not isinstance(target, cst.Subscript) or len(target.slice) != 1:
+    if not isinstance(target, cst.Subscript):
         return None
-    place = target.slice[0].slice
-    return Store(target.value, values, True, place.value, part=part) if isinstance(place, cst.Index) else None
+    places = [element.slice for element in target.slice]
+    if len(places) == 1 and isinstance(places[0], cst.Index):
+        return Store(target.value, values, True, places[0].value, part=part)
+    bounds = [bound for place in places for bound in _bounds(place)]
+    return Store(target.value, values, False, bounds[0], part=part) if bounds else None
+
+
+def _bounds(place: cst.BaseSlice) -> list[cst.BaseExpression]:
+    """The numbers that are written out in ``i`` or ``start:end``."""
+    if isinstance(place, cst.Index):
+        return [place.value]
+    found = (place.lower, place.upper) if isinstance(place, cst.Slice) else ()
+    return [bound for bound in found if bound is not None]
 
 
 def _terms(expression: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -178,7 +205,8 @@ def _looks_up(term: cst.BaseExpression, target: cst.BaseExpression) -> bool:
 def combined(statement: cst.Assign, names: Names) -> Store | None:
     """Return what ``x = torch.cat([x, value])``, ``x = torch.maximum(x, value)`` keeps, None for others.
 
-    ``x = [*x, value]``, ``x = y if x is None else torch.cat([x, y])``, ``x = torch.lerp(x, value, 0.1)``
+    ``x = [*x, value]``, ``x = y if x is None else torch.cat([x, y])``, ``x = torch.lerp(x, value, 0.1)``,
+    ``x = torch.cat([x, value])[-size:]``, ``x = x.index_add(0, place, value)``
     """
     if len(statement.targets) != 1:
         return None
@@ -192,10 +220,15 @@ def _combined(value: cst.BaseExpression, target: cst.BaseExpression, names: Name
         parts = tuple(element.value for element in value.elements)
         is_stored = any(isinstance(e, cst.StarredElement) and is_same(e.value, target) for e in value.elements)
         return _rest(parts, target, is_stored) if is_stored else None
+    if isinstance(value, cst.Subscript):
+        return _combined(value.value, target, names) if isinstance(value.value, cst.Call) else None
     if not isinstance(value, cst.Call) or not value.args or value.args[0].star:
         return None
     name = names.qualified(value.func)
     given = tuple(argument.value for argument in value.args)
+    method = method_call(value, *_ADDS)
+    if method is not None and is_same(method.value, target) and (summand := _summand(value)) is not None:
+        return Store(target, (summand,), False)
     if name in _JOINS:
         return _rest(elements(given[0]), target, False)
     if name in _EXTREMES and len(given) == len(("x", "value")):
