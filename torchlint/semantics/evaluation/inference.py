@@ -14,7 +14,7 @@ from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.entry_points import belongs_to_module, method_behind, run_by_method
+from torchlint.semantics.evaluation.entry_points import belongs_to_module, method_behind, run_by_method, used_as
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
@@ -24,6 +24,7 @@ from torchlint.semantics.evaluation.pipelines import Pipelines
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.routines import Routines, is_named
 from torchlint.semantics.evaluation.shared_steps import SharedSteps
+from torchlint.semantics.evaluation.told_calls import ToldCalls
 from torchlint.semantics.evaluation.turns import Turns
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
@@ -89,14 +90,15 @@ class Inference:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
-        self._evaluation_loops = EvaluationLoops(evaluator, backward)
+        told = ToldCalls(evaluator, backward)
+        self._evaluation_loops = EvaluationLoops(evaluator, backward, told)
         self._evaluated_models = EvaluatedModels(evaluator, backward, training_code)
         self._predictors = Predictors(evaluator, backward, self._evaluated_models)
         self.frozen = Frozen(evaluator)
         self.gradient_uses = GradientUses(evaluator)
         self._pipelines = Pipelines(evaluator, backward)
         self._routines = Routines(evaluator, backward, self._pipelines, self._evaluation_loops)
-        self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses)
+        self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses, told)
         self._kept_results = KeptResults(evaluator)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
@@ -152,14 +154,20 @@ class Inference:
     def _is_kept(self, call: cst.Call, shared: cst.CSTNode | None, function: cst.FunctionDef | None) -> bool:
         """Whether what a step, or a method of a model, gives may be backpropagated later, by somebody else."""
         is_asked = shared is not None or (function is not None and belongs_to_module(function, self._evaluator))
+        is_asked &= self._evaluator.value(call).kind not in (Kind.NDARRAY, Kind.NUMBER)
         return is_asked and bool(self._backward.passes()) and self._kept_results.is_kept(call)
 
     def _run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
         """The model that a function of the file runs, which is not reported itself: others train by it."""
         step = self._shared_steps.function(call)
-        if step is None or not self._shared_steps.trains_by(step) or self.routine_evaluates(step):
+        if (
+            step is None
+            or self._turns.exist(step)
+            or not self._shared_steps.trains_by(step, call)
+            or self.routine_evaluates(step)
+        ):
             return None
-        if self._shared_steps.is_differentiated(call):
+        if self._shared_steps.is_differentiated(call, step):
             return None
         return next((m for m in self._shared_steps.models(call) if self.called_model(m) is not None), None)
 
@@ -191,7 +199,7 @@ class Inference:
 
         ``weak``: it may be known by its name only where a method of it is called, too: ``vae.decode``.
         """
-        value, name = self._evaluator.value(function), identifier(function)
+        value, name = used_as(function, self._evaluator), identifier(function)
         is_known = value.kind is Kind.MODULE and value.evidence >= Evidence.INFERRED  # `self.Encoder`
         is_class = not is_known and _CLASS.match(name) is not None
         if is_class or self._evaluator.names.qualified(function) is not None or hints.named(name).origin is Origin.LOSS:

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import unchained
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.entry_points import used_as
 from torchlint.semantics.evaluation.evaluated_models import mode_set, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
 from torchlint.semantics.evaluation.pipelines import Pipelines
@@ -145,7 +146,7 @@ class Routines:
         return [mode_set(call) for call in calls if function is None or not self._is_of_a_part(call, function)]
 
     def _is_of_model(self, call: cst.Call) -> bool:
-        return isinstance(call.func, cst.Attribute) and self._evaluator.value(call.func.value).kind is Kind.MODULE
+        return isinstance(call.func, cst.Attribute) and used_as(call.func.value, self._evaluator).kind is Kind.MODULE
 
 
 def is_named(name: str) -> bool:
