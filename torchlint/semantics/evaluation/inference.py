@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import Frozen
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
@@ -231,6 +232,8 @@ class Inference:
             return False
         if not is_named(function.name.value):
             return True
+        if self._routines.sets_something(function) and len(parameters(function)) == 1:
+            return False  # it takes its input from its object, as no part of a model does
         callers = self._evaluator.callers(function)
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
         return all(f is not None and belongs_to_module(f, self._evaluator) for f in within)

@@ -72,7 +72,8 @@ class Routines:
             return helps or self._pipelines.infers(function)
         if not named or "train" in modes[:1]:
             return False
-        return bool(self._evaluator.callers(function)) or "eval" in modes or self._loops_over_batches(function)
+        called = bool(self._evaluator.callers(function)) or self._loops_over_batches(function)
+        return called or self.sets_something(function)
 
     def _evaluates_it(self, function: cst.FunctionDef) -> bool:
         """Whether a function goes through batches to evaluate what its name goes on to say."""
@@ -119,6 +120,10 @@ class Routines:
             if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("eval", "train"):
                 found.setdefault(id(self._evaluator.definitions.enclosing_function(call)), []).append(call)
         return found
+
+    def sets_something(self, function: cst.FunctionDef) -> bool:
+        """Return whether ``eval()`` is called in a function, on whatever: ``getattr(self, name).eval()``."""
+        return any(mode_set(call) == "eval" for call in self.modes.get(id(function), ()))
 
     def sets(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Return whether ``eval()`` is called in a routine on this very variable, or on what it is a part of."""
