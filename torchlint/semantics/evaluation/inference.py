@@ -15,6 +15,7 @@ from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.abstract_steps import AbstractSteps
 from torchlint.semantics.evaluation.entry_points import belongs_to_module, method_behind, run_by_method, used_as
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
@@ -97,6 +98,7 @@ class Inference:
         self._predictors = Predictors(evaluator, backward, self._evaluated_models)
         self.frozen = Frozen(evaluator)
         self.gradient_uses = GradientUses(evaluator)
+        self._abstract_steps = AbstractSteps(evaluator, backward)
         self._pipelines = Pipelines(evaluator, backward)
         self._routines = Routines(evaluator, backward, self._pipelines, self._evaluation_loops)
         self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses, told)
@@ -130,6 +132,8 @@ class Inference:
             return None
         denoises = function is not None and self._pipelines.infers(function)
         module = self.called_model(called, weak=denoises)
+        if module is None and whole:
+            module = self._abstract_steps.model_run_by(call)
         if module is None or cares_for_itself(call, self._evaluator):
             return None
         weak = module.evidence < Evidence.INFERRED and function is not None and not denoises
