@@ -110,7 +110,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         yield from _report(call, found, model)
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, condition=lambda model: bool(model.shown_forwards.pictured or model.detached.candidates))
 def check_values(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a forward pass with gradients of which only pictures are made, or only values are read."""
     found = model.shown_forwards.call(call)

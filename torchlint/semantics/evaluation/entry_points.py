@@ -5,15 +5,23 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
+from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Value
+from torchlint.syntax.calls import identifier
+
+
+def used_as(expression: cst.BaseExpression, evaluator: Evaluator) -> Value:
+    """Return the value of what is called, or of whose methods are; by its name where the file only sets it to None."""
+    value = evaluator.value(expression)
+    return hints.named(identifier(expression)) if value.kind is Kind.NONE else value
 
 
 def run_by_method(called: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value | None:
     """Return the module that a method runs which is called: by its name, or since it calls layers of its object."""
     if not isinstance(called, cst.Attribute):
         return None
-    owner = evaluator.value(called.value)
+    owner = used_as(called.value, evaluator)
     if called.attr.value in ENTRY_POINTS:
         return owner
     if owner.kind is not Kind.MODULE:

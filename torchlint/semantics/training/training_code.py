@@ -40,8 +40,11 @@ class TrainingCode:
         A trainer that is told to ``fit``, a function of another file that is called after training or is given an
         optimizer.
         """
-        calls = self._tree.below(node, cst.Call)
-        return any(self._call(call) or self._is_left_to_others(call) for call in calls)
+        return any(map(self.may_take_step, self._tree.below(node, cst.Call)))
+
+    def may_take_step(self, call: cst.Call) -> bool:
+        """Return whether a call takes training steps, or may do so out of sight."""
+        return self._call(call) or self._is_left_to_others(call)
 
     def _is_left_to_others(self, call: cst.Call) -> bool:
         if isinstance(self._evaluator.definitions.definition(call.func), (cst.FunctionDef, cst.ClassDef)):
