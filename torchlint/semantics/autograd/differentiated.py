@@ -95,7 +95,7 @@ class Differentiated:
         return is_loss or self._outputs.is_one(leaf)
 
     def _is_computed(self, name: cst.Name, sources: _Sources, root: cst.CSTNode) -> bool:
-        """Whether a variable is computed beside the loss from what the loss is computed from: ``kl = (a - b).mean()``."""
+        """Whether a variable is computed beside the loss of what the loss is computed of: ``kl = (a - b).mean()``."""
         definitions, value = self._evaluator.flow.definitions(name), self._evaluator.value(name)
         made = definitions[0].value if len(definitions) == 1 and not definitions[0].path else None
         if not isinstance(made, (cst.Call, cst.BinaryOperation)) or definitions[0].kind is not BindingKind.ASSIGNMENT:

@@ -10,6 +10,12 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
 
+_WITH_PARAMETERS = tuple(
+    "Sequential ModuleList Transformer DataParallel DistributedDataParallel Module Linear Bilinear Conv LSTM GRU RNN "
+    "Embedding MultiheadAttention".split()
+)
+"""How the names of those layers of torch begin that have any."""
+
 
 def used_as(expression: cst.BaseExpression, evaluator: Evaluator) -> Value:
     """Return the value of what is called, or of whose methods are; by its name where the file only sets it to None."""
@@ -61,3 +67,9 @@ def _runs(call: cst.Call, evaluator: Evaluator) -> bool:
     held = call.func.value if isinstance(call.func, cst.Attribute) else call.func
     is_own = isinstance(held, cst.Name) and evaluator.definitions.receiver(held) is not None
     return is_own and evaluator.value(call.func).kind is Kind.MODULE
+
+
+def may_have_parameters(module: Value) -> bool:
+    """Return whether a module can have parameters: all but the layers of torch that are known to have none."""
+    library, _, layer = (module.name or "").rpartition(".")
+    return not library.startswith("torch.nn") or layer.startswith(_WITH_PARAMETERS)

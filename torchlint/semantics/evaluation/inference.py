@@ -16,7 +16,13 @@ from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.abstract_steps import AbstractSteps
-from torchlint.semantics.evaluation.entry_points import belongs_to_module, method_behind, run_by_method, used_as
+from torchlint.semantics.evaluation.entry_points import (
+    belongs_to_module,
+    may_have_parameters,
+    method_behind,
+    run_by_method,
+    used_as,
+)
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
@@ -37,19 +43,6 @@ from torchlint.syntax.calls import identifier
 from torchlint.syntax.remembered import remembered
 
 _CLASS = re.compile(r"^_?[A-Z][a-z]\w+$")
-_WITH_PARAMETERS = (
-    *(
-        "Sequential",
-        "ModuleList",
-        "Transformer",
-        "DataParallel",
-        "DistributedDataParallel",
-        "Module",
-        "Linear",
-        "Bilinear",
-    ),
-    *("Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention"),
-)
 # Methods that switch gradients off themselves where a library defines them.
 _SELF_CONTAINED = frozenset(("sample", "generate", "predict"))
 
@@ -220,8 +213,7 @@ class Inference:
             value = run
         if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
             return None
-        library, _, layer = (value.name or "").rpartition(".")
-        return value if not library.startswith("torch.nn") or layer.startswith(_WITH_PARAMETERS) else None
+        return value if may_have_parameters(value) else None
 
     def _is_reported_by_caller(self, method: cst.FunctionDef) -> bool:
         """Whether a method of a model is called by an evaluation of the file, where the whole of it is reported."""
