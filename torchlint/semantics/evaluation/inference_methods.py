@@ -20,6 +20,8 @@ _GENERATES = re.compile(r"^(generate|sample)$")
 _PART = re.compile(
     r"(Encoder|Decoder|Layer|Block|Cell|Net|Head|Heads|Embedding|Attention|Predictor|Loss|Adaptor|Layers)$"
 )
+# Parts whose own `inference` leaves gradients to the model that runs it, unlike that of a model that is wrapped.
+_CODER = re.compile(r"(^|_)(en|de)coder$")
 # What uses a trained model.
 _USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|synthesi[sz]e|generate|demo|main)(_|$)")
 _FORWARD = ("forward", "__call__")
@@ -128,9 +130,15 @@ class InferenceMethods:
         other = definitions.owner(caller) if caller is not None else None
         return other is not owner and other is not None and definitions.class_kind(other) is Kind.MODULE
 
+    def _is_of_object(self, part: cst.Attribute) -> bool:
+        return isinstance(part.value, cst.Name) and self._evaluator.definitions.receiver(part.value) is not None
+
     def _runs_model(self, call: cst.Call) -> bool:
         """Whether a call runs a part that the object holds, or its own forward pass: ``self(x)``."""
         called = call.func.value if isinstance(call.func, cst.Subscript) else call.func  # `self.layers[i](x)`
+        if isinstance(called, cst.Attribute) and isinstance(called.value, cst.Attribute):
+            is_of_part = _CODER.search(called.value.attr.value) is not None and self._is_of_object(called.value)
+            return is_of_part and _INFERS.match(called.attr.value) is not None
         held = called.value if isinstance(called, cst.Attribute) else called
         if not isinstance(held, cst.Name):
             return False
