@@ -45,7 +45,11 @@ class ModelOutputs:
         for held in (call.func, call.func.value if isinstance(call.func, cst.Attribute) else None):
             if isinstance(held, (cst.Name, cst.Attribute)):
                 value = self._evaluator.value(held)
-                if value.kind is Kind.MODULE and value.origin is not Origin.LOSS and value.evidence >= Evidence.INFERRED:
+                if (
+                    value.kind is Kind.MODULE
+                    and value.origin is not Origin.LOSS
+                    and value.evidence >= Evidence.INFERRED
+                ):
                     return held
         return None
 
