@@ -34,6 +34,8 @@ class EvaluatedOutputs:
         if depth > _MAX_DEPTH:
             return False
         if isinstance(value, cst.Name):
+            if self._is_plain(value):
+                return False
             bindings = self._evaluator.flow.definitions(value)
             return bool(bindings) and all(self._binds(binding, loop, depth + 1) for binding in bindings)
         if isinstance(value, cst.BinaryOperation):
@@ -45,6 +47,13 @@ class EvaluatedOutputs:
             is_place = isinstance(index, cst.Index) and literal(index.value) != 0 and _is_indexed(value.value)
             return not is_place and self.gives(value.value, loop, depth + 1)
         return isinstance(value, cst.Call) and self._of_call(value, loop, depth + 1)
+
+    def _is_plain(self, name: cst.Name) -> bool:
+        """Whether a variable holds no graph, or what a model gives beside its output, which may be anything."""
+        known = self._evaluator.value(name)
+        if known.graph is Graph.DETACHED or (known.known and not known.is_tensor):
+            return True
+        return any(any(binding.path) for binding in self._evaluator.flow.definitions(name))
 
     def is_plain_on_host(self, variable: cst.BaseExpression) -> bool:
         """Return whether a file makes an array of what a variable holds as it is: with a graph that is an error."""
