@@ -19,7 +19,7 @@ _DETACHES = frozenset(("item", "detach", "tolist", "numpy", "data", "size", "sha
 PASSES_ON = frozenset(
     ("mean", "sum", "float", "double", "half", "cpu", "cuda", "to", "clone", "squeeze", "view", "reshape", "contiguous")
 )
-_COMPUTES = frozenset(
+COMPUTES = frozenset(
     (
         "flatten unsqueeze permute transpose t expand repeat gather index_select log log2 exp pow sqrt abs sigmoid "
         "tanh relu softmax log_softmax clamp norm var std neg mul div add sub matmul mm bmm masked_fill masked_select"
@@ -95,7 +95,7 @@ class Differentiated:
         return is_loss or self._outputs.is_one(leaf)
 
     def _is_computed(self, name: cst.Name, sources: _Sources, root: cst.CSTNode) -> bool:
-        """Whether a variable is computed beside the loss of what the loss is computed of: ``kl = (a - b).mean()``."""
+        """Whether a variable is computed from what the loss is computed from as well: ``kl = (a - b).mean()``."""
         definitions, value = self._evaluator.flow.definitions(name), self._evaluator.value(name)
         made = definitions[0].value if len(definitions) == 1 and not definitions[0].path else None
         if not isinstance(made, (cst.Call, cst.BinaryOperation)) or definitions[0].kind is not BindingKind.ASSIGNMENT:
@@ -271,7 +271,7 @@ class Differentiated:
         if method is not None and method.attr.value in ("values", "items"):
             yield from self._leaves(method.value, False, whole=whole)
             return
-        if method is not None and method.attr.value in _COMPUTES:
+        if method is not None and method.attr.value in COMPUTES:
             yield from self._leaves(method.value, False, whole=whole)
         scales = method is not None and method.attr.value in ("scale", "scale_loss")
         if name in _PLAIN or (whole and name not in _SUMS):

@@ -21,6 +21,7 @@ from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.carried_states import CarriedStates
+from torchlint.semantics.retention.evaluated_outputs import EvaluatedOutputs
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.meters import Given, Meters
 from torchlint.semantics.retention.metric_states import MetricStates
@@ -58,6 +59,7 @@ class Retentions:
         self._rollouts = Rollouts(evaluator)
         self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
+        self._evaluated = EvaluatedOutputs(evaluator, inference)
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.metric_states = MetricStates(evaluator)
         self.carried_states = CarriedStates(evaluator, hotness, backward)
@@ -65,7 +67,9 @@ class Retentions:
 
     @cached_property
     def has_steps(self) -> bool:
-        """Whether a loop over steps, or a function that is one, stands in the file: nothing is kept without."""
+        """Whether a loop over steps, or a function that is one, may stand in the file: nothing is kept without."""
+        if self._inference.speaks_of_evaluation:
+            return True
         loops: list[cst.For | cst.While] = [*self._tree.nodes(cst.For), *self._tree.nodes(cst.While)]
         if any(self._hotness.loop(loop) is not None for loop in loops):
             return True
@@ -128,7 +132,7 @@ class Retentions:
         kept = self._statements.kept(node)
         if kept is None or all(self._is_number(value) for value in kept.values):
             return None
-        heat = self._place(node, kept.variable)
+        heat = self._place(node, kept)
         if heat is None or (self._evaluator.gradients.disabled(node) and not self._keeps_object(kept)):
             return None
         if not kept.by_method and self._evaluator.value(kept.variable).kind in _NO_SUMS:
@@ -221,12 +225,16 @@ class Retentions:
 
     # Where
 
-    def _place(self, node: cst.CSTNode, variable: cst.BaseExpression) -> Heat | None:
+    def _place(self, node: cst.CSTNode, kept: Store) -> Heat | None:
         """The loop over steps around a node, or the function that is one step, where the variable outlives it."""
-        child = node
+        variable, child = kept.variable, node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, LOOPS) and child is ancestor.body:
                 found = self._hotness.loop(ancestor)
+                if found is None or found.role is Role.SAMPLING_LOOP:
+                    is_evaluated = any(self._evaluated.gives(value, ancestor) for value in kept.values)
+                    is_evaluated = is_evaluated and not self._evaluated.is_plain_on_host(variable)
+                    found = Heat(ancestor, Role.EVALUATION_LOOP, Evidence.INFERRED) if is_evaluated else found
                 if found is not None:
                     return found
             elif isinstance(ancestor, cst.FunctionDef):
@@ -283,6 +291,8 @@ class Retentions:
         if part is None and self._backward.differentiates(value, heat.root):
             return Evidence.NAMED if self._backward.may_be_number(value) else Evidence.INFERRED, True
         if part is None and heat.trains and self._is_handed(value):
+            return Evidence.INFERRED, True
+        if part is None and not heat.trains and self._evaluated.gives(value, heat.root):
             return Evidence.INFERRED, True
         found = unpack(self._evaluator.value(value), () if part is None else (part,))
         if not found.is_tensor or found.graph is not Graph.ATTACHED:
