@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Graph, Origin
 from torchlint.syntax.calls import identifier, literal, method_call
 
 ENTRY_POINTS = frozenset(
@@ -50,13 +51,21 @@ class Frozen:
             owner = value.func.value if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) else None
             if isinstance(value, cst.Subscript):
                 value = value.value
-            elif isinstance(owner, (cst.Call, cst.Subscript)):
+            elif isinstance(owner, (cst.Call, cst.Subscript, cst.BinaryOperation)):
                 value = owner  # `net(x).cpu()`
             else:
                 break
+        if isinstance(value, cst.BinaryOperation):
+            sides = [self.gives(side, depth) for side in (value.left, value.right)]
+            return all(sides) or (any(sides) and self._has_no_graph(value.left if sides[1] else value.right))
         return (
             isinstance(value, cst.Call) and isinstance(value.func, (cst.Name, cst.Attribute)) and self.holds(value.func)
         )
+
+    def _has_no_graph(self, other: cst.BaseExpression) -> bool:
+        """Whether what is computed with such a value is a number, or of a batch: ``net(x) - x``."""
+        value = self._evaluator.value(other)
+        return value.graph is Graph.DETACHED or value.origin is Origin.BATCH or literal(other) is not None
 
     def _is_in_turn(self, called: cst.BaseExpression) -> bool:
         """Whether Lightning leaves gradients to the parameters of one optimizer only where something is called."""

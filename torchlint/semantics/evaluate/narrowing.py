@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _TAKEN = frozenset(("detach", "item", "tolist"))
+_NUMBERS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "builtins.complex", "numbers.Number"))
 
 
 def tensor_tests(evaluator: Evaluator) -> dict[str, list[tuple[cst.Name, cst.CSTNode]]]:
@@ -45,18 +46,31 @@ def is_detached_tensor(value: cst.BaseExpression, evaluator: Evaluator) -> bool:
     Also by a statement that asks for tensors, and by a function of the file that does so.
     """
     if isinstance(value, cst.IfExp):
-        return _is_asked(value.test, value.orelse, evaluator) and _detaches(value.body)
+        if _is_asked(value.test, value.orelse, evaluator):
+            return _detaches(value.body)
+        return _is_none(value.test, value.body, evaluator) and _detaches(value.orelse)
     if isinstance(value, cst.Call):
         function = evaluator.definitions.definition(value.func)
         results = evaluator.definitions.results(function) if isinstance(function, cst.FunctionDef) else []
         return bool(results) and all(isinstance(r, cst.IfExp) and is_detached_tensor(r, evaluator) for r in results)
     if not isinstance(value, cst.Name):
         return False
+    if _is_detached_in_place(value, evaluator):
+        return True
     definitions = evaluator.flow.definitions(value)
     if any(b.kind is BindingKind.ITERATION and _takes_detached(b.value, evaluator) for b in definitions):
         return True
     bound = [b for b in definitions if b.kind is BindingKind.ASSIGNMENT and not b.path]
     return any(_is_bound_detached(b.node, b.value, value, evaluator) for b in bound if b.value is not None)
+
+
+def _is_detached_in_place(name: cst.Name, evaluator: Evaluator) -> bool:
+    """Whether ``loss.detach_()`` stands before a use of ``loss``, and nothing binds it in between."""
+    order, parent = evaluator.tree.order, evaluator.tree.parent
+    before = (other for other in evaluator.tree.named(name.value) if order(other) < order(name))
+    cut = [n for n in before if isinstance(m := parent(n), cst.Attribute) and m.attr.value == "detach_"]
+    bound = [id(binding.node) for binding in evaluator.flow.definitions(name)] if cut else []
+    return any([id(binding.node) for binding in evaluator.flow.definitions(each)] == bound for each in cut)
 
 
 def _takes_detached(items: cst.CSTNode | None, evaluator: Evaluator) -> bool:
@@ -71,7 +85,11 @@ def _is_bound_detached(node: cst.CSTNode, given: cst.BaseExpression, variable: c
     if isinstance(given, (cst.IfExp, cst.Call)) and is_detached_tensor(given, evaluator):
         return True
     branch = evaluator.tree.enclosing(node, cst.If, cst.FunctionDef)
-    return isinstance(branch, cst.If) and _detaches(given) and _is_asked(branch.test, variable, evaluator)
+    if not isinstance(branch, cst.If) or not _detaches(given):
+        return False
+    if evaluator.tree.within(node, branch.body):
+        return _is_asked(branch.test, variable, evaluator) or _is_no_number(branch.test, variable, evaluator)
+    return _is_none(branch.test, variable, evaluator)
 
 
 def _is_asked(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator: Evaluator) -> bool:
@@ -81,6 +99,24 @@ def _is_asked(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator:
     asked = test.args[0].value
     has = evaluator.names.qualified(test.func) == "builtins.hasattr"
     return isinstance(asked, cst.Name) and asked.value == variable.value and (has or _asks(test, evaluator))
+
+
+def _is_none(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether a test holds where a variable is no tensor: ``isinstance(v, float)``, ``not torch.is_tensor(v)``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _is_asked(test.expression, variable, evaluator)
+    if not isinstance(test, cst.Call) or evaluator.names.qualified(test.func) != "builtins.isinstance":
+        return False
+    asked, *kinds = [argument.value for argument in test.args]
+    if not isinstance(asked, cst.Name) or not isinstance(variable, cst.Name) or asked.value != variable.value:
+        return False
+    named = [e.value for e in kinds[0].elements] if kinds and isinstance(kinds[0], cst.Tuple) else kinds
+    return bool(named) and all(evaluator.names.qualified(kind) in _NUMBERS for kind in named)
+
+
+def _is_no_number(test: cst.BaseExpression, variable: cst.Name, evaluator: Evaluator) -> bool:
+    negated = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
+    return isinstance(test, cst.UnaryOperation) and negated and _is_none(test.expression, variable, evaluator)
 
 
 def _detaches(value: cst.BaseExpression) -> bool:
