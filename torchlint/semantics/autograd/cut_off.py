@@ -25,12 +25,14 @@ class CutOff:
 
     def _is_detached_in(self, name: cst.Name, function: cst.FunctionDef) -> bool:
         bound = {id(binding.node) for binding in self._evaluator.flow.definitions(name)}
-        for attribute in self._tree.below(function.body, cst.Attribute):
-            held = attribute.value
-            if attribute.attr.value == "detach" and isinstance(held, cst.Name) and held.value == name.value:
-                if bound & {id(binding.node) for binding in self._evaluator.flow.definitions(held)}:
-                    return not self._evaluator.gradients.disabled(attribute)
-        return False
+        detached = (a.value for a in self._tree.below(function.body, cst.Attribute) if a.attr.value == "detach")
+        return any(
+            isinstance(held, cst.Name)
+            and held.value == name.value
+            and not self._evaluator.gradients.disabled(held)
+            and any(id(binding.node) in bound for binding in self._evaluator.flow.definitions(held))
+            for held in detached
+        )
 
 
 def _leaves(value: cst.BaseExpression) -> Iterator[cst.Name]:
