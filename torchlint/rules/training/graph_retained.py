@@ -17,7 +17,8 @@ part of a loss that this file differentiates.
 
 `total += loss.detach()`, and read the value once after the loop (`.item()` in each step would make the host wait for
 the device). Where a method keeps what it is given, the place is the method if it knows that it keeps a tensor
-(`self.smooth(loss)`, `scores.step(logits, loss)`), and the call if it takes any number (`meter.update(value)`). The fix adds `.detach()`. It is unsafe only in that the value that is kept no longer carries a graph.
+(`self.smooth(loss)`, `scores.step(logits, loss)`), and the call if it takes any number (`meter.update(value)`). The fix
+adds `.detach()`. It is unsafe only in that the value that is kept no longer carries a graph.
 
 ## When to ignore it
 
