@@ -12,7 +12,8 @@ from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.binding.keyword_mappings import spelled_out
 from torchlint.semantics.binding.qualified_names import Names
-from torchlint.semantics.binding.scopes import Binding, BindingKind, Scopes, dotted
+from torchlint.semantics.binding.scopes import Binding, BindingKind, Scopes
+from torchlint.semantics.binding.vocabulary import Vocabulary
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.parts import Parts
@@ -23,6 +24,7 @@ from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.tensors.accelerator import accelerator_evidence, hides_accelerators, trains_what_it_is_given
 from torchlint.semantics.values import Device, Value
 from torchlint.syntax.calls import Arguments, bind, code, literal
+from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import Tree, walk
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class Model(Parts):
         self.definitions = Definitions(tree, self.scopes, self.names)
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
         self._reads: dict[int, int] = {}
-        self._mentioned: dict[tuple[str, ...], bool] = {}
+        self.vocabulary = Vocabulary(tree)
         self._heats: dict[tuple[int, frozenset[Guard]], Heat | None] = {}
         self._accelerator: tuple[Evidence | None] | None = None
 
@@ -109,6 +111,7 @@ class Model(Parts):
         """Return the place of a node in document order."""
         return self.tree.order(node)
 
+    @remembered
     def code(self, node: cst.CSTNode) -> str:
         """Return the source text of a node."""
         return code(node)
@@ -124,6 +127,7 @@ class Model(Parts):
         """Return the canonical dotted name of what an expression refers to, None where that is not certain."""
         return self.names.qualified(expression)
 
+    @remembered
     def callee(self, call: cst.Call) -> str | None:
         """Return the qualified name of what a call runs, through ``functools.partial``."""
         partial = self._partial(call)
@@ -221,7 +225,7 @@ class Model(Parts):
             return True
         return heat is not None and heat.is_imported and not self.is_program
 
-    @property
+    @cached_property
     def is_program(self) -> bool:
         """Whether the file is meant to be run, or trains a model of its own: then it shows itself where it computes."""
         if hides_accelerators(self.evaluator):
@@ -231,6 +235,7 @@ class Model(Parts):
             return True
         return any(isinstance(node, cst.If) and is_main_guard(node) for node in self.tree.module.body)
 
+    @remembered
     def loader(self, call: cst.Call) -> LoaderCall | None:
         """Return the loader that a call makes, or the settings by which a trainer makes its own."""
         name = self.callee(call)
@@ -238,6 +243,7 @@ class Model(Parts):
             return None
         return self.loaders.loader(call, name, self.arguments(call, through_names=True))
 
+    @remembered
     def move(self, call: cst.Call) -> Move | None:
         """Return the move between devices that a method call is."""
         return self.moves.move(call)
@@ -246,6 +252,7 @@ class Model(Parts):
         """Return the legacy tensor type that an expression names, also one chosen at run time."""
         return self.moves.tensor_type(expression)
 
+    @remembered
     def creation(self, call: cst.Call) -> Creation | None:
         """Return the fresh tensor that a factory call makes, if it is moved before anything else happens to it."""
         return self.creations.creation(call, self.callee(call))
@@ -277,39 +284,17 @@ class Model(Parts):
 
     def speaks_of(self, *names: str) -> bool:
         """Return whether an attribute or method of one of these names occurs in the file."""
-        return not self._attributes.isdisjoint(names)
-
-    @cached_property
-    def _attributes(self) -> frozenset[str]:
-        return frozenset(attribute.attr.value for attribute in self.nodes(cst.Attribute))
+        return not self.vocabulary.attributes.isdisjoint(names)
 
     def names_any_of(self, *names: str) -> bool:
         """Return whether one of these names stands in the file by itself."""
-        return not self._identifiers.isdisjoint(names)
-
-    @cached_property
-    def _identifiers(self) -> frozenset[str]:
-        return frozenset(name.value for name in self.nodes(cst.Name))
+        return not self.vocabulary.identifiers.isdisjoint(names)
 
     def mentions(self, *names: str) -> bool:
         """Return whether a name, an attribute or something imported is called so."""
-        found = self._mentioned.get(names)
-        if found is None:
-            found = self.names_any_of(*names) or self.speaks_of(*names) or not self._imported.isdisjoint(names)
-            self._mentioned[names] = found
-        return found
+        return self.vocabulary.mentions(names)
 
-    @cached_property
-    def _imported(self) -> frozenset[str]:
-        return frozenset(dotted(alias.name).rpartition(".")[2] for alias in self.nodes(cst.ImportAlias))
-
-    @property
-    def mentions_mps(self) -> bool:
-        """Whether the file speaks of Apple's devices."""
-        return any(text.raw_value.startswith("mps") for text in self.nodes(cst.SimpleString)) or any(
-            attribute.attr.value == "mps" for attribute in self.nodes(cst.Attribute)
-        )
-
+    @remembered
     def scalar_read(self, call: cst.Call) -> ScalarRead | None:
         """Return the read that a call is, if it turns a tensor into a Python number."""
         return self.host_reads.scalar(call)
@@ -328,6 +313,7 @@ class Model(Parts):
         found = self.scalar_read(read)
         return self.accumulations.find(found, loop) if found is not None else None
 
+    @remembered
     def decides(self, call: cst.Call) -> bool:
         """Return whether a value read on the host goes into the next step of an environment or a program."""
         return self.decisions.decides(call)
@@ -340,7 +326,7 @@ class Model(Parts):
         """Return whether the definition around a node computes into the tensors that ``.grad`` holds."""
         return self.gradient_clearing.buffered(node)
 
-    @property
+    @cached_property
     def differentiates_twice(self) -> bool:
         """Whether the file takes derivatives of derivatives, which fused kernels do not have."""
         kept = (arg for arg in self.nodes(cst.Arg) if arg.keyword is not None and arg.keyword.value == "create_graph")

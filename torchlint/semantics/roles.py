@@ -9,7 +9,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.semantics.binding.definitions import Definitions
-from torchlint.semantics.binding.scopes import FUNCTIONS, Scopes
+from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
@@ -164,8 +164,6 @@ _DENOISED = re.compile(r"(^|_)(sample|model_output|timestep|sigma|noise|latents?
 _DEEPEST = 8
 """Through how many classes the base of a callback is looked for."""
 
-_OTHER_RUNTIME = re.compile(r"onnx|openvino|flax", re.IGNORECASE)
-_OTHER_RUNTIMES = ("onnxruntime", "openvino", "tensorrt", "jax", "flax", "coremltools", "ctranslate2")
 _STEP = re.compile(
     r"^_?((do|run)_)?(?P<stage>fit|train|training|eval|evaluate|evaluation|val|valid|validate|validation|test|predict|infer)"
     r"_((one|single)_)?(mini_?)?(batch|step|iteration)$"
@@ -176,7 +174,6 @@ _ROLE_BY_STAGE = {
     **dict.fromkeys("eval evaluate evaluation val valid validate validation".split(), Role.EVALUATION_LOOP),
 }
 _LOSS_CLASS = re.compile(r"(Loss|Criterion)(es)?(V?\d+)?$")
-_PIPELINE = re.compile(r"^diffusers\..*Pipeline$|DiffusionPipeline$")
 
 
 def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitions) -> Role | None:
@@ -281,11 +278,3 @@ def of_step(function: cst.FunctionDef) -> Role | None:
     found = _STEP.match(function.name.value)
     given = any(map(_BATCH.match, names))
     return _ROLE_BY_STAGE.get(found["stage"]) if found is not None and given else None
-
-
-def is_pipeline_call(function: cst.FunctionDef, definitions: Definitions, scopes: Scopes) -> bool:
-    """Return whether a function is what a pipeline of diffusers runs when it is called."""
-    owner = definitions.owner(function) if function.name.value == "__call__" else None
-    if owner is None or _OTHER_RUNTIME.search(owner.name.value) or any(map(scopes.imports, _OTHER_RUNTIMES)):
-        return False
-    return any(_PIPELINE.search(name) for name in definitions.ancestry(owner))

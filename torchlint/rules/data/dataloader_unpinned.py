@@ -125,7 +125,7 @@ def _value(loader: LoaderCall, destination: Device, model: Model) -> str | None:
 
 
 def _fix(loader: LoaderCall, pinning: Choice, value: str | None, model: Model) -> Fix | None:
-    if value is None or model.mentions_mps or model.datasets.makes_sparse_tensors():
+    if value is None or model.vocabulary.mentions_mps or model.datasets.makes_sparse_tensors():
         return None
     pinned, call = loader.chosen(pinning), loader.call
     own = pinned is not None and model.within(pinned, call)

@@ -187,7 +187,7 @@ def _written(call: cst.Call, batch: str, model: Model) -> str:
 
 
 def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
-    if moved.kind is Kind.BATCH or model.mentions_mps:
+    if moved.kind is Kind.BATCH or model.vocabulary.mentions_mps:
         return None  # a batch may be a class of its own whose `to` takes no `non_blocking`
     certain = move.place is Device.ACCELERATOR and move.evidence is Evidence.PROVEN
     return Fix(

@@ -160,7 +160,7 @@ def _fix(read: ScalarRead, heat: Heat, model: Model) -> Fix | None:
     if found is None or read.tensor is None:
         return None
     conversion = _conversion(found, model.spelling("torch.is_tensor", heat.root))
-    if conversion is None or (found.cast == "double" and model.mentions_mps):
+    if conversion is None or (found.cast == "double" and model.vocabulary.mentions_mps):
         return None  # MPS has no float64
     kept = "detach().reshape(()).clone" if found.is_list else f"detach().{found.cast}" if found.cast else "detach"
     double = (

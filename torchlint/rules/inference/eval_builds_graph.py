@@ -16,11 +16,11 @@ it does what it is told (`if split == "train": loss.backward()`), write
 `with torch.set_grad_enabled(split == "train"):`.
 
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
-(by the object, by a function of the file, at the top level of a script) and nothing in the file trains. In training
-code a forward pass is reported of which nothing but pictures are made (`save_image`, `make_grid`, `imshow`, ...); out
-of it one in a loop, or by an object that loaded the model, whose result is only detached or read as values. Of a model
-with a method `inference` or `infer` that method is, once, as are `generate` and `sample` that only add what they draw
-or choose to a sequence; a step that training shares where the evaluation calls it.
+(by the object, by a function of the file, at the top level of a script) and nothing in the file trains, and so does a
+pipeline that denoises. In training code a forward pass is reported of which nothing but pictures are made
+(`save_image`, `imshow`, ...); out of it one in a loop, or by an object that loaded the model, whose result is only
+detached or read. Of a model with a method `inference` or `infer` that method is, once, as are `generate` and `sample`
+that only add what they draw or choose to a sequence; a step that training shares where the evaluation calls it.
 
 ## When to ignore it
 
@@ -110,7 +110,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         yield from _report(call, found, model)
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, condition=lambda model: bool(model.shown_forwards.pictured or model.detached.candidates))
 def check_values(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a forward pass with gradients of which only pictures are made, or only values are read."""
     found = model.shown_forwards.call(call)

@@ -118,7 +118,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 def _is_fused_elsewhere(call: cst.Call, model: Model) -> bool:
     """Whether the class or function around a call also calls a function whose name speaks of a fused kernel."""
     around = model.enclosing(call, cst.ClassDef) or model.enclosing_function(call)
-    calls = (node for node in model.nodes(cst.Call) if around is None or model.within(node, around))
+    calls = model.nodes(cst.Call) if around is None else model.tree.below(around, cst.Call)
     return any(any(word in identifier(c.func).lower() for word in KERNELS) and _is_kernel(c) for c in calls)
 
 

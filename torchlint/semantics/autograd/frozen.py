@@ -101,10 +101,10 @@ class Frozen:
         return self._frozen
 
     def _handed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
-        """The attributes that are given such a module: ``self.net = net.to(device)``, ``self.net = self.build()``."""
+        """The variables that are given such a module: ``self.net = net.to(device)``, ``net = build().eval()``."""
         for target in self._tree.nodes(cst.AssignTarget):
             statement = self._tree.parent(target)
-            if isinstance(target.target, cst.Attribute) and isinstance(statement, cst.Assign):
+            if isinstance(target.target, (cst.Name, cst.Attribute)) and isinstance(statement, cst.Assign):
                 made = self._evaluator.definitions.definition(_called(statement.value))
                 results = self._evaluator.definitions.results
                 given = results(made) if isinstance(made, cst.FunctionDef) else [statement.value]
@@ -118,7 +118,9 @@ class Frozen:
             method = call.func if isinstance(call.func, cst.Attribute) else None
             if name == "requires_grad_" and method is not None:
                 if call.args and literal(call.args[0].value) is False:
-                    yield from self._frozen_by(method.value)
+                    yield from (*self._frozen_by(method.value), *self._bound_to(call))
+            elif name == "detach_" and method is not None:
+                yield from self._looped_over(method.value)
             elif "freeze" in name or name in _SETTING:
                 for argument in call.args:
                     yield argument.value
@@ -148,13 +150,35 @@ class Frozen:
         """The module itself, or that over whose parameters a loop runs."""
         frozen = unchained(frozen)
         yield frozen
-        loop = self._tree.enclosing(frozen, cst.For)
-        if loop is None or not isinstance(frozen, cst.Name):
+        yield from self._looped_over(frozen)
+
+    def _looped_over(self, parameter: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The module over whose parameters a loop runs, perhaps one of several: ``for net in (first, second)``."""
+        loop = self._tree.enclosing(parameter, cst.For)
+        if loop is None or not isinstance(parameter, cst.Name):
             return
         owner = method_call(loop.iter, "parameters", "named_parameters")
-        targets = {n.value for n in self._tree.descendants(loop.target) if isinstance(n, cst.Name)}
-        if owner is not None and frozen.value in targets:
-            yield owner.value
+        if owner is None or not self._binds(loop, parameter):
+            return
+        yield owner.value
+        around = self._tree.enclosing(loop, cst.For)
+        if around is not None and isinstance(around.iter, (cst.List, cst.Tuple)) and self._binds(around, owner.value):
+            yield from (element.value for element in around.iter.elements)
+
+    def _binds(self, loop: cst.For, name: cst.BaseExpression) -> bool:
+        return isinstance(name, cst.Name) and any(
+            n.value == name.value for n in self._tree.below(loop.target, cst.Name)
+        )
+
+    def _bound_to(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
+        """What a chain of methods around a call is assigned to: ``net = build().requires_grad_(False).eval()``."""
+        outer: cst.CSTNode | None = call
+        while isinstance(outer, cst.Call):
+            method = self._tree.parent(outer)
+            above = self._tree.parent(method) if isinstance(method, cst.Attribute) else method
+            outer, last = above, outer
+        if isinstance(outer, cst.Assign) and outer.value is last:
+            yield from (target.target for target in outer.targets)
 
     def _owners(self, given: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
         """Yield the modules whose parameters a call is given: ``chain(net.parameters(), head.parameters())``."""
@@ -162,6 +186,8 @@ class Frozen:
             for binding in self._evaluator.flow.definitions(given):
                 if binding.value is not None and not binding.path:
                     yield from self._owners(binding.value, depth + 1)
+        elif isinstance(given, (cst.List, cst.Tuple)):
+            yield from (element.value for element in given.elements)
         elif isinstance(given, cst.Call):
             owner = method_call(given, "parameters", "named_parameters")
             if owner is not None:
@@ -171,7 +197,13 @@ class Frozen:
 
 
 def _called(value: cst.BaseExpression) -> cst.BaseExpression:
-    return value.func if isinstance(value, cst.Call) else value
+    """Return what is called first: ``build`` of ``build().to(device)``, ``self.build`` of ``self.build()``."""
+    while isinstance(value, cst.Call):
+        inner = method_call(value)
+        if inner is None or not isinstance(inner.value, cst.Call):
+            return value.func
+        value = inner.value
+    return value
 
 
 def unchained(module: cst.BaseExpression) -> cst.BaseExpression:

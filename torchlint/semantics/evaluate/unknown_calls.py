@@ -37,7 +37,7 @@ def from_tensor(expression: cst.BaseExpression, evaluator: Evaluator, depth: int
         bindings = evaluator.flow.definitions(expression)
         kinds = (BindingKind.ASSIGNMENT, BindingKind.ITERATION)
         assigned = [b.part or b.value for b in bindings if b.kind in kinds and b.value is not None]
-        assigned += [value for b in bindings for value in _passed(b, evaluator)]
+        assigned += [value for b in bindings for value in passed_for(b, evaluator)]
         return any(_is_given_to_forward(b, evaluator) for b in bindings) or any(
             from_tensor(value, evaluator, depth + 1) for value in assigned
         )
@@ -49,7 +49,7 @@ def from_tensor(expression: cst.BaseExpression, evaluator: Evaluator, depth: int
     return False
 
 
-def _passed(binding: Binding, evaluator: Evaluator) -> list[cst.BaseExpression]:
+def passed_for(binding: Binding, evaluator: Evaluator) -> list[cst.BaseExpression]:
     """Return what the calls of the file pass for a parameter."""
     parameter = evaluator.tree.parent(binding.node)
     function = evaluator.tree.enclosing(binding.node, cst.FunctionDef)

@@ -22,6 +22,7 @@ from torchlint.semantics.process.testing import tests
 from torchlint.semantics.values import Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
 
 # Modules of torch that hold other modules, or are a network by themselves.
 _NETWORKS = re.compile(r"\.(Sequential|DataParallel|DistributedDataParallel|Transformer\w*|LSTM|GRU|RNN)$")
@@ -88,19 +89,18 @@ class DetachedForwards:
             fate is Fate.ARRAY,
         )
 
+    @remembered
     def outside_training(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a detached forward pass is where nothing else says that a routine evaluates.
 
         None where the caller may decide: that of a function which runs the model once, of a method of a model.
         """
-        if self._evaluator.names.qualified(call.func) is not None:
+        if id(call) not in self.candidates or self._evaluator.names.qualified(call.func) is not None:
             return None  # asked first: most calls are none of a model
         if not (self._is_repeated(call) or self._is_of_loaded(call)):
             return None
         function = self._evaluator.definitions.enclosing_function(call)
-        if function is not None and (belongs_to_module(function, self._evaluator) or self._is_test(function)):
-            return None
-        found = self.forward(call) if not self._backward.passes(function or self._tree.module) else None
+        found = self.forward(call) if self._decides(function) else None
         if found is None or found.is_array or not found.is_network or found.differentiates:
             return None
         if tests(self._evaluator.scopes) or cares_for_itself(call, self._evaluator) or self._may_keep(call):
@@ -134,6 +134,28 @@ class DetachedForwards:
         """Whether a call is given a batch or a tensor, so that a name such as ``model`` is borne out."""
         given = (self._evaluator.value(argument.value) for argument in call.args)
         return any(value.origin is Origin.BATCH or value.is_tensor for value in given)
+
+    @cached_property
+    def candidates(self) -> frozenset[int]:
+        """The calls which may be such: asked of loops, of which there are few."""
+        around: list[cst.CSTNode] = [
+            loop
+            for loop in (*self._tree.nodes(cst.For), *self._tree.nodes(cst.While))
+            if self._decides(self._evaluator.definitions.enclosing_function(loop)) or self._defines(loop)
+        ]
+        owners = (self._tree.enclosing(one, cst.ClassDef) for one in self._loading)
+        around += [owner for owner in owners if owner is not None]
+        return frozenset(id(call) for node in around for call in self._tree.below(node, cst.Call))
+
+    def _decides(self, function: cst.FunctionDef | None) -> bool:
+        """Whether a function, or the top level of a script, is no test or method of a model, and does not train."""
+        if function is not None and (belongs_to_module(function, self._evaluator) or self._is_test(function)):
+            return False
+        return not self._backward.passes(function or self._tree.module)
+
+    def _defines(self, loop: cst.CSTNode) -> bool:
+        """Whether a loop holds a function, which decides for itself."""
+        return bool(self._tree.below(loop, cst.FunctionDef))
 
     def _is_repeated(self, call: cst.Call) -> bool:
         """Whether a call stands in a loop of its function, which does not leave it after one pass."""

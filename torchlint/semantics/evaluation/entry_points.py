@@ -5,15 +5,29 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
+from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Value
+from torchlint.syntax.calls import identifier
+
+_WITH_PARAMETERS = tuple(
+    "Sequential ModuleList Transformer DataParallel DistributedDataParallel Module Linear Bilinear Conv LSTM GRU RNN "
+    "Embedding MultiheadAttention".split()
+)
+"""How the names of those layers of torch begin that have any."""
+
+
+def used_as(expression: cst.BaseExpression, evaluator: Evaluator) -> Value:
+    """Return the value of what is called, or of whose methods are; by its name where the file only sets it to None."""
+    value = evaluator.value(expression)
+    return hints.named(identifier(expression)) if value.kind is Kind.NONE else value
 
 
 def run_by_method(called: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value | None:
     """Return the module that a method runs which is called: by its name, or since it calls layers of its object."""
     if not isinstance(called, cst.Attribute):
         return None
-    owner = evaluator.value(called.value)
+    owner = used_as(called.value, evaluator)
     if called.attr.value in ENTRY_POINTS:
         return owner
     if owner.kind is not Kind.MODULE:
@@ -53,3 +67,9 @@ def _runs(call: cst.Call, evaluator: Evaluator) -> bool:
     held = call.func.value if isinstance(call.func, cst.Attribute) else call.func
     is_own = isinstance(held, cst.Name) and evaluator.definitions.receiver(held) is not None
     return is_own and evaluator.value(call.func).kind is Kind.MODULE
+
+
+def may_have_parameters(module: Value) -> bool:
+    """Return whether a module can have parameters: all but the layers of torch that are known to have none."""
+    library, _, layer = (module.name or "").rpartition(".")
+    return not library.startswith("torch.nn") or layer.startswith(_WITH_PARAMETERS)

@@ -13,6 +13,7 @@ from torchlint.semantics.binding.flow import LOOPS, last_statement
 from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.evaluated_models import mode_set
+from torchlint.semantics.evaluation.told_calls import ToldCalls
 from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import method_call
@@ -30,10 +31,11 @@ _NAMES = (cst.Name, cst.Attribute)
 class EvaluationLoops:
     """Tells the parts of a routine apart that train and that evaluate by turns."""
 
-    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+    def __init__(self, evaluator: Evaluator, backward: Backward, told: ToldCalls) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
+        self._told = told
         self._only_evaluating: dict[int, bool] = {}
         self._over_evaluation_data: dict[int, bool] = {}
 
@@ -48,17 +50,23 @@ class EvaluationLoops:
         return any(map(self._is_over_evaluation_data, self._tree.nodes(cst.For)))
 
     def evaluates(self, call: cst.Call, model: cst.BaseExpression, frame: cst.CSTNode) -> bool:
-        """Return whether a call that runs a model stands in a loop over batches that evaluates it."""
+        """Return whether a call that runs a model stands in a loop that evaluates it."""
         loop = self._loop(call)
-        if loop is None or not (self._is_over_evaluation_data(loop) or self._block_after_eval(loop, model) is not None):
+        follows = loop is not None and self._block_after_eval(loop, model) is not None
+        if loop is None or not (
+            follows or (self._is_over_evaluation_data(loop) and holds_batch(self._evaluator, loop))
+        ):
             return False
         if id(loop) not in self._only_evaluating:
             self._only_evaluating[id(loop)] = self._only_evaluates(loop, frame)
         return self._only_evaluating[id(loop)]
 
+    def _takes_evaluation_data(self, loop: cst.For) -> bool:
+        return self._is_over_evaluation_data(loop) and holds_batch(self._evaluator, loop)
+
     def _only_evaluates(self, loop: cst.For, frame: cst.CSTNode) -> bool:
-        """Whether a loop takes batches, and nothing of what it computes is differentiated in its routine."""
-        if isinstance(last_statement(loop.body), cst.Break) or not holds_batch(self._evaluator, loop):
+        """Whether a loop runs more than once, and nothing of what it computes is differentiated in its routine."""
+        if isinstance(last_statement(loop.body), cst.Break):
             return False
         return not self._trains(loop) and not self._is_backpropagated(loop.body, frame)
 
@@ -133,7 +141,8 @@ class EvaluationLoops:
             return True
         inside = {id(call) for call in below}
         trainers = (self._evaluator.definitions.enclosing_function(p) for p in self._backward.passes())
-        return any(id(call) in inside for f in trainers if f is not None for call in self._evaluator.callers(f))
+        calls = ((call, f) for f in trainers if f is not None for call in self._evaluator.callers(f))
+        return any(id(call) in inside and not self._told.may_only_run(call, f) for call, f in calls)
 
     def _prepares_step(self, call: cst.Call) -> bool:
         method = method_call(call, "zero_grad", "step", "train")

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import children
 
 # What a model that differentiates itself gives: `energy, forces = model(positions)`.
@@ -101,19 +102,23 @@ class GradientUses:
         value = self._evaluator.value(tensor)
         return value.kind is not Kind.MODULE and value.origin is not Origin.PARAMETER
 
+    @remembered
     def of_calls(self, function: cst.FunctionDef) -> bool:
         """Return whether a routine calls what may differentiate out of sight.
 
         A function of another file that says so by its name or is given a model.
         """
-        return any(map(self._may_differentiate, self._tree.below(function.body, cst.Call)))
+        return any(map(self.may_differentiate, self._tree.below(function.body, cst.Call)))
 
     def says_so(self, call: cst.Call) -> bool:
         """Return whether a call runs what is named for computing gradients, and is no model."""
+        if method_call(call, "zero_grad") is not None:
+            return False
         names = (_DIFFERENTIATES.search(n.lower()) for n in _names(call.func))
         return any(names) and self._evaluator.value(call.func).kind is not Kind.MODULE
 
-    def _may_differentiate(self, call: cst.Call) -> bool:
+    def may_differentiate(self, call: cst.Call) -> bool:
+        """Return whether a call runs what may differentiate out of sight."""
         if self._is_known(call):
             return False
         if self.says_so(call):

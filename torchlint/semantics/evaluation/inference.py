@@ -8,52 +8,41 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics import roles
 from torchlint.semantics.autograd.backward import Backward
-from torchlint.semantics.autograd.frozen import Frozen, unchained
+from torchlint.semantics.autograd.frozen import Frozen
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.entry_points import belongs_to_module, method_behind, run_by_method
-from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, mode_set, script_only_infers
-from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
+from torchlint.semantics.evaluation.abstract_steps import AbstractSteps
+from torchlint.semantics.evaluation.entry_points import (
+    belongs_to_module,
+    may_have_parameters,
+    method_behind,
+    run_by_method,
+    used_as,
+)
+from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, script_only_infers
+from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run, model_run_by
+from torchlint.semantics.evaluation.pipelines import Pipelines
 from torchlint.semantics.evaluation.predictors import Predictors
+from torchlint.semantics.evaluation.routines import Routines, is_named
 from torchlint.semantics.evaluation.shared_steps import SharedSteps
+from torchlint.semantics.evaluation.told_calls import ToldCalls
 from torchlint.semantics.evaluation.turns import Turns
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
 from torchlint.semantics.training.phases import in_evaluation
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Graph, Kind, Origin, Value
-from torchlint.syntax.calls import identifier, method_call
-from torchlint.syntax.canonical import is_same
+from torchlint.syntax.calls import identifier
+from torchlint.syntax.remembered import remembered
 
-_EVALUATES = re.compile(
-    r"^_?((log|run|do|perform)_)?"
-    r"(eval|evaluate|evaluation|validate|validation|val|valid|test|infer|inference|predict|prediction|greedy_decode|"
-    r"beam_search|get_predictions)"
-    r"(_(epoch|loop|step|model|network|net|one_epoch|fn|func|batch|set|dataset|data|loader|accuracy|loss|all|single_image))?$"
-)
-# What evaluates something that the name goes on to say, if it goes through batches.
-_EVALUATES_IT = re.compile(r"^_?(eval|evaluate|validate|predict|infer)_[a-z]\w*$")
 _CLASS = re.compile(r"^_?[A-Z][a-z]\w+$")
-_WITH_PARAMETERS = (
-    *(
-        "Sequential",
-        "ModuleList",
-        "Transformer",
-        "DataParallel",
-        "DistributedDataParallel",
-        "Module",
-        "Linear",
-        "Bilinear",
-    ),
-    *("Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention"),
-)
 # Methods that switch gradients off themselves where a library defines them.
 _SELF_CONTAINED = frozenset(("sample", "generate", "predict"))
 
@@ -97,18 +86,21 @@ class Inference:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
-        self._evaluation_loops = EvaluationLoops(evaluator, backward)
+        told = ToldCalls(evaluator, backward)
+        self._evaluation_loops = EvaluationLoops(evaluator, backward, told)
         self._evaluated_models = EvaluatedModels(evaluator, backward, training_code)
         self._predictors = Predictors(evaluator, backward, self._evaluated_models)
-        self._evaluates: dict[int, bool] = {}
-        self._modes: dict[int, list[cst.Call]] | None = None
         self.frozen = Frozen(evaluator)
         self.gradient_uses = GradientUses(evaluator)
-        self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses)
+        self._abstract_steps = AbstractSteps(evaluator, backward)
+        self._pipelines = Pipelines(evaluator, backward)
+        self._routines = Routines(evaluator, backward, self._pipelines, self._evaluation_loops)
+        self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses, told)
         self._kept_results = KeptResults(evaluator)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
 
+    @remembered
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
         if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.speaks_of_evaluation:
@@ -125,7 +117,7 @@ class Inference:
         whole = whole or is_followed or self._script_evaluates(called, function)
         trains_too = not whole or bool(self._backward.passes(frame))
         in_loop = trains_too and self._evaluation_loops.evaluates(call, called, frame)
-        may_pause = trains_too and self._is_set_here(called, function)
+        may_pause = trains_too and self._routines.sets(called, function)
         is_part = in_loop or (may_pause and self._evaluation_loops.is_set_apart(call, called, frame))
         turn = self._turns.test(call, frame) if not whole and not is_part else None
         is_part = is_part or turn is not None
@@ -133,10 +125,12 @@ class Inference:
             return None
         if function is not None and (self._is_part_of_forward(function) or self._is_reported_by_caller(function)):
             return None
-        module = self.called_model(called)
+        denoises = function is not None and self._pipelines.infers(function)
+        module = self.called_model(called, weak=denoises)
+        if module is None and whole:
+            module = self._abstract_steps.model_run_by(call)
         if module is None or cares_for_itself(call, self._evaluator):
             return None
-        denoises = function is not None and self._is_pipeline_call(function)
         weak = module.evidence < Evidence.INFERRED and function is not None and not denoises
         if weak and not (is_followed or self._is_set_to_evaluate(called, function) or self.takes_batch(call)):
             return None
@@ -160,29 +154,29 @@ class Inference:
     def _is_kept(self, call: cst.Call, shared: cst.CSTNode | None, function: cst.FunctionDef | None) -> bool:
         """Whether what a step, or a method of a model, gives may be backpropagated later, by somebody else."""
         is_asked = shared is not None or (function is not None and belongs_to_module(function, self._evaluator))
+        is_asked &= self._evaluator.value(call).kind not in (Kind.NDARRAY, Kind.NUMBER)
         return is_asked and bool(self._backward.passes()) and self._kept_results.is_kept(call)
 
     def _run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
         """The model that a function of the file runs, which is not reported itself: others train by it."""
         step = self._shared_steps.function(call)
-        if step is None or not self._shared_steps.trains_by(step) or self.routine_evaluates(step):
+        if (
+            step is None
+            or self._turns.exist(step)
+            or not self._shared_steps.trains_by(step, call)
+            or self.routine_evaluates(step)
+        ):
             return None
-        if self._shared_steps.is_differentiated(call):
+        if self._shared_steps.is_differentiated(call, step):
             return None
         return next((m for m in self._shared_steps.models(call) if self.called_model(m) is not None), None)
 
     @cached_property
     def speaks_of_evaluation(self) -> bool:
         """Whether anything in the file can make a routine evaluate: asked before each of its calls is looked at."""
-        names = [function.name.value for function in self._tree.nodes(cst.FunctionDef)]
-        if self._mode_calls() or any(_EVALUATES.match(name) or _EVALUATES_IT.match(name) for name in names):
-            return True
-        if any(map(self._is_pipeline_call, self._tree.nodes(cst.FunctionDef))):
+        if self._routines.exist or self._pipelines.exist:
             return True
         return self._evaluation_loops.over_evaluation_data or script_only_infers(self._evaluator, self._backward)
-
-    def _is_pipeline_call(self, function: cst.FunctionDef) -> bool:
-        return roles.is_pipeline_call(function, self._evaluator.definitions, self._evaluator.scopes)
 
     def switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
         """Return whether the method behind a call is in the file and computes without gradients."""
@@ -200,9 +194,12 @@ class Inference:
         switches = self._evaluator.gradients.switches_off
         return any(switches(item.item) is True for block in blocks for item in block.items)
 
-    def called_model(self, function: cst.Name | cst.Attribute) -> Value | None:
-        """Return the model whose forward pass calling this runs, None for losses and layers without parameters."""
-        value, name = self._evaluator.value(function), identifier(function)
+    def called_model(self, function: cst.Name | cst.Attribute, *, weak: bool = False) -> Value | None:
+        """Return the model whose forward pass calling this runs, None for losses and layers without parameters.
+
+        ``weak``: it may be known by its name only where a method of it is called, too: ``vae.decode``.
+        """
+        value, name = used_as(function, self._evaluator), identifier(function)
         is_known = value.kind is Kind.MODULE and value.evidence >= Evidence.INFERRED  # `self.Encoder`
         is_class = not is_known and _CLASS.match(name) is not None
         if is_class or self._evaluator.names.qualified(function) is not None or hints.named(name).origin is Origin.LOSS:
@@ -211,13 +208,12 @@ class Inference:
         if run is not None:
             behind = method_behind(function, run, self._evaluator)
             unseen = identifier(function) in _SELF_CONTAINED and behind is None
-            if unseen or run.evidence < Evidence.INFERRED:
+            if unseen or (run.evidence < Evidence.INFERRED and not weak):
                 return None
             value = run
         if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
             return None
-        library, _, layer = (value.name or "").rpartition(".")
-        return value if not library.startswith("torch.nn") or layer.startswith(_WITH_PARAMETERS) else None
+        return value if may_have_parameters(value) else None
 
     def _is_reported_by_caller(self, method: cst.FunctionDef) -> bool:
         """Whether a method of a model is called by an evaluation of the file, where the whole of it is reported."""
@@ -232,95 +228,24 @@ class Inference:
         owner = self._evaluator.definitions.owner(function)
         if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
             return False
-        if not _EVALUATES.match(function.name.value):
+        if not is_named(function.name.value):
             return True
+        if self._routines.sets_something(function) and len(parameters(function)) == 1:
+            return False  # it takes its input from its object, as no part of a model does
         callers = self._evaluator.callers(function)
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
         return all(f is not None and belongs_to_module(f, self._evaluator) for f in within)
 
     def routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
         """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""
-        key = id(function)
-        if key not in self._evaluates:
-            self._evaluates[key] = False  # until it is known, for functions that call each other
-            self._evaluates[key] = self._decide(function)
-        return self._evaluates[key]
+        return self._routines.evaluates(function)
 
     def only_evaluates(self, node: cst.CSTNode) -> bool:
         """Return whether a node runs in evaluation only: by its function, or by a test of the stage around it."""
         function = self._evaluator.definitions.enclosing_function(node)
-        if function is not None and self._only_evaluates(function):
+        if function is not None and self._routines.only_evaluates(function):
             return True
         return in_evaluation(node, function or self._tree.module, self._tree)
-
-    def _only_evaluates(self, function: cst.FunctionDef) -> bool:
-        off = self._evaluator.gradients.function_disabled(function)
-        return (off or self.routine_evaluates(function)) and not self._backward.passes(function)
-
-    def _decide(self, function: cst.FunctionDef | None) -> bool:
-        if function is None:
-            return script_only_infers(self._evaluator, self._backward)
-        modes = [
-            mode_set(call)
-            for call in self._mode_calls().get(id(function), ())
-            if self._is_of_model(call) and not self._is_of_a_part(call, function)
-        ]
-        if modes[:1] == ["eval"]:
-            return "train" not in modes or not self._speaks_of_optimizers(function)
-        named = bool(_EVALUATES.match(function.name.value)) and not function.name.value.startswith("test_")
-        if not named and not modes:
-            helps = self._evaluates_it(function) or self._helps_to_evaluate(function)
-            return helps or self._is_pipeline_call(function)
-        if not named or "train" in modes[:1]:
-            return False
-        return bool(self._evaluator.callers(function)) or "eval" in modes or self._loops_over_batches(function)
-
-    def _evaluates_it(self, function: cst.FunctionDef) -> bool:
-        """Whether a function goes through batches to evaluate what its name goes on to say."""
-        named = _EVALUATES_IT.match(function.name.value) is not None
-        return named and self._loops_over_batches(function) and not self._speaks_of_optimizers(function)
-
-    def _helps_to_evaluate(self, function: cst.FunctionDef) -> bool:
-        """Whether all that calls a function are routines that evaluate, or hand it a model in evaluation mode."""
-        calls = self._evaluator.callers(function)
-        helps = bool(calls) and all(self._helps(call) for call in calls)
-        return helps and not self._speaks_of_optimizers(function)
-
-    def _helps(self, call: cst.Call) -> bool:
-        if self._evaluation_loops.hands_over_evaluated(call):
-            return True
-        caller = self._evaluator.definitions.enclosing_function(call)
-        if caller is None or not (id(caller) in self._mode_calls() or self._is_given_batch(call, caller)):
-            return False
-        if not self._only_evaluates(caller):
-            return False
-        return not self._speaks_of_optimizers(caller)
-
-    def _is_given_batch(self, call: cst.Call, caller: cst.FunctionDef) -> bool:
-        """Whether a call stands in a loop of its function over a loader."""
-        loop = self._tree.enclosing(call, cst.For)
-        return loop is not None and self._tree.within(loop, caller) and holds_batch(self._evaluator, loop)
-
-    def _is_of_a_part(self, call: cst.Call, function: cst.FunctionDef) -> bool:
-        """Whether a call freezes a part of its object under a condition: ``if self.frozen: self.encoder.eval()``."""
-        condition = self._tree.enclosing(call, cst.If)
-        part = method_call(call, "eval", "train")
-        is_part = part is not None and isinstance(part.value, cst.Attribute)
-        return is_part and condition is not None and self._tree.within(condition, function)
-
-    def _speaks_of_optimizers(self, function: cst.FunctionDef) -> bool:
-        names = (identifier(n) for n in self._tree.descendants(function) if isinstance(n, (cst.Name, cst.Attribute)))
-        return any("optim" in name.lower() for name in names)
-
-    def _mode_calls(self) -> dict[int, list[cst.Call]]:
-        """The calls of ``eval()`` and ``train()`` by the function that they stand in."""
-        if self._modes is None:
-            self._modes = {}
-            for call in self._tree.nodes(cst.Call):
-                if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("eval", "train"):
-                    function = self._evaluator.definitions.enclosing_function(call)
-                    self._modes.setdefault(id(function), []).append(call)
-        return self._modes
 
     def _is_only_evaluated(self, called: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Whether a method calls a model that its object holds to evaluate it."""
@@ -328,42 +253,18 @@ class Inference:
 
     def _is_set_to_evaluate(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Whether a model is only evaluated by its object, or ``eval()`` is called in the routine."""
-        return self._is_only_evaluated(module, function) or self._is_set_here(module, function)
-
-    def _is_set_here(self, module: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
-        """Whether ``eval()`` is called in the routine on this very variable, or on what it is a part of."""
-        here = self._mode_calls().get(id(function))
-        if here is None:
-            return False
-        calls = (call.func for call in here if mode_set(call) == "eval")
-        evaluated = [unchained(method.value) for method in calls if isinstance(method, cst.Attribute)]
-        while not any(is_same(one, module) for one in evaluated):
-            if not isinstance(module, cst.Attribute):
-                return False
-            module = module.value
-        return True
+        return self._is_only_evaluated(module, function) or self._routines.sets(module, function)
 
     def takes_batch(self, call: cst.Call) -> bool:
         """Return whether a call is given what a loader hands out, so that a name such as ``model`` is borne out."""
         given = (self._evaluator.value(argument.value) for argument in call.args)
         return any(v.origin is Origin.BATCH for v in given)
 
-    def _loops_over_batches(self, function: cst.FunctionDef) -> bool:
-        """Whether a routine goes through a loader, so that nobody else calls it for each batch."""
-        return any(
-            self._evaluator.definitions.enclosing_function(loop) is function and holds_batch(self._evaluator, loop)
-            for loop in self._tree.nodes(cst.For)
-        )
-
     def _script_evaluates(self, model: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Whether a file without training switches a model that it runs at its top level to evaluation there."""
-        if function is not None or self._backward.passes() or not self._is_set_here(model, None):
+        if function is not None or self._backward.passes() or not self._routines.sets(model, None):
             return False
-        modes = [mode_set(call) for call in self._mode_calls().get(id(None), ()) if self._is_of_model(call)]
-        return modes[:1] == ["eval"]
-
-    def _is_of_model(self, call: cst.Call) -> bool:
-        return isinstance(call.func, cst.Attribute) and self._evaluator.value(call.func.value).kind is Kind.MODULE
+        return self._routines.set_by(None)[:1] == ["eval"]
 
     def _feeds_a_backward(self, function: cst.FunctionDef | None) -> bool:
         """Whether a caller backpropagates what the function returns."""

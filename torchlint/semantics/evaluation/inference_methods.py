@@ -7,8 +7,9 @@ import re
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.entry_points import run_by_method
+from torchlint.semantics.evaluation.entry_points import may_have_parameters, run_by_method
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import method_call
@@ -19,6 +20,8 @@ _GENERATES = re.compile(r"^(generate|sample)$")
 _PART = re.compile(
     r"(Encoder|Decoder|Layer|Block|Cell|Net|Head|Heads|Embedding|Attention|Predictor|Loss|Adaptor|Layers)$"
 )
+# Parts whose own `inference` leaves gradients to the model that runs it, unlike that of a model that is wrapped.
+_CODER = re.compile(r"(^|_)(en|de)coder$")
 # What uses a trained model.
 _USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|synthesi[sz]e|generate|demo|main)(_|$)")
 _FORWARD = ("forward", "__call__")
@@ -127,22 +130,39 @@ class InferenceMethods:
         other = definitions.owner(caller) if caller is not None else None
         return other is not owner and other is not None and definitions.class_kind(other) is Kind.MODULE
 
+    def _is_of_object(self, part: cst.Attribute) -> bool:
+        return isinstance(part.value, cst.Name) and self._evaluator.definitions.receiver(part.value) is not None
+
     def _runs_model(self, call: cst.Call) -> bool:
         """Whether a call runs a part that the object holds, or its own forward pass: ``self(x)``."""
-        called = call.func
+        called = call.func.value if isinstance(call.func, cst.Subscript) else call.func  # `self.layers[i](x)`
+        if isinstance(called, cst.Attribute) and isinstance(called.value, cst.Attribute):
+            is_of_part = _CODER.search(called.value.attr.value) is not None and self._is_of_object(called.value)
+            return is_of_part and _INFERS.match(called.attr.value) is not None
         held = called.value if isinstance(called, cst.Attribute) else called
-        if not isinstance(held, cst.Name) or self._evaluator.definitions.receiver(held) is None:
+        if not isinstance(held, cst.Name):
             return False
+        if self._evaluator.definitions.receiver(held) is None:
+            return called is held and self._is_one_of_layers(held)
         if called is held or (isinstance(called, cst.Attribute) and called.attr.value in _FORWARD):
             return True
-        value = self._evaluator.value(called)
+        value = self._evaluator.value(call.func)
         if value.kind is Kind.MODULE:
-            return not (value.name or "").endswith("Embedding")  # a look-up keeps hardly more than its indices
+            is_lookup = (value.name or "").endswith("Embedding")  # keeps hardly more than its indices
+            return not is_lookup and may_have_parameters(value)
         if not isinstance(called, cst.Attribute) or run_by_method(called, self._evaluator) is None:
             return False
         method = self._evaluator.definitions.definition(called)
         inner = self._tree.below(method.body, cst.Call) if isinstance(method, cst.FunctionDef) else []
         return any(self._evaluator.value(one.func).kind is Kind.MODULE and self._runs_model(one) for one in inner)
+
+    def _is_one_of_layers(self, layer: cst.Name) -> bool:
+        """Whether a loop goes over parts that the object holds: ``for i, layer in enumerate(self.layers)``."""
+        bindings = self._evaluator.flow.definitions(layer)
+        iterated = [b.value for b in bindings if b.kind is BindingKind.ITERATION and b.value is not None]
+        owners = [n for value in iterated for n in self._tree.below(value, cst.Attribute)]
+        held = any(isinstance(n.value, cst.Name) and self._evaluator.definitions.receiver(n.value) for n in owners)
+        return held and len(iterated) == len(bindings) and self._evaluator.value(layer).kind is Kind.MODULE
 
 
 def _grows(statement: cst.Assign, sequence: str) -> bool:

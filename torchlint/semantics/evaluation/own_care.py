@@ -42,7 +42,12 @@ def cares_for_itself(call: cst.Call, evaluator: Evaluator) -> bool:
 
 
 def is_dry_run(call: cst.Call, evaluator: Evaluator) -> bool:
-    """Return whether a call of a model stands in no loop, and its result is dropped at once."""
+    """Return whether a call of a model stands in no loop, and its result is dropped at once.
+
+    Without arguments it computes from what its object holds, and keeps what it computes there: ``self.forward()``.
+    """
+    if not call.args:
+        return False
     statement = evaluator.flow.statement(call)
     if isinstance(statement, cst.Assign):
         dropped = all(identifier(target.target) == "_" for target in statement.targets)

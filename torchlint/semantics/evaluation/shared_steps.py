@@ -10,9 +10,11 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
+from torchlint.semantics.evaluation.entry_points import used_as
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.hidden_gradients import HiddenGradients
 from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
+from torchlint.semantics.evaluation.told_calls import ToldCalls
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Kind
 
@@ -26,7 +28,12 @@ class SharedSteps:
     """Tells which model a function of the file runs for its callers, with gradients on."""
 
     def __init__(
-        self, evaluator: Evaluator, backward: Backward, training_code: TrainingCode, gradient_uses: GradientUses
+        self,
+        evaluator: Evaluator,
+        backward: Backward,
+        training_code: TrainingCode,
+        gradient_uses: GradientUses,
+        told: ToldCalls,
     ) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
@@ -34,6 +41,7 @@ class SharedSteps:
         self._training_code = training_code
         self._gradient_uses = gradient_uses
         self._hidden = HiddenGradients(evaluator, gradient_uses)
+        self._told = told
         self._cared: dict[int, bool] = {}
 
     def function(self, call: cst.Call) -> cst.FunctionDef | None:
@@ -45,16 +53,19 @@ class SharedSteps:
         is_of_model = owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
         return None if is_of_model or self._evaluator.definitions.yielded(function) else function
 
-    def trains_by(self, step: cst.FunctionDef) -> bool:
-        """Return whether a routine that computes gradients calls a function."""
+    def trains_by(self, step: cst.FunctionDef, call: cst.Call) -> bool:
+        """Return whether a routine that computes gradients calls a function, or it does so itself for other calls."""
+        if self._told.may_only_run(call, step):
+            return True
         routines = map(self._evaluator.definitions.enclosing_function, self._evaluator.callers(step))
         return any(self._backward.passes(routine or self._tree.module) for routine in routines)
 
-    def is_differentiated(self, call: cst.Call) -> bool:
+    def is_differentiated(self, call: cst.Call, step: cst.FunctionDef) -> bool:
         """Return whether the loop around a call of a step, or the routine, computes gradients, also out of sight."""
         function = self._evaluator.definitions.enclosing_function(call)
         loop = self._tree.enclosing(call, cst.For, cst.FunctionDef)
-        around = function if function is not None and not self._backward.passes(function) else loop
+        trains = function is None or self._backward.passes(function) or self._told.may_only_run(call, step)
+        around = loop if trains else function
         calls = self._tree.below(around, cst.Call) if around is not None else []
         return self._hidden.below(each for each in calls if each is not call)
 
@@ -64,7 +75,7 @@ class SharedSteps:
         A function that trains, switches gradients off, or differentiates for itself is no such step.
         """
         function = self.function(call)
-        if function is None or depth >= _MAX_DEPTH or self._cares(function):
+        if function is None or depth >= _MAX_DEPTH or self._cares(function, call):
             return
         for inner in self._tree.below(function.body, cst.Call):
             if self._evaluator.definitions.enclosing_function(inner) is function and not self._decides(inner):
@@ -76,25 +87,29 @@ class SharedSteps:
         called = model_run_by(call, self._evaluator)
         if self.function(call) is not None:
             yield from self.models(call, depth + 1)
-        elif isinstance(called, (cst.Name, cst.Attribute)) and self._evaluator.value(called).kind is Kind.MODULE:
+        elif isinstance(called, (cst.Name, cst.Attribute)) and used_as(called, self._evaluator).kind is Kind.MODULE:
             yield called
 
-    def _cares(self, function: cst.FunctionDef) -> bool:
-        """Whether a function trains, or differentiates, or is the one that decides about gradients."""
+    def _cares(self, function: cst.FunctionDef, call: cst.Call) -> bool:
+        """Whether a function trains for a call, or differentiates, or is the one that decides about gradients."""
+        if self._told.may_only_run(call, function):
+            return self._decide(function, call)
         if id(function) not in self._cared:
-            self._cared[id(function)] = self._decide(function)
+            self._cared[id(function)] = self._decide(function, call)
         return self._cared[id(function)]
 
-    def _decide(self, function: cst.FunctionDef) -> bool:
+    def _decide(self, function: cst.FunctionDef, call: cst.Call) -> bool:
         name = function.name.value
         same = (
             [f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == name] if self._is_method(function) else []
         )
         for one in {id(f): f for f in (function, *same)}.values():  # a class may override what another one calls
             calls = self._tree.below(one.body, cst.Call)
+            if self._told.may_only_run(call, one):
+                calls = [inner for inner in calls if not self._told.is_left_out(inner, one, call)]
             if self._evaluator.gradients.function_disabled(one) or self._hidden.below(calls):
                 return True
-            if self._training_code.may_train(one.body) or self._gradient_uses.of_calls(one):
+            if any(self._training_code.may_take_step(c) or self._gradient_uses.may_differentiate(c) for c in calls):
                 return True
         return False
 

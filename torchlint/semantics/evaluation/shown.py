@@ -14,6 +14,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.pictures import PICTURES
 from torchlint.semantics.values import Value
 from torchlint.syntax.calls import identifier
+from torchlint.syntax.remembered import remembered
 
 _DEPTH = 3
 _WITH_PARAMETERS = (
@@ -31,9 +32,10 @@ class ShownForwards:
         self._inference = inference
         self._fates = detached.fates
 
+    @remembered
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call of a model is, if all that comes of it are pictures."""
-        if not self._pictured or not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
+        if not self.pictured or not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
             return None
         model = self._inference.called_model(call.func)
         if model is None or model.evidence < Evidence.INFERRED or not self._learns(call.func, model):
@@ -73,7 +75,7 @@ class ShownForwards:
         return False
 
     @cached_property
-    def _pictured(self) -> frozenset[str]:
+    def pictured(self) -> frozenset[str]:
         """The names of variables of which a picture may be made, also by other variables: asked before their uses."""
         calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in PICTURES)
         found = {name.value for call in calls for name in self._tree.below(call, cst.Name)}
@@ -91,7 +93,7 @@ class ShownForwards:
                 return True
             if isinstance(parent, cst.Assign):
                 target = parent.targets[0].target if len(parent.targets) == 1 else None
-                may_be = isinstance(target, cst.Name) and target.value in self._pictured
+                may_be = isinstance(target, cst.Name) and target.value in self.pictured
                 return isinstance(target, cst.Name) and may_be and depth < _DEPTH and self._are_shown(target, depth)
             if not self._carries(parent, node):
                 return False

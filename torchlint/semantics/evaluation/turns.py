@@ -38,12 +38,19 @@ class Turns:
         All that trains in it stands behind the test, a model is put into evaluation mode where it fails, and no caller
         switches gradients off.
         """
-        if id(frame) not in self._tests:
-            self._tests[id(frame)] = self._find(frame)
-        test = self._tests[id(frame)]
+        test = self._test_of(frame)
         if test is None or self._is_chosen(call, frame) or not self._is_bound_before(test, call):
             return None
         return test
+
+    def exist(self, frame: cst.CSTNode) -> bool:
+        """Return whether a routine has such a test."""
+        return self._test_of(frame) is not None
+
+    def _test_of(self, frame: cst.CSTNode) -> cst.BaseExpression | None:
+        if id(frame) not in self._tests:
+            self._tests[id(frame)] = self._find(frame)
+        return self._tests[id(frame)]
 
     def _find(self, frame: cst.CSTNode) -> cst.BaseExpression | None:
         trains = self._training_code.trains

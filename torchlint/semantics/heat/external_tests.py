@@ -6,22 +6,40 @@ import re
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import FUNCTIONS, Binding
+from torchlint.semantics.binding.scopes import FUNCTIONS, Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.walk import Tree
 
-_CLOCKS = frozenset(("time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now"))
+_CLOCKS = frozenset(
+    (
+        "time.time time.perf_counter time.monotonic time.process_time timeit.default_timer datetime.datetime.now "
+        "datetime.datetime.utcnow"
+    ).split()
+)
+_MAX_DEPTH = 3
 _ENVIRONMENT = ("os.environ.get", "os.getenv")
 _OFF = ("", "0", "false", "no", "off", "none")
 # Variables that launchers and schedulers set for each of their programs.
 _LAUNCHED = re.compile(r"RANK|WORLD|LOCAL|MASTER|SLURM|NODE|CUDA|DEVICE|GPU|TPU")
 
 
-def reads_clock(expression: cst.CSTNode, evaluator: Evaluator) -> bool:
+def reads_clock(code: cst.CSTNode, evaluator: Evaluator) -> bool:
     """Return whether some code asks for the time."""
-    calls = evaluator.tree.below(expression, cst.Call)
+    calls = evaluator.tree.below(code, cst.Call)
     return any(evaluator.names.qualified(call.func) in _CLOCKS for call in calls)
+
+
+def is_time(expression: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:
+    """Return whether an expression is worked out of what a clock says, by variables too: ``now - last``."""
+    if reads_clock(expression, evaluator):
+        return True
+    bindings = (b for name in evaluator.tree.below(expression, cst.Name) for b in evaluator.flow.definitions(name))
+    worked_out = (b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT and b.value is not None and not b.path)
+    return depth < _MAX_DEPTH and any(
+        isinstance(value, (cst.Call, cst.BinaryOperation)) and is_time(value, evaluator, depth + 1)
+        for value in worked_out
+    )
 
 
 def limits_rate(test: cst.Call, evaluator: Evaluator) -> bool:

@@ -13,8 +13,8 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.alarms import is_alarm
 from torchlint.semantics.heat.device_tests import leaves_host
-from torchlint.semantics.heat.external_tests import asks_for_option, is_told_of_error, limits_rate, reads_clock
-from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, picks_pass
+from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_told_of_error, limits_rate
+from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
@@ -39,7 +39,8 @@ _COUNTED = re.compile(r"^get_(num|global|current|cur)?_?(step|update|iter|iterat
 _OCCASIONAL = re.compile(
     r"(^|_)(debug(_[a-z]\w*)?|verbose|noisy|show(_(?!progress)\w*)?|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
     r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|save_\w+|do_save|sanity\w*|"
-    r"check_\w*|test_mode|detect_\w*|tb_log|log_\w+|is_in_onnx_export|isEnabledFor)$",
+    r"check_\w*|assert_\w*|paranoid|diagnos\w*|inspect\w*|monitor\w*|watch_\w*|(record|collect|dump|print)_stats|"
+    r"validate_(inputs?|args)|test_mode|detect_\w*|tb_log|log_\w+|is_in_onnx_export|isEnabledFor)$",
     re.IGNORECASE,
 )
 # What keeps the numbers of a whole run, of each step unless the code says otherwise.
@@ -316,8 +317,9 @@ class Guards:
                 return Guard.PERIODIC if taken is isinstance(operator, cst.In) else None
             if modulo:
                 return Guard.PERIODIC
-            return Guard.PERIODIC if is_one_of_the_first(left, right, operator, taken) else None
-        if reads_clock(left, self._evaluator) or reads_clock(right, self._evaluator):
+            is_end = is_one_of_the_last(right, operator, taken, self._evaluator)
+            return Guard.PERIODIC if is_end or is_one_of_the_first(left, right, operator, taken) else None
+        if is_time(left, self._evaluator) or is_time(right, self._evaluator):
             return Guard.PERIODIC
         if taken and is_chance(left, target, self._evaluator):
             return Guard.PERIODIC

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.heat.guards import Guards
 from torchlint.syntax.calls import identifier
 
 _RUNS = frozenset(
@@ -15,8 +16,9 @@ _RUNS = frozenset(
 class HandedOn:
     """Tells which calls are given a function of the file first, and then what that is to be run with."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, guards: Guards) -> None:
         self._evaluator = evaluator
+        self._guards = guards
         self._calls: dict[int, list[cst.Call]] | None = None
 
     def to(self, function: cst.FunctionDef) -> list[cst.Call]:
@@ -40,14 +42,15 @@ class HandedOn:
         return given if runs else None
 
     def _is_run_by(self, call: cst.Call) -> bool:
-        """Whether a function of the file calls the first of its parameters, or maps it, perhaps with some arguments."""
+        """Whether a function of the file always calls the first of its parameters, or maps it, with more or less."""
         function = self._evaluator.definitions.definition(call.func)
         if not isinstance(function, cst.FunctionDef) or not function.params.params:
             return False
         is_method = self._evaluator.definitions.owner(function) is not None
         parameters = function.params.params[1:] if is_method else function.params.params
         name = parameters[0].name.value if parameters else ""
-        inside = self._evaluator.tree.below(function.body, cst.Call)
+        below = self._evaluator.tree.below(function.body, cst.Call)
+        inside = [each for each in below if self._guards.guard(each, function) is None]
         return any(identifier(each.func) == name for each in inside) or any(
             identifier(each.func) in ("map", "partial")
             and each.args

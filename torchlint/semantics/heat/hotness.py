@@ -62,7 +62,7 @@ class Hotness:
         self._functions: dict[int, Heat | None] = {}
         self._runs: dict[tuple[int, int], bool] = {}
         self.own_calls = OwnCalls(evaluator.tree).of
-        self._handed_on = HandedOn(evaluator)
+        self._handed_on = HandedOn(evaluator, guards)
         self._blocks = TrainingBlocks(evaluator, guards, self.own_calls)
 
     def heat(self, node: cst.CSTNode, besides: frozenset[Guard] = frozenset()) -> Heat | None:

@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import identifier, literal
 
 _DICE = frozenset(("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample"))
 _DRAWN = frozenset(("random.randint", "random.randrange", "numpy.random.randint"))
@@ -42,13 +42,31 @@ def is_one_of_the_first(
     return isinstance(limit, int) and limit < 100 and below is taken and isinstance(left, cst.Name)
 
 
+def is_one_of_the_last(right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool, evaluator: Evaluator) -> bool:
+    """Return whether a branch of a comparison is for the last passes of a loop: ``if i >= len(loader) - 1``."""
+    above = isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual))
+    below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
+    return (above if taken else below) and _is_length(right, evaluator)
+
+
+def _is_length(number: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether a number is how long something is, or that less one."""
+    if isinstance(number, cst.BinaryOperation) and isinstance(number.operator, cst.Subtract):
+        number = number.left if isinstance(literal(number.right), int) else number
+    if isinstance(number, cst.Name):
+        bindings = evaluator.flow.definitions(number)
+        number = bindings[0].value if len(bindings) == 1 and bindings[0].value is not None else number
+    return isinstance(number, cst.Call) and evaluator.names.qualified(number.func) == "builtins.len"
+
+
 def is_chance(drawn: cst.BaseExpression, target: cst.ComparisonTarget, evaluator: Evaluator) -> bool:
     """Return whether a number that is drawn seldom passes: ``random.random() < 0.01``, ``randint(0, 99) == 0``."""
     name = evaluator.names.qualified(drawn.func) if isinstance(drawn, cst.Call) else None
-    limit, operator = literal(target.comparator), target.operator
+    limit, operator = evaluator.value(target.comparator).literal, target.operator
     if name in _DRAWN:
         return isinstance(operator, cst.Equal) and isinstance(limit, int)
-    if name not in _DICE or not isinstance(limit, float):
+    is_drawn = name in _DICE or (isinstance(drawn, cst.Call) and identifier(drawn.func) == "random" and not drawn.args)
+    if not is_drawn or not isinstance(limit, float):
         return False
     is_below = isinstance(operator, cst.LessThan) and limit <= _RARELY
     return is_below or (isinstance(operator, cst.GreaterThan) and limit >= 1 - _RARELY)

@@ -9,6 +9,7 @@ from torchlint.syntax.canonical import is_same
 from torchlint.syntax.walk import Tree
 
 _REACHED = (cst.GreaterThan, cst.GreaterThanEqual)
+_FALLEN = (cst.LessThan, cst.LessThanEqual, cst.Equal)
 _MAKES = frozenset("list dict deque defaultdict zeros empty tensor".split())
 
 
@@ -16,30 +17,48 @@ def counts_on(statement: cst.If, tree: Tree) -> bool:
     """Return whether a branch is taken once in an interval.
 
     ``if step - last >= interval: last = step``, ``if step >= due: due += interval`` (or ``due = step + interval``),
-    ``if len(losses) == n: losses = []``, ``if seen // n > before // n``; also ``if losses: losses = []`` in a branch
+    ``if len(losses) == n: losses = []``, ``if seen // n > before // n``; also ``if losses: losses = []`` in a branch,
+    ``if since >= n: since = 0``, ``if percent != shown: shown = percent``
     """
-    test = statement.test
-    if _has_collected(test, statement, tree):
-        return True
-    while isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        test = test.left
+    return _has_collected(statement.test, statement, tree) or _counts(statement.test, statement, tree)
+
+
+def _counts(test: cst.BaseExpression, statement: cst.If, tree: Tree) -> bool:
+    """Whether a test, or one of those that must hold together, holds once in an interval."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _counts(test.left, statement, tree) or _counts(test.right, statement, tree)
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
         return False
     left, right = test.left, test.comparisons[0].comparator
-    if isinstance(test.comparisons[0].operator, (*_REACHED, cst.Equal)) and _is_full(left, right, statement, tree):
+    operator, assigned = test.comparisons[0].operator, tree.below(statement.body, cst.Assign)
+    if isinstance(operator, (*_REACHED, cst.Equal)) and _is_full(left, right, statement, tree):
         return True
-    if not isinstance(test.comparisons[0].operator, _REACHED):
+    if isinstance(operator, cst.NotEqual):
+        return any(is_same(s.value, left) and is_same(s.targets[0].target, right) for s in assigned)
+    if isinstance(operator, (*_REACHED, *_FALLEN)) and _starts_again(left, right, assigned):
+        return True
+    if not isinstance(operator, _REACHED):
         return False
     if _is_quotient(left) and _is_quotient(right):
         return True
     if isinstance(left, cst.BinaryOperation) and isinstance(left.operator, cst.Subtract):
-        own = tree.below(statement.body, cst.Assign)
-        return any(is_same(s.value, left.left) and is_same(s.targets[0].target, left.right) for s in own)
+        return any(is_same(s.value, left.left) and is_same(s.targets[0].target, left.right) for s in assigned)
+    if isinstance(right, cst.BinaryOperation) and isinstance(right.operator, cst.Add):
+        return any(is_same(s.value, left) and is_same(s.targets[0].target, right.left) for s in assigned)
     added = tree.below(statement.body, cst.AugAssign)
     if any(isinstance(s.operator, cst.AddAssign) and is_same(s.target, right) for s in added):
         return True
-    moved = (s for s in tree.below(statement.body, cst.Assign) if is_same(s.targets[0].target, right))
+    moved = (s for s in assigned if is_same(s.targets[0].target, right))
     return any(any(is_same(node, left) for node in tree.descendants(s.value)) for s in moved)
+
+
+def _starts_again(left: cst.BaseExpression, right: cst.BaseExpression, assigned: list[cst.Assign]) -> bool:
+    """Whether a branch sets what was counted back: to a number, or to the limit from which it is counted down."""
+    numbers = (
+        s.value for s in assigned if isinstance(left, (cst.Name, cst.Attribute)) and is_same(s.targets[0].target, left)
+    )
+    is_limit = isinstance(right, (cst.Name, cst.Attribute, cst.Integer))
+    return is_limit and any(isinstance(literal(n), int) or isinstance(n, (cst.Name, cst.Attribute)) for n in numbers)
 
 
 def _is_full(left: cst.BaseExpression, right: cst.BaseExpression, statement: cst.If, tree: Tree) -> bool:
@@ -64,6 +83,9 @@ def _has_collected(test: cst.BaseExpression, statement: cst.If, tree: Tree) -> b
 def _empties(held: cst.BaseExpression, statement: cst.If, tree: Tree) -> bool:
     cleared = (method_call(call, "clear") for call in tree.below(statement.body, cst.Call))
     if any(method is not None and is_same(method.value, held) for method in cleared):
+        return True
+    deleted = (each.target for each in tree.below(statement.body, cst.Del))
+    if any(isinstance(one, cst.Subscript) and is_same(one.value, held) for one in deleted):
         return True
     made = tree.below(statement.body, cst.Assign)
     return any(is_same(s.targets[0].target, held) and _is_fresh(s.value) for s in made)

@@ -19,6 +19,7 @@ from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.synchronization.round_trips import feeds_tensors
 from torchlint.semantics.values import Value
 from torchlint.syntax.calls import literal, method_call
+from torchlint.syntax.remembered import remembered
 
 # What prepares, stores or shows something, or looks at a finished result: none of a step's computations.
 _ELSEWHERE = re.compile(
@@ -56,6 +57,7 @@ class TensorFunctions:
         """Return the same, or the loop that runs a node for one element of a tensor after the other."""
         return self.heat(node) or self._elements.heat(node)
 
+    @remembered
     def of_read(self, node: cst.CSTNode) -> Heat | None:
         """Return the same of a read for a branch, or for other tensors; or the loop over the elements of a tensor."""
         feeds = isinstance(node, cst.Call) and feeds_tensors(node, self._evaluator)

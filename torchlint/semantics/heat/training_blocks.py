@@ -12,9 +12,11 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.gradient_scalers import scales_and_steps
 from torchlint.semantics.heat.guards import Guard, Guards
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, literal
 
 _PASSES = ("backward", "manual_backward")
+_RARE = 100
+"""After so many passes of a loop a step is seldom enough for what is read in it."""
 _TAKING = (Kind.OPTIMIZER, Kind.SCALER)
 
 
@@ -81,7 +83,7 @@ class TrainingBlocks:
             steps = [call for call in self._tree.below(loop.body, cst.Call) if self.is_step(call)]
             branches = [a for a in self._tree.ancestors(steps[0]) if self._tree.within(a, loop.body)] if steps else []
             tests = ((branch, self._tree.parent(branch)) for branch in branches)
-            bodies = [branch for branch, test in tests if isinstance(test, cst.If) and branch is test.body]
+            bodies = [b for b, test in tests if isinstance(test, cst.If) and b is test.body and not _is_rare(test.test)]
             around = (body for body in bodies if all(self._tree.within(step, body) for step in steps))
             self._blocks[id(loop)] = next(around, None)
         return self._blocks[id(loop)]
@@ -138,3 +140,13 @@ class TrainingBlocks:
 
     def _region(self, test: cst.If, first: cst.CSTNode, block: cst.CSTNode) -> Accumulation:
         return Accumulation(test, self._tree.order(first), self._tree.last(block))
+
+
+def _is_rare(test: cst.BaseExpression) -> bool:
+    """Return whether a test is for one pass of hundreds: ``t % 1000 == 999``, ``len(pool) == 500``."""
+    part = test.left if isinstance(test, cst.Comparison) else test
+    number = part.right if isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Modulo) else None
+    if number is None and isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, cst.Equal):
+        number = test.comparisons[0].comparator
+    every = literal(number)
+    return isinstance(every, int) and every >= _RARE

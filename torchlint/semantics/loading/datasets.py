@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.loading.item_sources import is_fed_meanwhile, is_streamed
+from torchlint.semantics.loading.placed_datasets import PlacedDatasets
 from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS, IN_MEMORY_DATASETS
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind, Value
@@ -64,9 +65,9 @@ class Datasets:
     """Looks at what a loader is given."""
 
     def __init__(self, evaluator: Evaluator, moves: Moves) -> None:
-        self._evaluator = evaluator
-        self._tree = evaluator.tree
+        self._evaluator, self._tree = evaluator, evaluator.tree
         self._moves = moves
+        self._placed = PlacedDatasets(evaluator, moves)
 
     def makes_items(self, class_def: cst.ClassDef) -> list[cst.FunctionDef]:
         """Return the methods in which a map-style dataset makes an item: ``__getitem__`` and those that it calls."""
@@ -184,7 +185,8 @@ class Datasets:
             return self._moves_to_device(definition.body)
         if isinstance(expression, cst.Lambda):
             return self._moves_to_device(expression.body)
-        if self._wraps_device_tensors(expression) or self._is_given_mover(expression) or self._is_set_mover(expression):
+        asked = (self._wraps_device_tensors, self._placed.holds, self._is_given_mover, self._is_set_mover)
+        if any(holds(expression) for holds in asked):
             return True
         class_def = self.class_of(self._evaluator.value(expression))
         if class_def is None:

@@ -8,11 +8,13 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.loading.datasets import Datasets
 from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import bind, element_at, identifier
+from torchlint.syntax.remembered import remembered
 
 _DEPTH = 6
 """Through how many variables, calls and wrappers a batch is followed back."""
@@ -32,6 +34,7 @@ class PlacedBatches:
         self._moves_made = moves
         self._datasets = datasets
 
+    @remembered
     def hold(self, batch: cst.BaseExpression) -> bool:
         """Return whether what hands out a batch, or what it is a part of, has put it on a device."""
         return any(self._places(source, _DEPTH) for source in self._sources(batch, _DEPTH))
@@ -90,7 +93,10 @@ class PlacedBatches:
         bindings = self._evaluator.flow.definitions(given) if isinstance(given, cst.Name) else ()
         made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else given
         named = self._evaluator.names.qualified(made.func) if isinstance(made, cst.Call) else None
-        return named in TENSOR_DATASETS and self._places(made, depth - 1)
+        if named in TENSOR_DATASETS and self._places(made, depth - 1):
+            return True
+        passed = passed_for(bindings[0], self._evaluator) if depth and len(bindings) == 1 else []
+        return bool(passed) and all(self._is_placing_source(each, depth - 1) for each in passed)
 
     def _gives_placed(self, made: cst.FunctionDef | cst.ClassDef | None, depth: int) -> bool:
         """Whether a generator moves what it yields, or a wrapper of a loader what it hands out."""

@@ -34,6 +34,7 @@ from torchlint.semantics.retention.stores import Retention, Store, appended
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
 
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
 """What is known by its value alone."""
@@ -77,6 +78,7 @@ class Retentions:
         heats = ((self._hotness.function(function), function) for function in self._tree.nodes(cst.FunctionDef))
         return any(heat is not None and self._is_step(heat, function) for heat, function in heats)
 
+    @remembered
     def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """Return what a statement keeps with its graph.
 

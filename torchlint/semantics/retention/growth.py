@@ -16,6 +16,7 @@ from torchlint.semantics.retention.few_passes import FewPasses
 from torchlint.semantics.roles import Role
 from torchlint.syntax.calls import code, identifier, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same, places, root_of
+from torchlint.syntax.remembered import remembered
 
 _STORING: frozenset[type[cst.CSTNode]] = frozenset((cst.Assign, cst.IfExp, cst.Attribute, cst.Call))
 """What a call stands in directly, if its result is stored."""
@@ -96,6 +97,7 @@ class Growths:
         self._few_passes = FewPasses(evaluator)
         self._assigned: dict[int, dict[str, list[cst.Assign]]] = {}
 
+    @remembered
     def find(self, call: cst.Call) -> Growth | None:
         """Return the growth that ``x = torch.cat([x, y])`` in a loop is, None if the result does not go back into x."""
         statement = self._statement(call)

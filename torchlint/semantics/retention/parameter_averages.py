@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import Store, added, container, summed
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import method_call
+from torchlint.syntax.remembered import remembered
 
 _UPDATES = re.compile(r"(^|_)(update|step|ema|average|accumulate)(_|$)")
 _PARAMETERS = ("parameters", "named_parameters")
@@ -24,7 +26,9 @@ class ParameterAverages:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._frozen = Frozen(evaluator)
 
+    @remembered
     def kept(self, node: cst.Assign | cst.Call) -> Store | None:
         """Return what ``self.shadow[name] = 0.9 * self.shadow[name] + 0.1 * parameter`` keeps of a parameter.
 
@@ -38,7 +42,8 @@ class ParameterAverages:
             return None
         if self._evaluator.gradients.disabled(node) or self._evaluator.gradients.left_open(node):
             return None
-        return found if any(map(self._carries, self._parameters(found.values[0]))) else None
+        value = found.values[0]
+        return found if any(self._carries(parameter, value) for parameter in self._parameters(value)) else None
 
     def _is_of_optimizer(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
@@ -82,12 +87,24 @@ class ParameterAverages:
         calls = [method_call(each, *_PARAMETERS) for each in iterated]
         if not all(call is not None for call in calls):
             return False
+        if calls[-1] is not None and self._excludes(calls[-1].value):
+            return False
         if all(call is not None and call.attr.value == "parameters" for call in calls):
             return True
         pair = self._tree.enclosing(target, cst.Tuple, cst.For)
         return isinstance(pair, cst.Tuple) and pair.elements[-1].value is target
 
-    def _carries(self, parameter: cst.Name) -> bool:
-        """Whether a parameter goes into a value with its graph: not ``parameter.data``, ``parameter.detach()``."""
-        node, parent = parameter, self._tree.parent(parameter)
-        return not (isinstance(parent, cst.Attribute) and parent.value is node) or parent.attr.value in _CARRY
+    def _excludes(self, model: cst.BaseExpression) -> bool:
+        return isinstance(model, (cst.Name, cst.Attribute)) and self._frozen.holds(model)
+
+    def _carries(self, parameter: cst.Name, value: cst.BaseExpression) -> bool:
+        """Whether a value is computed of a parameter by arithmetic alone: not of its data, size, norm or gradient."""
+        node: cst.CSTNode | None = parameter
+        while node is not value:
+            parent = self._tree.parent(node) if node is not None else None
+            if isinstance(parent, cst.Attribute) and parent.value is node and parent.attr.value in _CARRY:
+                parent = self._tree.parent(parent)
+            elif not isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)):
+                return False
+            node = parent
+        return True

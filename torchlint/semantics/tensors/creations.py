@@ -313,9 +313,21 @@ class Creations:
         if not is_local or len(uses) != 1 or any(isinstance(ancestor, _DEFERRING) for ancestor in around):
             return None
         found = self._follow(factory, uses[0], steps, used_once=True)
-        if found is None or len(self._sights.mentions(target)) != 2:
+        if found is None or not self._is_used_up(statement, target):
             return None
         return found._replace(is_roundabout=True)
+
+    def _is_used_up(self, statement: cst.BaseSmallStatement, target: cst.Name) -> bool:
+        """Whether nothing else reads what is bound to a name: no other place has it, or none after a `return`."""
+        mentions = self._sights.mentions(target)
+        if len(mentions) == 2 or not isinstance(statement, cst.Return):
+            return len(mentions) == 2
+        enclosing, order = self._evaluator.definitions.enclosing_function, self._tree.order
+        around = enclosing(target)
+        return all(
+            enclosing(name) is around and (order(name) < order(statement) or self._tree.within(name, statement))
+            for name in mentions
+        )
 
     def _moved_there(
         self,

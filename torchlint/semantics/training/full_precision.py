@@ -35,6 +35,6 @@ def decides_precision(model: Model) -> bool:
 
 def trains_on_cuda(model: Model) -> bool:
     """Return whether the file moves what it computes with to CUDA, as far as it names a kind of device."""
-    if model.moves.destination not in (Device.ACCELERATOR, Device.EITHER) or model.mentions_mps:
+    if model.moves.destination not in (Device.ACCELERATOR, Device.EITHER) or model.vocabulary.mentions_mps:
         return False
     return model.speaks_of("cuda") or any("cuda" in text.raw_value for text in model.nodes(cst.SimpleString))

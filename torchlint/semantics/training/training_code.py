@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.remembered import remembered
 
 _TRAINS = re.compile(r"(^|_)(train|fit|learn|fine_?tune|optimi[sz]e)(_|$)")
 # What is run of these libraries answers requests, or is a model of another framework.
@@ -32,14 +33,18 @@ class TrainingCode:
         """Return whether a call is a training step, or runs a function of the file that takes one."""
         return self._call(call)
 
+    @remembered
     def may_train(self, node: cst.CSTNode) -> bool:
         """Return whether something that is called below a node takes training steps, or may do so out of sight.
 
         A trainer that is told to ``fit``, a function of another file that is called after training or is given an
         optimizer.
         """
-        calls = self._tree.below(node, cst.Call)
-        return any(self._call(call) or self._is_left_to_others(call) for call in calls)
+        return any(map(self.may_take_step, self._tree.below(node, cst.Call)))
+
+    def may_take_step(self, call: cst.Call) -> bool:
+        """Return whether a call takes training steps, or may do so out of sight."""
+        return self._call(call) or self._is_left_to_others(call)
 
     def _is_left_to_others(self, call: cst.Call) -> bool:
         if isinstance(self._evaluator.definitions.definition(call.func), (cst.FunctionDef, cst.ClassDef)):
