@@ -10,12 +10,15 @@ anew, the history of a callback that is handed the loss, and the sum over the mi
 backpropagated by itself: that one is small, and as easily detached. A recurrent state that goes from step to step
 (`output, hidden = model(x, hidden)`) brings the graph of all steps before, and `retain_graph=True`, without which the
 second backward pass fails, keeps it. An average of the parameters that is updated with gradients on carries the graph
-of all updates before.
+of all updates before. What a model keeps of each forward pass (`self.terms.append(term)`) stays as well, if the term is
+part of a loss that this file differentiates.
 
 ## What to write instead
 
 `total += loss.detach()`, and read the value once after the loop (`.item()` in each step would make the host wait for
-the device). The fix adds `.detach()`. It is unsafe only in that the value that is kept no longer carries a graph.
+the device). Where a method keeps what it is given, the place is the method if it knows that it keeps a tensor
+(`self.smooth(loss)`, `scores.step(logits, loss)`), and the call if it takes any number (`meter.update(value)`). The fix
+adds `.detach()`. It is unsafe only in that the value that is kept no longer carries a graph.
 
 ## When to ignore it
 

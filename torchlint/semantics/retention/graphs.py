@@ -10,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.cut_off import CutOff
 from torchlint.semantics.autograd.handed import HandedLosses
 from torchlint.semantics.autograd.updates import Updates
 from torchlint.semantics.binding.flow import LOOPS
@@ -56,6 +57,7 @@ class Retentions:
         self._statements = Statements(evaluator, self._meters)
         self._handed = HandedLosses(evaluator, backward)
         self._updates = Updates(evaluator)
+        self._cut_off = CutOff(evaluator)
         self._rollouts = Rollouts(evaluator)
         self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
@@ -168,7 +170,7 @@ class Retentions:
     def _is_remade(self, kept: Store, node: cst.CSTNode, heat: Heat) -> bool:
         """Whether each step starts anew what the variable holds, or the element of it that is assigned to."""
         held, variable = self._holders, kept.variable
-        if self._is_forward(heat) and held.is_reset(variable):
+        if self._is_forward(heat) and held.is_reset(variable, node):
             return True
         if held.is_remade(variable, node, heat.root) or held.is_of_one_step(variable, node, heat.root):
             return True
@@ -292,6 +294,8 @@ class Retentions:
             return Evidence.NAMED if self._backward.may_be_number(value) else Evidence.INFERRED, True
         if part is None and heat.trains and self._is_handed(value):
             return Evidence.INFERRED, True
+        if part is None and heat.trains and not self._is_known(value) and self._cut_off.carries(value):
+            return Evidence.INFERRED, True
         if part is None and not heat.trains and self._evaluated.gives(value, heat.root):
             return Evidence.INFERRED, True
         found = unpack(self._evaluator.value(value), () if part is None else (part,))
@@ -318,6 +322,11 @@ class Retentions:
             return None
         evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
         return evidence, not self._backward.passes(frame)
+
+    def _is_known(self, value: cst.BaseExpression) -> bool:
+        """Whether it is known of a value that it is no tensor, or whether it has a graph."""
+        known = self._evaluator.value(value)
+        return known.known and (not known.is_tensor or known.graph is not Graph.UNKNOWN)
 
     def _is_handed(self, value: cst.BaseExpression) -> bool:
         """Whether a function is given a loss by steps of the file; not where what is known of a call says so there."""

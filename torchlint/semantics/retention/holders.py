@@ -50,7 +50,7 @@ class Holders:
         if isinstance(variable, cst.Name) and not self._evaluator.scopes.bindings(variable):
             return True
         if not self._tree.within(node, place):  # a helper of the step: whatever else resets the variable may run too
-            return self.is_reset(variable)
+            return self.is_reset(variable, node)
         inside = {id(block) for block, _ in self._evaluator.flow.blocks(node)}
         return any(
             self._tree.within(reset, place) and self._always_runs(reset, inside)
@@ -58,9 +58,22 @@ class Holders:
             if reset is not node and not (self._is_cut(reset) and self._joins(node))
         )
 
-    def is_reset(self, variable: cst.BaseExpression) -> bool:
-        """Return whether anything empties a variable after its object was made, or takes something out of it."""
-        return next(self._later(variable), None) is not None
+    def is_reset(self, variable: cst.BaseExpression, node: cst.CSTNode) -> bool:
+        """Return whether anything empties a variable after its object was made, or takes something out of it.
+
+        What starts it is none: ``if self.mean is None: self.mean = value``.
+        """
+        return any(not self._is_start(reset, variable, node) for reset in self._later(variable))
+
+    def _is_start(self, reset: cst.CSTNode, variable: cst.BaseExpression, node: cst.CSTNode) -> bool:
+        """Whether a place binds a variable instead of a sum that goes on with it, as a test finds no value yet."""
+        fork = self._tree.enclosing(reset, cst.If)
+        if fork is None or not isinstance(node, cst.Assign) or not self._evaluator.flow.exclusive(reset, node):
+            return False
+        compared = [*self._tree.below(fork.test, cst.ComparisonTarget)]
+        asks = any(isinstance(c.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for c in compared)
+        held = (variable, container(variable) or variable)
+        return asks and any(is_same(n, h) for n in self._tree.descendants(fork.test) for h in held)
 
     def _is_cut(self, target: cst.CSTNode) -> bool:
         """Whether a variable becomes a part of itself: ``states = states[-size:]``."""

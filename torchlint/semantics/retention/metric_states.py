@@ -12,6 +12,9 @@ from torchlint.semantics.retention.stores import Store, appended, container
 from torchlint.syntax.calls import identifier, method_call
 
 _UPDATE = "update"
+_OWN = "_update"
+"""What metrics of a library call from ``update``, for classes that derive from them."""
+
 _IGNITE = ("ignite.metrics.", "ignite.contrib.metrics.")
 _EVALUATOR = "create_supervised_evaluator"
 _SAME = ("to", "float", "cpu", "contiguous")
@@ -29,7 +32,7 @@ class MetricStates:
     @cached_property
     def occur(self) -> bool:
         """Whether the file defines a method that can update a metric."""
-        return any(function.name.value == _UPDATE for function in self._evaluator.tree.nodes(cst.FunctionDef))
+        return any(function.name.value in (_UPDATE, _OWN) for function in self._evaluator.tree.nodes(cst.FunctionDef))
 
     def kept(self, call: cst.Call) -> Store | None:
         """Return the prediction that ``self.predictions.append(y_pred)`` in a metric's ``update(output)`` keeps.
@@ -54,9 +57,22 @@ class MetricStates:
         """Whether a method is ``update(self, output)`` of a metric of Ignite."""
         definitions = self._evaluator.definitions
         owner = definitions.owner(function)
-        if owner is None or function.name.value != _UPDATE or len(function.params.params) != 2:
+        if owner is None or len(function.params.params) != 2:
+            return False
+        if function.name.value != _UPDATE and not (function.name.value == _OWN and self._is_called_by_update(function)):
             return False
         return any(name.startswith(_IGNITE) for name in definitions.ancestry(owner)) and not self._only_evaluates(owner)
+
+    def _is_called_by_update(self, function: cst.FunctionDef) -> bool:
+        """Whether ``update`` of a class of the file hands on to a method what it is given."""
+        definitions = self._evaluator.definitions
+        for call in self._evaluator.tree.nodes(cst.Call):
+            caller = definitions.enclosing_function(call) if method_call(call, _OWN) is not None else None
+            if caller is not None and caller.name.value == _UPDATE and len(call.args) == 1:
+                given = call.args[0].value
+                parts = given.elements[:1] if isinstance(given, cst.Tuple) else ()
+                return self._is_output(given, caller) or any(self._is_prediction(p.value, caller, 0) for p in parts)
+        return False
 
     def _only_evaluates(self, owner: cst.ClassDef) -> bool:
         """Whether the file gives all metrics of a class to evaluators, which compute without gradients."""
