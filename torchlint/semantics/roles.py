@@ -200,7 +200,7 @@ def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitio
         return _ROLE_BY_NAMED_HOOK[name]
     if name in _ROLE_BY_OWN_HOOK and _OWN_HOOKS.search(_root(owner, definitions)):
         return _ROLE_BY_OWN_HOOK[name]
-    if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
+    if name in _METRIC_METHODS and _is_metric(owner, definitions):
         return Role.METRIC
     if name == "step" and owner.name.value.endswith("Scheduler") and _takes_sample(method):
         return Role.DENOISING
@@ -233,6 +233,15 @@ def _of_call(name: str, owner: cst.ClassDef, definitions: Definitions) -> Role |
     if name == "__call__" and _is_called_metric(owner, definitions):
         return Role.METRIC
     return Role.FORWARD if name != "__call__" and _FUNCTION in definitions.ancestry(owner) else None
+
+
+def _is_metric(owner: cst.ClassDef, definitions: Definitions) -> bool:
+    """Whether a class is a metric of a library or of the file, which is asked for its value now and then."""
+    above = definitions.ancestry(owner)
+    if any(n.startswith(_METRICS) for n in above):
+        return True
+    lineage = (*above, *(base.name.value for base in definitions.bases(owner)))
+    return any(n.endswith("Metric") for n in lineage) and definitions.method(owner, "compute") is not None
 
 
 def _is_called_metric(owner: cst.ClassDef, definitions: Definitions) -> bool:
