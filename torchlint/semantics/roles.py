@@ -160,6 +160,7 @@ _AVERAGE = re.compile(r"(^|[a-z_])(EMA|Ema)([A-Z_]|$)|^EMA|ExponentialMovingAver
 _AVERAGE_METHODS = ("step", "update", "update_parameters")
 _SCHEDULER = re.compile(r"(scheduler|sampler)$", re.IGNORECASE)
 _DENOISING_ARGUMENTS = 3
+_NOISING = ("add_noise", "scale_noise")  # each batch of a training, and the start of a denoising
 _DENOISED = re.compile(r"(^|_)(sample|model_output|timestep|sigma|noise|latents?|x_t)s?$")
 _DEEPEST = 8
 """Through how many classes the base of a callback is looked for."""
@@ -202,6 +203,8 @@ def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitio
         return _ROLE_BY_OWN_HOOK[name]
     if name in _METRIC_METHODS and _is_metric(owner, definitions):
         return Role.METRIC
+    if name in _NOISING and owner.name.value.endswith("Scheduler") and _takes_sample(method):
+        return Role.OPERATION
     if name == "step" and owner.name.value.endswith("Scheduler") and _takes_sample(method):
         return Role.DENOISING
     averages = name in _AVERAGE_METHODS and _AVERAGE.search(owner.name.value) is not None
