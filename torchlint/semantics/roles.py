@@ -160,6 +160,7 @@ _AVERAGE = re.compile(r"(^|[a-z_])(EMA|Ema)([A-Z_]|$)|^EMA|ExponentialMovingAver
 _AVERAGE_METHODS = ("step", "update", "update_parameters")
 _SCHEDULER = re.compile(r"(scheduler|sampler)$", re.IGNORECASE)
 _DENOISING_ARGUMENTS = 3
+_NOISING = ("add_noise", "scale_noise")  # each batch of a training, and the start of a denoising
 _DENOISED = re.compile(r"(^|_)(sample|model_output|timestep|sigma|noise|latents?|x_t)s?$")
 _DEEPEST = 8
 """Through how many classes the base of a callback is looked for."""
@@ -197,8 +198,10 @@ def by_name(method: cst.FunctionDef, owner: cst.ClassDef, definitions: Definitio
         return _ROLE_BY_NAMED_HOOK[name]
     if name in _ROLE_BY_OWN_HOOK and _OWN_HOOKS.search(_root(owner, definitions)):
         return _ROLE_BY_OWN_HOOK[name]
-    if name in _METRIC_METHODS and any(n.startswith(_METRICS) for n in definitions.ancestry(owner)):
+    if name in _METRIC_METHODS and _is_metric(owner, definitions):
         return Role.METRIC
+    if name in _NOISING and owner.name.value.endswith("Scheduler") and _takes_sample(method):
+        return Role.OPERATION
     if name == "step" and owner.name.value.endswith("Scheduler") and _takes_sample(method):
         return Role.DENOISING
     averages = name in _AVERAGE_METHODS and _AVERAGE.search(owner.name.value) is not None
@@ -230,6 +233,15 @@ def _of_call(name: str, owner: cst.ClassDef, definitions: Definitions) -> Role |
     if name == "__call__" and _is_called_metric(owner, definitions):
         return Role.METRIC
     return Role.FORWARD if name != "__call__" and _FUNCTION in definitions.ancestry(owner) else None
+
+
+def _is_metric(owner: cst.ClassDef, definitions: Definitions) -> bool:
+    """Whether a class is a metric of a library or of the file, which is asked for its value now and then."""
+    above = definitions.ancestry(owner)
+    if any(n.startswith(_METRICS) for n in above):
+        return True
+    lineage = (*above, *(base.name.value for base in definitions.bases(owner)))
+    return any(n.endswith("Metric") for n in lineage) and definitions.method(owner, "compute") is not None
 
 
 def _is_called_metric(owner: cst.ClassDef, definitions: Definitions) -> bool:

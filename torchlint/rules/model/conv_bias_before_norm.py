@@ -26,7 +26,8 @@ number of features: anything but a matrix would need an axis of just that length
 ## When to ignore it
 
 Where released weights must go on loading, and where the normalisation is frozen or replaced later (a bias is needed
-then), or folded into the convolution for inference (which gives it a bias of its own).
+then), or folded into the convolution for inference in place. A `forward_fuse` beside `forward` does not count as
+another use: folding gives a new convolution with a bias of its own.
 """
 
 from __future__ import annotations

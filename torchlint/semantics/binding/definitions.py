@@ -136,8 +136,15 @@ class Definitions:
         return [base for base in found if isinstance(base, cst.ClassDef) and base is not class_def]
 
     def is_brain(self, class_def: cst.ClassDef) -> bool:
-        """Return whether a class descends from the ``Brain`` of SpeechBrain, which runs its methods for each batch."""
-        return any(n.startswith("speechbrain.") and n.endswith(".Brain") for n in self.ancestry(class_def))
+        """Return whether a class descends from the ``Brain`` of SpeechBrain, which runs its methods for each batch.
+
+        The file may define that itself.
+        """
+        if any(n.startswith("speechbrain.") and n.endswith(".Brain") for n in self.ancestry(class_def)):
+            return True
+        if class_def.name.value == "Brain":
+            return self.method(class_def, "compute_forward") is not None
+        return any(map(self.is_brain, self.bases(class_def)))
 
     def ancestry(self, class_def: cst.ClassDef) -> tuple[str, ...]:
         """Return the qualified names of all ancestors from outside the file, through those inside it."""

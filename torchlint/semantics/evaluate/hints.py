@@ -48,7 +48,7 @@ _MAKER = re.compile(
 _MAKES_LOADER = re.compile(
     r"^_?(get|make|build|create)_(\w+_)?(data_?)?loader$|^(train|val|valid|validation|test|eval|dev|predict)_(data_?)loader$"
 )
-_SCALER = re.compile(r"^(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
+_SCALER = re.compile(r"^_?(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
 # Methods that bear out a name such as `model`.
 _OF_MODULES = frozenset(
     ("eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import libcst as cst
@@ -29,6 +30,8 @@ from torchlint.syntax.calls import literal
 _STEPS = 150_000
 _PATHS = 24
 _SEQUENTIAL = "torch.nn.Sequential"
+# What takes the place of `forward` once the normalisation is folded into a new convolution.
+_FUSED = re.compile(r"^_?(forward_?fused?|fused?_?forward)$")
 
 
 class ExhaustedError(Exception):
@@ -70,7 +73,8 @@ class Interpreter:
         """Run the module and every function of the file."""
         self._run(self.tree.module)
         for function in self.tree.nodes(cst.FunctionDef):
-            self.returned(function)
+            if not _FUSED.match(function.name.value):
+                self.returned(function)
 
     def step(self) -> None:
         """Count the work."""
