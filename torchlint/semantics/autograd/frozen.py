@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -56,11 +57,23 @@ class Frozen:
             else:
                 break
         if isinstance(value, cst.BinaryOperation):
+            if self._thaws:
+                return False  # frozen for a while only, as a discriminator is
             sides = [self.gives(side, depth) for side in (value.left, value.right)]
             return all(sides) or (any(sides) and self._has_no_graph(value.left if sides[1] else value.right))
         return (
             isinstance(value, cst.Call) and isinstance(value.func, (cst.Name, cst.Attribute)) and self.holds(value.func)
         )
+
+    @cached_property
+    def _thaws(self) -> bool:
+        """Whether the file lets any parameters ask for gradients again."""
+        switched = (t for t in self._tree.nodes(cst.AssignTarget) if identifier(t.target) == "requires_grad")
+        assigned = (self._tree.parent(target) for target in switched)
+        if any(isinstance(each, cst.Assign) and literal(each.value) is not False for each in assigned):
+            return True
+        calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in _SETTING)
+        return any(literal(argument.value) is True for call in calls for argument in call.args)
 
     def _has_no_graph(self, other: cst.BaseExpression) -> bool:
         """Whether what is computed with such a value is a number, or of a batch: ``net(x) - x``."""

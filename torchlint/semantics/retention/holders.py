@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -16,6 +17,7 @@ from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
 _CLEARS = ("clear", "zero_", "fill_")
+_STARTS_ANEW = re.compile(r"^_?reset$|(^|_)epoch(_|$)")
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 
 
@@ -124,8 +126,15 @@ class Holders:
         """The places that make a variable anew, or take something out of it, after the object was made."""
         for reset in (*self._resets(variable), *self._emptied(variable)):
             function = self._evaluator.definitions.enclosing_function(reset)
-            if function is not None and function.name.value != "__init__":
+            if function is not None and function.name.value != "__init__" and not self._runs_between(function):
                 yield reset
+
+    def _runs_between(self, function: cst.FunctionDef) -> bool:
+        """Whether a method starts its object anew for another epoch, and no step of the file calls it."""
+        if not _STARTS_ANEW.search(function.name.value):
+            return False
+        heats = map(self._hotness.heat, self._evaluator.callers(function))
+        return all(heat is None for heat in heats)
 
     def _emptied(self, variable: cst.BaseExpression) -> Iterator[cst.CSTNode]:
         """``del items[:]``, ``items.pop()``."""
