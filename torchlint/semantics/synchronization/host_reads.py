@@ -17,7 +17,6 @@ from torchlint.semantics.synchronization.scores import is_score
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
-from torchlint.syntax.remembered import remembered
 
 _CONVERSIONS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "builtins.range", "fairseq.utils.item"))
 _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "contiguous")
@@ -69,7 +68,6 @@ class HostReads:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
 
-    @remembered
     def may_read(self, call: cst.Call) -> bool:
         """Return whether a call reads a scalar if it is given a tensor."""
         if method_call(call, *_READERS) is not None:
