@@ -10,7 +10,10 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import element_at, identifier, literal
-from torchlint.syntax.canonical import canonical
+from torchlint.syntax.canonical import canonical, is_same
+
+_DEPTH = 5
+"""Through how many operations and variables a number is computed."""
 
 
 class OptionDefaults:
@@ -38,18 +41,75 @@ class OptionDefaults:
         is_parameter = len(definitions) == 1 and definitions[0].kind is BindingKind.PARAMETER
         return literal(definitions[0].value) if is_parameter else None
 
-    def of_option(self, expression: cst.BaseExpression) -> bool | int | float | str | None:
-        """Return the constant that an expression is by default: a parameter, also kept by ``self``, or an option."""
+    def of_option(self, expression: cst.BaseExpression, depth: int = _DEPTH) -> bool | int | float | str | None:
+        """Return the constant that an expression is by default: a parameter, also kept by ``self``, or an option.
+
+        Also a constant of a class or of a dictionary that is written out, and a product or quotient of such ones.
+        """
         known = literal(expression)
-        if known is not None or not isinstance(expression, (cst.Name, cst.Attribute)):
+        if known is not None or depth == 0:
             return known
+        if isinstance(expression, cst.BinaryOperation):
+            return self._computed(expression, depth - 1)
+        if isinstance(expression, cst.Call):
+            is_whole = self._evaluator.names.qualified(expression.func) == "builtins.int" and len(expression.args) == 1
+            given = self.of_option(expression.args[0].value, depth - 1) if is_whole else None
+            return int(given) if isinstance(given, (int, float)) else None
+        if isinstance(expression, cst.Subscript):
+            return self._item(expression)
         if isinstance(expression, cst.Name):
-            bound = self._evaluator.value(expression).literal
-            return self.of_parameter(expression) if bound is None else bound
-        held = self._held(expression)
+            return self._of_variable(expression, depth - 1)
+        return self._of_attribute(expression) if isinstance(expression, cst.Attribute) else None
+
+    def _of_variable(self, name: cst.Name, depth: int) -> bool | int | float | str | None:
+        bound = self._evaluator.value(name).literal
+        found = self.of_parameter(name) if bound is None else bound
+        bindings = self._evaluator.flow.definitions(name) if found is None else []
+        is_assigned = len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGNMENT
+        part = bindings[0].part if is_assigned else None
+        return found if part is None else self.of_option(part, depth)
+
+    def _of_attribute(self, attribute: cst.Attribute) -> bool | int | float | str | None:
+        held = self._held(attribute)
         if len(held) == 1 and held[0] is not None:
             return self.of_parameter(held[0])
-        return next((default for name, default in self._settings if name == expression.attr.value), None)
+        constant = self._of_class(attribute)
+        if constant is not None:
+            return constant
+        return next((default for name, default in self._settings if name == attribute.attr.value), None)
+
+    def _of_class(self, attribute: cst.Attribute) -> bool | int | float | str | None:
+        """What a class says once and never again: ``EVERY = 8``, read by ``self.EVERY`` or ``Settings.EVERY``."""
+        definitions = self._evaluator.definitions
+        owner = definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
+        named = definitions.definition(attribute.value) if owner is None else owner
+        bound = definitions.attribute(named, attribute.attr.value) if isinstance(named, cst.ClassDef) else []
+        if len(bound) != 1 or isinstance(bound[0].node, cst.AugAssign):
+            return None
+        return literal(element_at(bound[0].value, bound[0].path))
+
+    def _item(self, item: cst.Subscript) -> bool | int | float | str | None:
+        """The constant under a key of a dictionary that is written out and not changed there: ``CONFIG["every"]``."""
+        index = item.slice[0].slice
+        key = literal(index.value) if isinstance(index, cst.Index) and len(item.slice) == 1 else None
+        bindings = self._evaluator.flow.definitions(item.value) if isinstance(item.value, cst.Name) else []
+        if not isinstance(key, str) or len(bindings) != 1 or not isinstance(bindings[0].part, cst.Dict):
+            return None
+        puts = (node for node in self._tree.nodes(cst.AssignTarget) if isinstance(node.target, cst.Subscript))
+        if any(is_same(put.target, item) for put in puts):
+            return None
+        entries = (e for e in bindings[0].part.elements if isinstance(e, cst.DictElement) and literal(e.key) == key)
+        return next((literal(entry.value) for entry in entries), None)
+
+    def _computed(self, operation: cst.BinaryOperation, depth: int) -> int | float | None:
+        left, right = self.of_option(operation.left, depth), self.of_option(operation.right, depth)
+        if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
+            return None
+        if isinstance(operation.operator, cst.Multiply):
+            return left * right
+        if not isinstance(operation.operator, (cst.FloorDivide, cst.Divide)) or not right:
+            return None
+        return left // right if isinstance(operation.operator, cst.FloorDivide) else left / right
 
     def _find_settings(self) -> Iterator[tuple[str, bool | int | float | str | None]]:
         """Yield the name and the default of each option of the command line, and of each field of a data class."""
