@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate import distributions, functions, methods
+from torchlint.semantics.evaluate.host_modules import runs_on_host
 from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.layers import PAIRS, STATES
@@ -105,6 +106,8 @@ def module_output(call: cst.Call, module: Value, evaluator: Evaluator) -> Value:
     compares_there = module.origin is Origin.LOSS and _are_brought_to_host(arguments)
     if compares_there or any(method_call(a.value, "cpu") is not None for a in call.args):
         device = Device.CPU  # where the module must be too
+    if device is Device.UNKNOWN and runs_on_host(call, evaluator):
+        device = Device.CPU
     origin = Origin.LOSS if module.origin is Origin.LOSS else Origin.OUTPUT
     evidence = min(module.evidence, Evidence.INFERRED)
     if module.origin is Origin.LOSS and any(map(_carries_graph, arguments)):

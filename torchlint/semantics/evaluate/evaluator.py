@@ -11,7 +11,17 @@ from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import Scopes
 from torchlint.semantics.binding.usage import Usage
-from torchlint.semantics.evaluate import attributes, calls, containers, hints, kept_batches, names, narrowing, operators
+from torchlint.semantics.evaluate import (
+    attributes,
+    calls,
+    containers,
+    hints,
+    host_modules,
+    kept_batches,
+    names,
+    narrowing,
+    operators,
+)
 from torchlint.semantics.evaluate.grad_mode import Gradients
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NONE, NUMBER, PENDING, STRING, UNKNOWN, Kind, Value, sequence
@@ -54,6 +64,11 @@ class Evaluator:
     def tensor_tests(self) -> dict[str, list[tuple[cst.Name, cst.CSTNode]]]:
         """By variable, where the file asks for a tensor, with the branch that is taken if it is one."""
         return narrowing.tensor_tests(self)
+
+    @cached_property
+    def named_moves(self) -> dict[str, list[cst.Call]]:
+        """By variable, where the file moves what is made of it to a place."""
+        return host_modules.named_moves(self)
 
     def value(self, expression: cst.CSTNode) -> Value:
         """Return the abstract value of an expression."""

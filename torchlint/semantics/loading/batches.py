@@ -7,6 +7,7 @@ from enum import Enum
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.host_modules import runs_on_host
 from torchlint.semantics.loading.epochs import Epochs
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import bind, method_call
@@ -118,6 +119,8 @@ class Batches:
             return True
         while True:
             parent = self._tree.parent(node)
+            if isinstance(parent, cst.ComparisonTarget):
+                parent = self._tree.parent(parent)
             if isinstance(parent, cst.Attribute) and parent.value is node:
                 above = self._tree.parent(parent)
                 is_called = isinstance(above, cst.Call) and above.func is parent
@@ -156,6 +159,8 @@ class Batches:
         if name in _LOOKS or name in _KEEPERS or name.startswith(_HOSTS) or is_read:
             return True  # what tokenizers read is text
         if name in _PASSES_ON or (name.startswith(_COMPUTES) and not name.startswith(_NO_FUNCTIONS)):
+            return call
+        if runs_on_host(call, self._evaluator) and self._evaluator.value(call.func).kind is Kind.MODULE:
             return call
         used = self._epochs.handed(call, argument) if depth < _DEPTH else []
         return bool(used) and all(self._is_used_here(each, depth + 1) for each in used)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
+from torchlint.semantics.binding.scopes import COMPREHENSIONS, Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.loading.datasets import Datasets
@@ -60,8 +60,7 @@ class PlacedBatches:
             return False
         if isinstance(source, cst.Name):
             bindings = self._evaluator.flow.definitions(source)
-            given = ((b.value, element_at(b.value, b.path)) for b in bindings if b.value is not source)
-            return any(self._places(part or value, depth - 1) for value, part in given)
+            return any(self._binds_placed(binding, depth - 1) for binding in bindings if binding.value is not source)
         if isinstance(source, cst.Attribute):
             return any(self._places(value, depth - 1) for value in self._held(source))
         if isinstance(source, (cst.List, cst.Tuple)):
@@ -70,16 +69,28 @@ class PlacedBatches:
             return self._moves(source, depth) or self._places(source.for_in.iter, depth - 1)
         return isinstance(source, cst.Call) and self._call_places(source, depth)
 
+    def _binds_placed(self, binding: Binding, depth: int) -> bool:
+        """Whether a variable is bound to such a thing, also to one of several that a function of the file returns."""
+        made = binding.value
+        function = self._evaluator.definitions.definition(made.func) if isinstance(made, cst.Call) else None
+        if isinstance(function, cst.FunctionDef) and binding.kind is BindingKind.ASSIGNMENT:
+            results = self._evaluator.definitions.results(function)
+            if any(self._places(element_at(result, binding.path), depth - 1) for result in results):
+                return True
+        return self._places(binding.part or made, depth)
+
     def _call_places(self, call: cst.Call, depth: int) -> bool:
         if self._puts(call):
             return True
         name = self._evaluator.names.qualified(call.func) or ""
         given = [argument.value for argument in call.args]
+        made = self._evaluator.definitions.definition(call.func)
         if name in TENSOR_DATASETS:
             return any(self._places(each, depth - 1) for each in given)
         if self._evaluator.value(call).kind is Kind.DATALOADER:
-            return any(self._is_placing_source(each, depth) for each in given)
-        made = self._evaluator.definitions.definition(call.func)
+            is_placed = any(self._is_placing_source(each, depth) for each in given)
+            results = self._evaluator.definitions.results(made) if isinstance(made, cst.FunctionDef) else []
+            return is_placed or any(self._places(result, depth - 1) for result in results)
         if made is None and not name.startswith(_HANDS_ON):
             return False
         if self._gives_placed(made, depth) or any(self._is_mover(each, depth) for each in given):
@@ -111,6 +122,9 @@ class PlacedBatches:
         """Whether what is handed on is a function that moves: to ``map``, to a wrapper, as a collation."""
         if isinstance(given, cst.Lambda):
             return self._moves(given.body, depth)
+        if isinstance(given, cst.Call) and given.args:
+            is_partial = self._evaluator.names.qualified(given.func) == "functools.partial"
+            return is_partial and self._is_mover(given.args[0].value, depth)
         definition = self._evaluator.definitions.definition(given)
         return isinstance(definition, cst.FunctionDef) and self._moves(definition.body, depth)
 
