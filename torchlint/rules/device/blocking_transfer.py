@@ -12,9 +12,9 @@ loader.
 `x.to(device, non_blocking=True)`, with a loader that pins its memory; `x.type(torch.cuda.FloatTensor)` is such a copy
 too, and takes the flag as well. Kernels on the same stream wait for the copy, so nothing else has to change. The fix is
 unsafe: the host must not write to the batch before the copy is over, and where the device is chosen at run time, copies
-to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS, or the batch is an
-object of its own (a dictionary of Hugging Face's, a graph), there is no fix; nor in a function that moves whatever
-batch it is given, such as `to_device(batch)`.
+to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS, or the batch or
+what the collation puts into it is an object of its own (of a tokenizer, a detector, a graph), there is no fix; nor in a
+function that moves whatever batch it is given, such as `to_device(batch)`.
 
 A batch that the step itself makes of arrays, as `torch.stack([torch.from_numpy(data[i : i + n]) for i in starts])`, is
 not pinned, and `non_blocking=True` alone gains little. What helps large batches is a loader that makes and pins them in
@@ -56,6 +56,7 @@ _MOVED = (Kind.TENSOR, Kind.BATCH)
 _FOR_EACH_BATCH = (Role.TRAINING_LOOP, Role.EVALUATION_LOOP, Role.STEP)
 _MAY_WRITE = "The host may write to the batch before it is copied."
 _MAY_BE_MPS = "The device is chosen at run time, and MPS has returned garbage from such copies."
+_ASSUMED = " It is only assumed to be a tensor: the `to` of other classes may take no such flag."
 _MOVE_PARTS = "It is joined from parts of a batch: move those, with `non_blocking=True`, and join them on the device."
 
 rule = Rule(
@@ -126,9 +127,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     to_host = move.place is Device.CPU or model.moves.indexes_host(move)
     if rule.silent("on-device", is_part and moved.device is not Device.CPU) or rule.silent("to-host", to_host):
         return
-    if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)):
-        return
-    if rule.silent("given", _says_how(move, model)):
+    if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)) or rule.silent("given", _tells(move, model)):
         return
     heat = None if for_all else model.heat(call, NO_FLAG)
     # A loss may move the targets that the step before it left on the host; a batch as a whole has gone along.
@@ -157,7 +156,7 @@ def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
     made = assembled(move.receiver, model.evaluator) if move is not None else None
     if move is None or made is None or model.loaders.runs_on_tpu or not model.pinned.is_pageable(move.receiver):
         return
-    if rule.silent("to-host", move.place is Device.CPU) or rule.silent("given", _says_how(move, model)):
+    if rule.silent("to-host", move.place is Device.CPU) or rule.silent("given", _tells(move, model)):
         return
     heats = [model.heat(node, NO_FLAG) for node in (call, made)]
     if rule.silent("not-hot", not all(heat is not None and heat.role in _FOR_EACH_BATCH for heat in heats)):
@@ -170,7 +169,7 @@ def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
     )
 
 
-def _says_how(move: Move, model: Model) -> bool:
+def _tells(move: Move, model: Model) -> bool:
     """Whether a move is told if it blocks, or takes arguments that may say so."""
     arguments = model.arguments(move.call)
     # Strings name parts of a batch of a class of its own: `graph.to(device, "x", "y")`.
@@ -187,13 +186,15 @@ def _written(call: cst.Call, batch: str, model: Model) -> str:
 
 
 def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
-    if moved.kind is Kind.BATCH or model.vocabulary.mentions_mps:
-        return None  # a batch may be a class of its own whose `to` takes no `non_blocking`
+    collations = model.loaders.collations
+    if model.vocabulary.mentions_mps or collations.may_be_object(move, moved.kind):
+        return None  # a class of its own may have a `to` that takes no `non_blocking`
     certain = move.place is Device.ACCELERATOR and move.evidence is Evidence.PROVEN
+    assumed = "" if collations.is_tensor(move) else _ASSUMED
     return Fix(
         "Add `non_blocking=True`",
         (AddKeyword(move.call, "non_blocking", "True"),),
         Safety.UNSAFE,
-        _MAY_WRITE if certain else _MAY_BE_MPS,
+        f"{_MAY_WRITE if certain else _MAY_BE_MPS}{assumed}",
         min(moved.evidence, max(move.evidence, Evidence.INFERRED)),
     )

@@ -13,6 +13,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import hands_out, named_device, places_items
 from torchlint.semantics.evaluate.methods import leaves_batches
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.loading.collations import Collations
 from torchlint.semantics.loading.datasets import Datasets
 from torchlint.semantics.loading.placed_batches import PlacedBatches
 from torchlint.semantics.tables.loaders import LOADER_KINDS, PREPARES, TRAINER_SETTINGS, Choice, LoaderKind
@@ -81,6 +82,7 @@ class Loaders:
         self._moves = moves
         self._datasets = datasets
         self.placed_batches = PlacedBatches(evaluator, moves, datasets)
+        self.collations = Collations(evaluator)
 
     def loader(self, call: cst.Call, name: str, given: Arguments) -> LoaderCall | None:
         """Return the loader that a call of ``name`` makes."""

@@ -144,3 +144,6 @@ FRAMEWORK_MOVES = (
     *("create_supervised_trainer", "create_supervised_evaluator"),
     *(name.rpartition(".")[2] for name, kind in (LOADER_KINDS | TRAINER_SETTINGS).items() if kind.moves),
 )
+
+BLOCKING_CLASSES = ("NestedTensor", "BoxList", "ImageList", "Meshes", "Pointclouds", "Volumes", "BatchEncoding")
+"""What collate functions of detectors, of pytorch3d and of tokenizers make: their ``to`` may take no flag."""

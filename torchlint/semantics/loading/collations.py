@@ -1,0 +1,127 @@
+"""What collate functions make of items: tensors, or objects of classes whose ``to`` may take no ``non_blocking``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.vocabulary import Vocabulary
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.loaders import BLOCKING_CLASSES, LOADER_KINDS
+from torchlint.semantics.tensors.moves import Move
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import bind, element_at, identifier, is_none
+
+_DEPTH = 4
+_DATALOADER = "torch.utils.data.DataLoader"
+_HANDS_ON = ("builtins.", "itertools.", "tqdm.")
+_TENSORS = ("torch.", "torchvision.", "numpy.", "builtins.", "torch_geometric.")
+"""Where classes and functions come from that give tensors, numbers, or what takes the flag."""
+
+_TOKENIZES = ("return_tensors", "padding", "truncation")
+
+
+class Collations:
+    """Follows what a loop unpacks to the function that has made it."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._vocabulary = Vocabulary(evaluator.tree)
+
+    def may_be_object(self, move: Move, kind: Kind) -> bool:
+        """Return whether what moves may be an object that copies as it likes: a whole batch, a part of such a class.
+
+        The file names the class, or the collate function in it makes something that is no tensor.
+        """
+        if kind is Kind.BATCH or move.method != "to":
+            return kind is Kind.BATCH
+        return self._vocabulary.mentions(BLOCKING_CLASSES) or any(map(self._is_object, self._made(move.receiver)))
+
+    def is_tensor(self, move: Move) -> bool:
+        """Return whether what moves is a tensor: torch's own collate function made it, or it has a ``cuda`` method."""
+        loaders = [loader for _, source in self._sources(move.receiver) for loader in self._loaders(source, _DEPTH)]
+        return move.method != "to" or (bool(loaders) and all(map(self._is_default, loaders)))
+
+    def _sources(self, part: cst.BaseExpression) -> Iterator[tuple[tuple[int, ...], cst.BaseExpression]]:
+        """What loops take a part from, and where in each item it stands."""
+        bindings = self._evaluator.flow.definitions(part) if isinstance(part, cst.Name) else []
+        yield from ((b.path, b.value) for b in bindings if b.kind is BindingKind.ITERATION and b.value is not None)
+
+    def _loaders(self, source: cst.CSTNode | None, depth: int) -> Iterator[cst.Call | None]:
+        """The calls that make what a loop goes over; None for what cannot be followed."""
+        if isinstance(source, cst.Name) and depth:
+            bindings = self._evaluator.flow.definitions(source)
+            found = [each for b in bindings for each in self._loaders(b.part, depth - 1)]
+            yield from found or (None,)
+        elif isinstance(source, cst.Call) and depth:
+            name = self._evaluator.names.qualified(source.func) or ""
+            given = source.args[0].value if source.args else None
+            if name in LOADER_KINDS:
+                yield source
+            else:
+                yield from self._loaders(given, depth - 1) if name.startswith(_HANDS_ON) else (None,)
+        else:
+            yield None
+
+    def _is_default(self, loader: cst.Call | None) -> bool:
+        if loader is None or self._evaluator.names.qualified(loader.func) != _DATALOADER:
+            return False
+        given = bind(loader.args, LOADER_KINDS[_DATALOADER].parameters.split())
+        collate = given.get("collate_fn")
+        return not given.open and (collate is None or is_none(collate))
+
+    def _made(self, part: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The expressions that a part of a batch comes from in the collate functions of the file."""
+        for path, source in self._sources(part):
+            for loader in self._loaders(source, _DEPTH):
+                collate = bind(loader.args).get("collate_fn") if loader is not None else None
+                for result in self._results(collate, _DEPTH):
+                    made = (element_at(result, path[start:]) for start in range(len(path)))
+                    yield from (each for each in (*made, None if path else result) if each is not None)
+
+    def _results(self, collate: cst.CSTNode | None, depth: int) -> Iterator[cst.BaseExpression]:
+        """What a collate function returns, also one that is made by a function, a class or ``partial``."""
+        if isinstance(collate, cst.Lambda):
+            yield collate.body
+        if collate is None or not depth or isinstance(collate, cst.Lambda):
+            return
+        definitions = self._evaluator.definitions
+        if isinstance(collate, cst.Call) and self._evaluator.names.qualified(collate.func) == "functools.partial":
+            yield from self._results(collate.args[0].value, depth - 1) if collate.args else ()
+            return
+        made = definitions.definition(collate.func if isinstance(collate, cst.Call) else collate)
+        if made is None and isinstance(collate, cst.Name):
+            for binding in self._evaluator.flow.definitions(collate):
+                yield from self._results(binding.part, depth - 1)
+        if isinstance(made, cst.ClassDef):
+            made = definitions.method(made, "__call__")
+        elif isinstance(made, cst.FunctionDef) and isinstance(collate, cst.Call):
+            for inner in definitions.results(made):
+                yield from self._results(inner, depth - 1)
+            return
+        yield from definitions.results(made) if isinstance(made, cst.FunctionDef) else ()
+
+    def _is_object(self, made: cst.BaseExpression, depth: int = _DEPTH) -> bool:
+        """Whether an expression makes an object of a class that is not torch's, or what a tokenizer gives."""
+        if isinstance(made, cst.Name) and depth:
+            bindings = self._evaluator.flow.definitions(made)
+            return any(b.part is not None and self._is_object(b.part, depth - 1) for b in bindings)
+        if not isinstance(made, cst.Call):
+            return False
+        if any(a.keyword is not None and a.keyword.value in _TOKENIZES for a in made.args):
+            return True
+        name = self._evaluator.names.qualified(made.func)
+        definition = self._evaluator.definitions.definition(made.func)
+        if isinstance(definition, cst.ClassDef):
+            return not self._takes_flag(definition)
+        return bool(name) and identifier(made.func)[:1].isupper() and not (name or "").startswith(_TENSORS)
+
+    def _takes_flag(self, made: cst.ClassDef) -> bool:
+        """Whether the ``to`` of a class of the file takes what that of a tensor takes."""
+        method = self._evaluator.definitions.method(made, "to")
+        if method is None:
+            return "torch.Tensor" in self._evaluator.definitions.ancestry(made)
+        names = [param.name.value for param in (*method.params.params, *method.params.kwonly_params)]
+        return "non_blocking" in names or method.params.star_kwarg is not None
