@@ -35,6 +35,7 @@ import libcst as cst
 from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.loading.texts import yields_text
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.loaders import FRAMEWORK_MOVES, WITH_WORKERS, Choice
 from torchlint.semantics.values import Device, Kind
@@ -78,6 +79,7 @@ def train(model, dataset):
         "kwargs": "`*` or `**` arguments may carry `pin_memory`.",
         "on-device": "The dataset or the collate function yields CUDA tensors, which cannot be pinned.",
         "constants": "The items are prompts, indices or other settings of the dataset: no data to pin.",
+        "text": "The items are text and paths: a batch is a list of strings.",
         "on-host": "No use of the batches takes them off the host, or nothing but single batches is taken.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
     },
@@ -99,6 +101,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if given is None and (rule.silent("kwargs", loader.open) or pinning.default):
         return
     if rule.silent("constants", any(map(model.datasets.yields_constants, loader.datasets))):
+        return
+    if rule.silent("text", yields_text(loader, model.evaluator)):
         return
     if rule.silent("on-device", model.loaders.reads_device(loader)):
         return

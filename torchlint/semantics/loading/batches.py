@@ -6,6 +6,7 @@ from enum import Enum
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.host_modules import runs_on_host
 from torchlint.semantics.loading.epochs import Epochs
@@ -22,6 +23,7 @@ _LOOKS = frozenset(f"builtins.{name}" for name in "print len str repr float int 
 _PASSES_ON = frozenset(f"builtins.{name}" for name in "list tuple sum max min abs sorted zip enumerate".split())
 _HOSTS = ("numpy.", "matplotlib.", "sklearn.", "pandas.", "PIL.", "cv2.", "scipy.", "seaborn.")
 _KEEPERS = frozenset(("torch.save", "torchvision.utils.save_image"))
+_READS_TEXT = ("return_tensors", "truncation")
 _DEPTH = 4
 
 
@@ -70,8 +72,13 @@ class Batches:
 
     def _reads(self, target: cst.Name) -> list[cst.Name]:
         """The reads of what a target binds, wherever it may be that."""
-        names = (name for name in self._tree.named(target.value) if name is not target)
+        names = (name for name in self._tree.named(target.value) if name is not target and not self._is_bound(name))
         return [name for name in names if any(b.node is target for b in self._evaluator.flow.definitions(name))]
+
+    def _is_bound(self, name: cst.Name) -> bool:
+        """Whether a name stands where it is bound again: the target of the next loop."""
+        bindings = self._evaluator.scopes.bindings(name)
+        return any(b.node is name and b.kind is BindingKind.ITERATION for b in bindings)
 
     def _take(self, use: cst.BaseExpression) -> tuple[_Take, cst.CSTNode] | None:
         node: cst.BaseExpression = use
@@ -155,7 +162,7 @@ class Batches:
     def _after_call(self, call: cst.Call, argument: cst.Arg, depth: int) -> cst.Call | bool:
         """What a function makes of a batch: a tensor as well, or whether it leaves it on the host."""
         name = self._evaluator.names.qualified(call.func) or ""
-        is_read = any(a.keyword is not None and a.keyword.value == "return_tensors" for a in call.args)
+        is_read = any(a.keyword is not None and a.keyword.value in _READS_TEXT for a in call.args)
         if name in _LOOKS or name in _KEEPERS or name.startswith(_HOSTS) or is_read:
             return True  # what tokenizers read is text
         if name in _PASSES_ON or (name.startswith(_COMPUTES) and not name.startswith(_NO_FUNCTIONS)):
