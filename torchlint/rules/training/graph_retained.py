@@ -150,11 +150,12 @@ def check_state(statement: cst.Assign, model: Model) -> Iterator[Finding]:
     found = model.retentions.carried_states.state(statement)
     if found is not None:
         state = model.code(found.variable)
+        then = "" if found.is_shared else " and drop `retain_graph=True`"
         yield Finding(
             statement,
             f"`{state}` goes into `{model.code(found.call.func)}` with the graph of all steps before, which "
             "`retain_graph=True` keeps: memory and the time of a backward pass grow with every step. Detach it after "
-            f"the step (`{state} = {state}.detach()`, each part of a tuple) and drop `retain_graph=True`.",
+            f"the step (`{state} = {state}.detach()`, each part of a tuple){then}.",
         )
 
 

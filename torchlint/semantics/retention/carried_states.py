@@ -30,6 +30,9 @@ class CarriedState(NamedTuple):
     call: cst.Call
     """The forward pass."""
 
+    is_shared: bool
+    """Whether a second backward pass of the same step needs the graph that the first one keeps."""
+
 
 class CarriedStates:
     """Finds them, where backward passes keep their graphs: without ``retain_graph=True`` the second one fails."""
@@ -66,7 +69,8 @@ class CarriedStates:
             else:
                 found = self._is_kept_by_module(target, statement, call)
             if found and not self._is_cut_by(call):
-                return CarriedState(target, call)
+                is_shared = self._is_shared(statement)
+                return CarriedState(target, call, is_shared) if self._is_shown(call) or not is_shared else None
         return None
 
     def _is_carried(self, target: cst.Name, statement: cst.Assign, call: cst.Call) -> bool:
@@ -116,6 +120,18 @@ class CarriedStates:
         while isinstance(parent, (cst.Element, cst.Tuple)):
             parent = self._tree.parent(parent)
         return isinstance(parent, cst.Arg) and self._tree.parent(parent) is call
+
+    def _is_shared(self, statement: cst.Assign) -> bool:
+        """Whether all passes of the loop that keep their graph stand before another pass in it: two losses."""
+        loop = self._tree.enclosing(statement, *LOOPS, *FUNCTIONS)
+        passes = [call for call in self._backward.passes() if self._tree.enclosing(call, *LOOPS, *FUNCTIONS) is loop]
+        last = max(map(self._tree.order, passes), default=0)
+        return bool(passes) and not any(self._tree.order(call) == last for call in self._keeping)
+
+    def _is_shown(self, call: cst.Call) -> bool:
+        """Whether it can be seen what a model does with its state: one of another file may cut it off itself."""
+        model = self._evaluator.value(call.func)
+        return isinstance(model.definition, cst.ClassDef) or (model.name or "").startswith("torch.nn.")
 
     def _is_cut_by(self, call: cst.Call) -> bool:
         """Whether the model that is called, if the file shows it, may cut the state off itself."""
