@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import Store, appended, container
+from torchlint.semantics.values import Graph
 from torchlint.syntax.calls import identifier, method_call
 
 _UPDATE = "update"
@@ -17,6 +18,8 @@ _OWN = "_update"
 
 _IGNITE = ("ignite.metrics.", "ignite.contrib.metrics.")
 _EVALUATOR = "create_supervised_evaluator"
+_ENGINE = "ignite.engine.Engine"
+_ATTACH = "attach"
 _SAME = ("to", "float", "cpu", "contiguous")
 """Methods that may give the very tensor that they are called on."""
 
@@ -78,8 +81,64 @@ class MetricStates:
         """Whether the file gives all metrics of a class to evaluators, which compute without gradients."""
         definitions, tree = self._evaluator.definitions, self._evaluator.tree
         made = [call for call in tree.nodes(cst.Call) if definitions.definition(call.func) is owner]
-        around = [[a for a in tree.ancestors(call) if isinstance(a, cst.Call)] for call in made]
-        return bool(made) and all(any(identifier(call.func) == _EVALUATOR for call in calls) for calls in around)
+        return bool(made) and all(map(self._is_for_evaluator, made))
+
+    def _is_for_evaluator(self, made: cst.Call) -> bool:
+        """Whether a metric is made in the call that makes an evaluator, or in a variable only given to such ones."""
+        tree = self._evaluator.tree
+        around = [ancestor for ancestor in tree.ancestors(made) if isinstance(ancestor, cst.Call)]
+        if any(identifier(call.func) == _EVALUATOR for call in around):
+            return True
+        attach = tree.parent(tree.parent(made) or made)
+        if isinstance(attach, cst.Call) and method_call(attach, _ATTACH) is not None:
+            return self._attaches(attach)
+        line = tree.enclosing(made, cst.Assign)
+        target = line.targets[0].target if isinstance(line, cst.Assign) and len(line.targets) == 1 else None
+        uses = [name for name in tree.named(target.value) if name is not target] if isinstance(target, cst.Name) else []
+        reads = [use for use in uses if any(b.node is target for b in self._evaluator.flow.definitions(use))]
+        return bool(reads) and all(map(self._is_used_by_evaluator, reads))
+
+    def _is_used_by_evaluator(self, read: cst.Name) -> bool:
+        """Whether a use of a metric, or of a mapping of such, gives it to evaluators."""
+        tree = self._evaluator.tree
+        parent = tree.parent(read)
+        above = tree.parent(parent) if parent is not None else None
+        if isinstance(parent, cst.Arg) and isinstance(above, cst.Call):
+            return identifier(above.func) == _EVALUATOR
+        if isinstance(parent, cst.Attribute) and parent.attr.value == _ATTACH and isinstance(above, cst.Call):
+            return self._attaches(above)
+        return self._is_looped(parent, above)
+
+    def _is_looped(self, items: cst.CSTNode | None, call: cst.CSTNode | None) -> bool:
+        """Whether ``for name, metric in metrics.items():`` does nothing with the metrics but attach them."""
+        loop = self._evaluator.tree.parent(call) if call is not None else None
+        is_items = isinstance(items, cst.Attribute) and items.attr.value in ("items", "values")
+        if not is_items or not isinstance(loop, cst.For):
+            return False
+        attached = [c for c in self._evaluator.tree.below(loop.body, cst.Call) if method_call(c, _ATTACH) is not None]
+        return len(loop.body.body) == 1 and bool(attached) and all(map(self._attaches, attached))
+
+    def _attaches(self, attach: cst.Call) -> bool:
+        """Whether a metric is attached to an evaluator: one made as such, or an engine whose step has no gradients."""
+        engine = attach.args[0].value if attach.args else None
+        bindings = self._evaluator.flow.definitions(engine) if isinstance(engine, cst.Name) else []
+        made = [binding.part for binding in bindings]
+        return bool(made) and all(isinstance(call, cst.Call) and self._is_evaluator(call) for call in made)
+
+    def _is_evaluator(self, made: cst.Call) -> bool:
+        """Whether a call makes an engine that computes without gradients."""
+        if identifier(made.func) == _EVALUATOR:
+            return True
+        if self._evaluator.names.qualified(made.func) != _ENGINE or not made.args:
+            return False
+        step = self._evaluator.definitions.definition(made.args[0].value)
+        results = self._evaluator.definitions.results(step) if isinstance(step, cst.FunctionDef) else []
+        return bool(results) and all(map(self._has_no_graph, results))
+
+    def _has_no_graph(self, result: cst.BaseExpression) -> bool:
+        """Whether what the step of an engine gives, of which the prediction is the first, is computed without one."""
+        given = self._evaluator.value(result)
+        return self._evaluator.gradients.disabled(result) or given.item(0).graph is Graph.DETACHED
 
     def _is_prediction(self, value: cst.BaseExpression, function: cst.FunctionDef, depth: int) -> bool:
         """Whether a value may be the prediction: ``y_pred``, ``y_pred.to("cpu")``, which may be the same tensor."""
