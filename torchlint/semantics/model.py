@@ -13,7 +13,6 @@ from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.binding.keyword_mappings import spelled_out
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import Binding, BindingKind, Scopes
-from torchlint.semantics.binding.vocabulary import Vocabulary
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.parts import Parts
@@ -61,7 +60,7 @@ class Model(Parts):
         self.definitions = Definitions(tree, self.scopes, self.names)
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
         self._reads: dict[int, int] = {}
-        self.vocabulary = Vocabulary(tree)
+        self.vocabulary = self.evaluator.vocabulary
         self._heats: dict[tuple[int, frozenset[Guard]], Heat | None] = {}
         self._accelerator: tuple[Evidence | None] | None = None
 

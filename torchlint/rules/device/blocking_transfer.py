@@ -127,7 +127,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     to_host = move.place is Device.CPU or model.moves.indexes_host(move)
     if rule.silent("on-device", is_part and moved.device is not Device.CPU) or rule.silent("to-host", to_host):
         return
-    if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)) or rule.silent("given", _tells(move, model)):
+    if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)) or rule.silent("given", _is_set(move, model)):
         return
     heat = None if for_all else model.heat(call, NO_FLAG)
     # A loss may move the targets that the step before it left on the host; a batch as a whole has gone along.
@@ -156,7 +156,7 @@ def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
     made = assembled(move.receiver, model.evaluator) if move is not None else None
     if move is None or made is None or model.loaders.runs_on_tpu or not model.pinned.is_pageable(move.receiver):
         return
-    if rule.silent("to-host", move.place is Device.CPU) or rule.silent("given", _tells(move, model)):
+    if rule.silent("to-host", move.place is Device.CPU) or rule.silent("given", _is_set(move, model)):
         return
     heats = [model.heat(node, NO_FLAG) for node in (call, made)]
     if rule.silent("not-hot", not all(heat is not None and heat.role in _FOR_EACH_BATCH for heat in heats)):
@@ -169,7 +169,7 @@ def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
     )
 
 
-def _tells(move: Move, model: Model) -> bool:
+def _is_set(move: Move, model: Model) -> bool:
     """Whether a move is told if it blocks, or takes arguments that may say so."""
     arguments = model.arguments(move.call)
     # Strings name parts of a batch of a class of its own: `graph.to(device, "x", "y")`.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.autograd.differentiated import Differentiated
+from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.autograd.passes import Passes
 from torchlint.semantics.autograd.results import Results
 from torchlint.semantics.binding.definitions import parameters
@@ -25,7 +26,8 @@ class Backward:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._upstream = Differentiated(evaluator)
+        self.frozen = Frozen(evaluator)
+        self._upstream = Differentiated(evaluator, self.frozen)
         self._passes = Passes(evaluator)
         self._results = Results(evaluator, self._passes, self._upstream)
         self._assigned: dict[int, list[_Assignment]] = {}

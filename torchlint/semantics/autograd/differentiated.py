@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.autograd.model_outputs import ModelOutputs
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -47,10 +48,10 @@ class _Sources:
 class Differentiated:
     """Follows backward passes upstream."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, frozen: Frozen) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._outputs = ModelOutputs(evaluator)
+        self._outputs = ModelOutputs(evaluator, frozen)
         self._known: dict[tuple[int, ...], _Sources] = {}
 
     def includes(self, value: cst.BaseExpression, root: cst.CSTNode, losses: list[cst.BaseExpression]) -> bool:
@@ -120,9 +121,10 @@ class Differentiated:
 
     def _is_item(self, leaf: cst.BaseExpression, sources: _Sources, root: cst.CSTNode) -> bool:
         """Whether a leaf is an item of a dictionary of outputs with a graph: ``losses[k]``, ``v in losses.items()``."""
-        held = leaf.value if isinstance(leaf, cst.Subscript) else self.iterated(leaf)
-        if isinstance(held, cst.Attribute) and held is not getattr(leaf, "value", None):
-            return self._is_item_of_attribute(held, sources, root)
+        iterated = self.iterated(leaf)
+        if isinstance(iterated, cst.Attribute):
+            return self._is_item_of_attribute(iterated, sources, root)
+        held = leaf.value if isinstance(leaf, cst.Subscript) else iterated
         if not isinstance(held, cst.Name) or self._is_filled_detached(held, root):
             return False
         definitions = self._evaluator.flow.definitions(held)

@@ -17,10 +17,10 @@ from torchlint.syntax.canonical import is_same
 class ModelOutputs:
     """Finds it."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, frozen: Frozen) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._frozen = Frozen(evaluator)
+        self._frozen = frozen
 
     def is_one(self, value: cst.BaseExpression) -> bool:
         """Return whether the only model that a function runs with gradients gives a value, by a method of its own.

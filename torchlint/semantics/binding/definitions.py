@@ -131,9 +131,13 @@ class Definitions:
         return None
 
     def bases(self, class_def: cst.ClassDef) -> list[cst.ClassDef]:
-        """Return the base classes that the file defines."""
+        """Return the base classes that the file defines, none of them below in the same scope: no class could be."""
         found = (self.definition(argument.value) for argument in class_def.bases)
-        return [base for base in found if isinstance(base, cst.ClassDef) and base is not class_def]
+        return [base for base in found if isinstance(base, cst.ClassDef) and self._may_be_base(base, class_def)]
+
+    def _may_be_base(self, base: cst.ClassDef, class_def: cst.ClassDef) -> bool:
+        order, around = self._tree.order, self.enclosing_function
+        return order(base) < order(class_def) or around(base) is not around(class_def)
 
     def is_brain(self, class_def: cst.ClassDef) -> bool:
         """Return whether a class descends from the ``Brain`` of SpeechBrain, which runs its methods for each batch.

@@ -11,6 +11,7 @@ from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import Scopes
 from torchlint.semantics.binding.usage import Usage
+from torchlint.semantics.binding.vocabulary import Vocabulary
 from torchlint.semantics.evaluate import (
     attributes,
     calls,
@@ -64,6 +65,11 @@ class Evaluator:
     def tensor_tests(self) -> dict[str, list[tuple[cst.Name, cst.CSTNode]]]:
         """By variable, where the file asks for a tensor, with the branch that is taken if it is one."""
         return narrowing.tensor_tests(self)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The names that occur in the file."""
+        return Vocabulary(self.tree)
 
     @cached_property
     def named_moves(self) -> dict[str, list[cst.Call]]:

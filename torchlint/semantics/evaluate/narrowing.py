@@ -48,7 +48,7 @@ def is_detached_tensor(value: cst.BaseExpression, evaluator: Evaluator) -> bool:
     if isinstance(value, cst.IfExp):
         if _is_asked(value.test, value.orelse, evaluator):
             return _detaches(value.body)
-        return _is_none(value.test, value.body, evaluator) and _detaches(value.orelse)
+        return _is_no_tensor(value.test, value.body, evaluator) and _detaches(value.orelse)
     if isinstance(value, cst.Call):
         function = evaluator.definitions.definition(value.func)
         results = evaluator.definitions.results(function) if isinstance(function, cst.FunctionDef) else []
@@ -89,7 +89,7 @@ def _is_bound_detached(node: cst.CSTNode, given: cst.BaseExpression, variable: c
         return False
     if evaluator.tree.within(node, branch.body):
         return _is_asked(branch.test, variable, evaluator) or _is_no_number(branch.test, variable, evaluator)
-    return _is_none(branch.test, variable, evaluator)
+    return _is_no_tensor(branch.test, variable, evaluator)
 
 
 def _is_asked(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator: Evaluator) -> bool:
@@ -101,22 +101,25 @@ def _is_asked(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator:
     return isinstance(asked, cst.Name) and asked.value == variable.value and (has or _asks(test, evaluator))
 
 
-def _is_none(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator: Evaluator) -> bool:
+def _is_no_tensor(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator: Evaluator) -> bool:
     """Whether a test holds where a variable is no tensor: ``isinstance(v, float)``, ``not torch.is_tensor(v)``."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _is_asked(test.expression, variable, evaluator)
     if not isinstance(test, cst.Call) or evaluator.names.qualified(test.func) != "builtins.isinstance":
         return False
-    asked, *kinds = [argument.value for argument in test.args]
-    if not isinstance(asked, cst.Name) or not isinstance(variable, cst.Name) or asked.value != variable.value:
+    if len(test.args) != 2 or not isinstance(variable, cst.Name):
         return False
-    named = [e.value for e in kinds[0].elements] if kinds and isinstance(kinds[0], cst.Tuple) else kinds
-    return bool(named) and all(evaluator.names.qualified(kind) in _NUMBERS for kind in named)
+    asked, kinds = (argument.value for argument in test.args)
+    named = [element.value for element in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
+    is_same = isinstance(asked, cst.Name) and asked.value == variable.value
+    return is_same and all(evaluator.names.qualified(kind) in _NUMBERS for kind in named)
 
 
 def _is_no_number(test: cst.BaseExpression, variable: cst.Name, evaluator: Evaluator) -> bool:
-    negated = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
-    return isinstance(test, cst.UnaryOperation) and negated and _is_none(test.expression, variable, evaluator)
+    """Whether a test holds where a variable is anything but a number: ``not isinstance(v, float)``."""
+    if not isinstance(test, cst.UnaryOperation) or not isinstance(test.operator, cst.Not):
+        return False
+    return isinstance(test.expression, cst.Call) and _is_no_tensor(test.expression, variable, evaluator)
 
 
 def _detaches(value: cst.BaseExpression) -> bool:

@@ -13,7 +13,7 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.binding.flow import last_statement
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.entry_points import belongs_to_module, method_behind
+from torchlint.semantics.evaluation.entry_points import belongs_to_module, lacks_parameters, method_behind
 from torchlint.semantics.evaluation.fates import Fate, Fates, names_bound
 from torchlint.semantics.evaluation.inference import Inference, InferenceCall
 from torchlint.semantics.evaluation.own_care import cares_for_itself
@@ -46,7 +46,7 @@ class DetachedForward(NamedTuple):
     """The variable that holds the result and is only read detached; None where it is detached in place."""
 
     is_network: bool
-    """Whether the model is more than one layer."""
+    """Whether the model is more than one layer, and not visibly without parameters."""
 
     is_frozen: bool
     switches_off: bool
@@ -82,12 +82,17 @@ class DetachedForwards:
             return None
         return DetachedForward(
             next(self._variables(call), None),
-            model.name is None or not model.name.startswith("torch.nn.") or bool(_NETWORKS.search(model.name)),
+            self._is_network(model),
             self._inference.frozen.holds(call.func),
             self._inference.switches_off(call.func, model),
             self._differentiates(call, model),
             fate is Fate.ARRAY,
         )
+
+    def _is_network(self, model: Value) -> bool:
+        if model.name is not None and model.name.startswith("torch.nn."):
+            return _NETWORKS.search(model.name) is not None
+        return not lacks_parameters(model, self._evaluator)
 
     @remembered
     def outside_training(self, call: cst.Call) -> InferenceCall | None:

@@ -10,11 +10,14 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
 
-_WITH_PARAMETERS = tuple(
-    "Sequential ModuleList Transformer DataParallel DistributedDataParallel Module Linear Bilinear Conv LSTM GRU RNN "
-    "Embedding MultiheadAttention".split()
-)
-"""How the names of those layers of torch begin that have any."""
+_CONTAINERS = ("Sequential", "ModuleList", "DataParallel", "DistributedDataParallel", "Module")
+_LAYERS = ("Transformer", "Linear", "Bilinear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention")
+"""How the names of those layers of torch begin that compute with parameters; norms hold a few."""
+_NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "Parameter")
+_WITHOUT = ("torch.", "torchaudio.transforms.", "torchvision.transforms.", "numpy.", "math.", "builtins.")
+"""Where everything comes from that gives an object no parameters, but for the layers of torch."""
+_DEPTH = 3
+"""Through how many classes of the file the parts of a module are looked for."""
 
 
 def used_as(expression: cst.BaseExpression, evaluator: Evaluator) -> Value:
@@ -72,4 +75,31 @@ def _runs(call: cst.Call, evaluator: Evaluator) -> bool:
 def may_have_parameters(module: Value) -> bool:
     """Return whether a module can have parameters: all but the layers of torch that are known to have none."""
     library, _, layer = (module.name or "").rpartition(".")
-    return not library.startswith("torch.nn") or layer.startswith(_WITH_PARAMETERS)
+    return not library.startswith("torch.nn") or layer.startswith((*_CONTAINERS, *_LAYERS))
+
+
+def has_layers(owner: cst.ClassDef, evaluator: Evaluator, depth: int = 0) -> bool:
+    """Return whether a class makes layers with parameters, also by classes of the file, or asks for parameters."""
+    if any(node.attr.value == "parameters" for node in evaluator.tree.below(owner, cst.Attribute)):
+        return True
+    for call in evaluator.tree.below(owner, cst.Call):
+        library, _, layer = (evaluator.names.qualified(call.func) or "").rpartition(".")
+        if library.startswith("torch.nn") and layer.startswith((*_LAYERS, *_NORMS)):
+            return True
+        made = evaluator.definitions.definition(call.func)
+        is_other = isinstance(made, cst.ClassDef) and made is not owner and depth < _DEPTH
+        if is_other and isinstance(made, cst.ClassDef) and has_layers(made, evaluator, depth + 1):
+            return True
+    return False
+
+
+def lacks_parameters(module: Value, evaluator: Evaluator) -> bool:
+    """Return whether a module of the file visibly has no parameters: it filters, looks up or measures."""
+    owner = module.definition
+    if not isinstance(owner, cst.ClassDef) or set(evaluator.definitions.ancestry(owner)) != {"torch.nn.Module"}:
+        return False
+    called = [call.func for call in evaluator.tree.below(owner, cst.Call)]
+    names = [evaluator.names.qualified(function) for function in called]
+    made = [n for n, f in zip(names, called, strict=True) if n is not None or isinstance(f, cst.Name)]
+    known = all(name is not None and name.startswith(_WITHOUT) for name in made)
+    return known and not evaluator.definitions.bases(owner) and not has_layers(owner, evaluator)

@@ -52,10 +52,9 @@ class EvaluationLoops:
     def evaluates(self, call: cst.Call, model: cst.BaseExpression, frame: cst.CSTNode) -> bool:
         """Return whether a call that runs a model stands in a loop that evaluates it."""
         loop = self._loop(call)
-        follows = loop is not None and self._block_after_eval(loop, model) is not None
-        if loop is None or not (
-            follows or (self._is_over_evaluation_data(loop) and holds_batch(self._evaluator, loop))
-        ):
+        if loop is None:
+            return False
+        if self._block_after_eval(loop, model) is None and not self._takes_evaluation_data(loop):
             return False
         if id(loop) not in self._only_evaluating:
             self._only_evaluating[id(loop)] = self._only_evaluates(loop, frame)

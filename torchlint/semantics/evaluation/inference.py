@@ -9,7 +9,6 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
-from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.dataflow.kept_results import KeptResults
@@ -90,7 +89,7 @@ class Inference:
         self._evaluation_loops = EvaluationLoops(evaluator, backward, told)
         self._evaluated_models = EvaluatedModels(evaluator, backward, training_code)
         self._predictors = Predictors(evaluator, backward, self._evaluated_models)
-        self.frozen = Frozen(evaluator)
+        self.frozen = backward.frozen
         self.gradient_uses = GradientUses(evaluator)
         self._abstract_steps = AbstractSteps(evaluator, backward)
         self._pipelines = Pipelines(evaluator, backward)

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.detached import DetachedForwards
+from torchlint.semantics.evaluation.entry_points import has_layers
 from torchlint.semantics.evaluation.fates import Fate
 from torchlint.semantics.evaluation.inference import Inference, InferenceCall
 from torchlint.semantics.evidence import Evidence
@@ -17,10 +18,6 @@ from torchlint.syntax.calls import identifier
 from torchlint.syntax.remembered import remembered
 
 _DEPTH = 3
-_WITH_PARAMETERS = (
-    *("Linear", "Bilinear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention", "Transformer"),
-    *("BatchNorm", "LayerNorm", "GroupNorm", "Parameter"),
-)
 
 
 class ShownForwards:
@@ -58,21 +55,7 @@ class ShownForwards:
         """Whether a model has parameters, without which no graph is built: transforms of images have none."""
         if identifier(called) in self._evaluator.usage.names_of_models():
             return True
-        return isinstance(model.definition, cst.ClassDef) and self._has_layers(model.definition, 0)
-
-    def _has_layers(self, owner: cst.ClassDef, depth: int) -> bool:
-        """Whether a class makes layers with parameters, also by classes of the file, or asks for parameters."""
-        if any(node.attr.value == "parameters" for node in self._tree.below(owner, cst.Attribute)):
-            return True
-        for call in self._tree.below(owner, cst.Call):
-            library, _, layer = (self._evaluator.names.qualified(call.func) or "").rpartition(".")
-            if library.startswith("torch.nn") and layer.startswith(_WITH_PARAMETERS):
-                return True
-            made = self._evaluator.definitions.definition(call.func)
-            is_other = isinstance(made, cst.ClassDef) and made is not owner and depth < _DEPTH
-            if is_other and isinstance(made, cst.ClassDef) and self._has_layers(made, depth + 1):
-                return True
-        return False
+        return isinstance(model.definition, cst.ClassDef) and has_layers(model.definition, self._evaluator)
 
     @cached_property
     def pictured(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import element_at, identifier, literal
 from torchlint.syntax.canonical import canonical, is_same
 
+_MOST = 10**12  # no count of steps
 _DEPTH = 5
 """Through how many operations and variables a number is computed."""
 
@@ -54,7 +55,7 @@ class OptionDefaults:
         if isinstance(expression, cst.Call):
             is_whole = self._evaluator.names.qualified(expression.func) == "builtins.int" and len(expression.args) == 1
             given = self.of_option(expression.args[0].value, depth - 1) if is_whole else None
-            return int(given) if isinstance(given, (int, float)) else None
+            return int(given) if isinstance(given, (int, float)) and abs(given) < _MOST else None
         if isinstance(expression, cst.Subscript):
             return self._item(expression)
         if isinstance(expression, cst.Name):
@@ -108,6 +109,8 @@ class OptionDefaults:
         if isinstance(operation.operator, cst.Multiply):
             return left * right
         if not isinstance(operation.operator, (cst.FloorDivide, cst.Divide)) or not right:
+            return None
+        if max(abs(left), abs(right)) >= _MOST:
             return None
         return left // right if isinstance(operation.operator, cst.FloorDivide) else left / right
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
-from torchlint.semantics.binding.vocabulary import Vocabulary
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.loaders import BLOCKING_CLASSES, LOADER_KINDS
 from torchlint.semantics.tensors.moves import Move
@@ -28,7 +27,6 @@ class Collations:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self._vocabulary = Vocabulary(evaluator.tree)
 
     def may_be_object(self, move: Move, kind: Kind) -> bool:
         """Return whether what moves may be an object that copies as it likes: a whole batch, a part of such a class.
@@ -37,7 +35,8 @@ class Collations:
         """
         if kind is Kind.BATCH or move.method != "to":
             return kind is Kind.BATCH
-        return self._vocabulary.mentions(BLOCKING_CLASSES) or any(map(self._is_object, self._made(move.receiver)))
+        is_named = self._evaluator.vocabulary.mentions(BLOCKING_CLASSES)
+        return is_named or any(map(self._is_object, self._made(move.receiver)))
 
     def is_tensor(self, move: Move) -> bool:
         """Return whether what moves is a tensor: torch's own collate function made it, or it has a ``cuda`` method."""

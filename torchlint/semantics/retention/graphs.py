@@ -65,7 +65,7 @@ class Retentions:
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.metric_states = MetricStates(evaluator)
         self.carried_states = CarriedStates(evaluator, hotness, backward)
-        self.parameter_averages = ParameterAverages(evaluator)
+        self.parameter_averages = ParameterAverages(evaluator, inference.frozen)
 
     @cached_property
     def has_steps(self) -> bool:

@@ -22,8 +22,6 @@ _REST = "**"
 _TENSORS = re.compile(
     r"(^|_)(loss(es)?|outputs?|logits?|preds?|predictions?|embeddings?|features?|feats?|log_?probs?|entropy|hidden)(_|$)"
 )
-
-
 _SAME = ("flatten", "view", "reshape", "squeeze", "unsqueeze", "mean", "sum", "clone", "float", "cpu", "to")
 """Methods whose results carry the graph of their tensor."""
 

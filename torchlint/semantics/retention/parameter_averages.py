@@ -23,10 +23,10 @@ _CARRY = frozenset(("to", "float", "cpu", "clone", "type_as", "double"))
 class ParameterAverages:
     """Finds them."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, frozen: Frozen) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._frozen = Frozen(evaluator)
+        self._frozen = frozen
 
     @remembered
     def kept(self, node: cst.Assign | cst.Call) -> Store | None:
