@@ -108,8 +108,14 @@ def mode_set(node: cst.CSTNode) -> str:
 
 
 def script_only_infers(evaluator: Evaluator, backward: Backward) -> bool:
-    """Return whether a file without training loads weights and runs the model at its top level."""
+    """Return whether a file without training loads weights and runs the model at its top level.
+
+    One that makes an optimizer trains, be it by functions of other files.
+    """
     if backward.passes():
+        return False
+    made = (evaluator.names.qualified(call.func) or "" for call in evaluator.tree.nodes(cst.Call))
+    if any(name.startswith("torch.optim.") for name in made):
         return False
     return any(
         evaluator.definitions.enclosing_function(call) is None

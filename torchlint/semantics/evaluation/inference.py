@@ -10,7 +10,6 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.definitions import parameters
-from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -24,6 +23,7 @@ from torchlint.semantics.evaluation.entry_points import (
 )
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
+from torchlint.semantics.evaluation.fed_passes import FedPasses
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run, model_run_by
@@ -96,6 +96,7 @@ class Inference:
         self._routines = Routines(evaluator, backward, self._pipelines, self._evaluation_loops)
         self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses, told)
         self._kept_results = KeptResults(evaluator)
+        self.fed_passes = FedPasses(evaluator, backward)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
 
@@ -134,7 +135,7 @@ class Inference:
         if weak and not (is_followed or self._is_set_to_evaluate(called, function) or self.takes_batch(call)):
             return None
         trains = not is_part and bool(self._backward.passes(frame))
-        trains = trains or ((not is_part or turn is not None) and self._feeds_a_backward(function))
+        trains = trains or ((not is_part or turn is not None) and self.fed_passes.by(function))
         return InferenceCall(
             function,
             Evidence.INFERRED,
@@ -264,22 +265,6 @@ class Inference:
         if function is not None or self._backward.passes() or not self._routines.sets(model, None):
             return False
         return self._routines.set_by(None)[:1] == ["eval"]
-
-    def _feeds_a_backward(self, function: cst.FunctionDef | None) -> bool:
-        """Whether a caller backpropagates what the function returns."""
-        if function is None:
-            return False
-        for call in self._evaluator.callers(function):
-            statement = self._evaluator.flow.statement(call)
-            frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
-            if isinstance(statement, cst.Assign):
-                bound = statement.targets[0].target
-                names = [name for name, _ in targets(bound)]
-                if self._backward.reaches(bound, frame) or any(self._backward.reaches(n, frame) for n in names):
-                    return True
-            if any(p is call or any(a is p for a in self._tree.ancestors(call)) for p in self._backward.passes(frame)):
-                return True
-        return False
 
     def _is_generator(self, function: cst.FunctionDef) -> bool:
         if function.asynchronous is not None:

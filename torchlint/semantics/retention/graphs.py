@@ -184,6 +184,8 @@ class Retentions:
         frame = self._frame(node, variable, heat)
         if self._backward.reaches(variable, frame) or self._updates.learn_from(variable, frame):
             return True
+        if isinstance(variable, cst.Name) and self._inference.fed_passes.by_attribute([variable], frame):
+            return True
         return not heat.trains and isinstance(frame, cst.FunctionDef) and self._handed.is_wanted(variable, frame)
 
     def _branches(self, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
@@ -313,6 +315,8 @@ class Retentions:
             return None
         function = self._evaluator.definitions.enclosing_function(node)
         if function is not None and self._is_called_elsewhere(function):
+            return None
+        if self._inference.fed_passes.by(function, collected=True):
             return None
         if self._evaluator.gradients.left_open(node):
             return None

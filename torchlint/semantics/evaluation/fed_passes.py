@@ -1,0 +1,95 @@
+"""Routines whose results a caller backpropagates: ``loss += evaluate(net, queries)``, ``loss.backward()``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.binding.scopes import FUNCTIONS, targets
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import is_same
+
+_ADDS = ("append", "extend", "add", "insert", "setdefault")
+_DETACHES = ("detach", "data", "item", "tolist", "shape")
+_MAX_DEPTH = 3
+"""Through how many functions that return it a result is followed."""
+
+
+class FedPasses:
+    """Follows results to the backward passes of callers."""
+
+    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+
+    def by(self, function: cst.FunctionDef | None, depth: int = 0, *, collected: bool = False) -> bool:
+        """Return whether a caller backpropagates what a function returns, or another one what that returns.
+
+        ``collected``: only what goes into a sum or a list there, or is taken apart by a loop.
+        """
+        if function is None or depth > _MAX_DEPTH:
+            return False
+        return any(self._by_call(call, depth, collected) for call in self._evaluator.callers(function))
+
+    def _by_call(self, call: cst.Call, depth: int, collected: bool) -> bool:
+        frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
+        if any(one is call or self._tree.within(call, one) for one in self._backward.passes(frame)):
+            return True
+        held = [variable for variable in self._held(call, collected) if not self._is_only_read_detached(variable)]
+        if any(self._backward.reaches(variable, frame) for variable in held):
+            return True
+        if self.by_attribute(held, frame):
+            return True
+        returned = isinstance(frame, cst.FunctionDef) and self._is_returned(call, held, frame)
+        return returned and isinstance(frame, cst.FunctionDef) and self.by(frame, depth + 1, collected=collected)
+
+    def by_attribute(self, held: list[cst.BaseExpression], frame: cst.CSTNode) -> bool:
+        """Return whether attributes are computed of variables, and another method backpropagates them."""
+        return any(self._backward.reaches(kept, self._tree.module) for kept in self._kept(held, frame))
+
+    def _held(self, call: cst.Call, collected: bool) -> Iterator[cst.BaseExpression]:
+        """The variables that hold a result afterwards, alone or among others, or one part of it after the other."""
+        child: cst.CSTNode = call
+        for ancestor in self._tree.ancestors(call):
+            if isinstance(ancestor, FUNCTIONS):
+                return
+            if isinstance(ancestor, cst.Assign) and not collected:
+                for bound in ancestor.targets:
+                    yield from (bound.target, *(name for name, _ in targets(bound.target)))
+            elif isinstance(ancestor, cst.AugAssign):
+                yield ancestor.target
+            elif isinstance(ancestor, cst.For) and child is ancestor.iter:
+                yield from (name for name, _ in targets(ancestor.target))
+            elif isinstance(ancestor, cst.Call) and (added := method_call(ancestor, *_ADDS)) is not None:
+                yield added.value
+            child = ancestor
+
+    def _is_only_read_detached(self, variable: cst.BaseExpression) -> bool:
+        """Whether each use of a variable takes its values without the graph: ``head(features.detach())``."""
+        if not isinstance(variable, cst.Name):
+            return False
+        scopes = self._evaluator.scopes
+        own = scopes.deciding(variable.value, scopes.scope(variable))
+        same = (n for n in self._tree.named(variable.value) if scopes.deciding(n.value, scopes.scope(n)) is own)
+        bound = {id(binding.node) for binding in scopes.bindings(variable)}
+        above = [self._tree.parent(name) for name in same if id(name) not in bound]
+        return bool(above) and all(isinstance(a, cst.Attribute) and a.attr.value in _DETACHES for a in above)
+
+    def _kept(self, held: list[cst.BaseExpression], frame: cst.CSTNode) -> Iterator[cst.Attribute]:
+        """The attributes that are computed of such variables: ``self.objective = torch.stack(terms).sum()``."""
+        for target in self._tree.below(frame, cst.AssignTarget) if held else ():
+            statement = self._tree.parent(target)
+            value = statement.value if isinstance(statement, cst.Assign) else None
+            if isinstance(target.target, cst.Attribute) and value is not None and self._mentions(value, held):
+                yield target.target
+
+    def _is_returned(self, call: cst.Call, held: list[cst.BaseExpression], frame: cst.FunctionDef) -> bool:
+        results = self._evaluator.definitions.results(frame)
+        return any(r is call or self._tree.within(call, r) or self._mentions(r, held) for r in results)
+
+    def _mentions(self, value: cst.BaseExpression, held: list[cst.BaseExpression]) -> bool:
+        return any(is_same(part, one) for part in self._tree.descendants(value) for one in held)
