@@ -73,7 +73,8 @@ class Interpreter:
         """Run the module and every function of the file."""
         self._run(self.tree.module)
         for function in self.tree.nodes(cst.FunctionDef):
-            if not _FUSED.match(function.name.value):
+            name = function.name.value
+            if not _FUSED.match(name) or name in self._evaluator.vocabulary.attributes:
                 self.returned(function)
 
     def step(self) -> None:
