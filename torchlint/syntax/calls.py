@@ -144,6 +144,8 @@ def source_text_only() -> Iterator[None]:
 
 def code(node: cst.CSTNode) -> str:
     """Return the source text of a node; for a node of a draft, some text that stands for it."""
+    if isinstance(node, cst.Name) and not node.lpar:
+        return node.value  # most of them are, and libcst takes long to say so
     try:
         return cst.Module(body=()).code_for_node(node)
     except AttributeError:

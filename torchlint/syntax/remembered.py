@@ -19,11 +19,12 @@ def remembered(method: Callable[[Owner, Node], Answer]) -> Callable[[Owner, Node
 
     @wraps(method)
     def answered(self: Owner, node: Node) -> Answer:
-        known: dict[Node, Answer] | None = self.__dict__.get(kept)
+        known: dict[int, tuple[Node, Answer]] | None = self.__dict__.get(kept)
         if known is None:
             known = self.__dict__[kept] = {}
-        if node not in known:  # nodes are equal to themselves only; the memory keeps those that a rule has made
-            known[node] = method(self, node)
-        return known[node]
+        found = known.get(id(node))
+        if found is None:  # the memory keeps the node, so that no other one, made by a rule, has its id after it
+            found = known[id(node)] = (node, method(self, node))
+        return found[1]
 
     return answered

@@ -84,7 +84,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=WITH_WORKERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a loader that has no workers."""
     loader = model.loader(call)

@@ -87,7 +87,7 @@ def train(model, dataset):
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=WITH_WORKERS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a loader whose batches are not pinned."""
     loader = model.loader(call)

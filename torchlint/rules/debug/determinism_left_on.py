@@ -36,6 +36,7 @@ from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES, SETTERS
 from torchlint.syntax.calls import literal
 
 CALLS = frozenset(("torch.use_deterministic_algorithms", "torch.set_deterministic"))
+_CALLED = tuple(name.rpartition(".")[2] for name in CALLS)
 COSTS: dict[str, tuple[tuple[object, ...], str]] = {
     "torch.backends.cudnn.deterministic": ((True,), "leaves out cuDNN's fastest convolution algorithms"),
     "torch.backends.cudnn.enabled": ((False,), "replaces cuDNN's kernels by slower ones"),
@@ -85,7 +86,7 @@ def switched(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
         yield Finding(node, _message(f"`{model.switches.shown(setting)}`", effect, node, model))
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, called=_CALLED)
 def deterministic(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the call that forces deterministic algorithms."""
     if model.callee(node) not in CALLS:

@@ -41,7 +41,6 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import NO_OPTION, Heat, Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
 from torchlint.semantics.synchronization.host_reads import READERS, ScalarRead
 
 if TYPE_CHECKING:
@@ -109,7 +108,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     read = model.scalar_read(call) if heat is not None else None
     if heat is None or read is None:
         return
-    on_cpu = not model.may_be_on_accelerator(read.value, heat) or is_kept_on_host(read.tensor, model.evaluator)
+    is_kept = read.tensor is not None and model.is_kept_on_host(read.tensor)
+    on_cpu = is_kept or not model.may_be_on_accelerator(read.value, heat)
     if rule.silent("on-cpu", on_cpu) or rule.silent("data-worker", heat.role is Role.DATA):
         return
     if rule.silent("asked", model.decisions.is_asked_before(read.tensor, call) or model.conditions.is_tested(call)):

@@ -32,7 +32,6 @@ from torchlint.semantics.evaluate.unknown_calls import from_tensor
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import NO_OPTION, Heat, Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
 from torchlint.semantics.values import Kind, Origin, Value, tensor
 from torchlint.syntax.calls import method_call
@@ -175,7 +174,7 @@ def _waits(operand: cst.BaseExpression, value: Value, model: Model) -> Heat | No
     is_guessed = heat.role is Role.SAMPLING_LOOP and heat.evidence < Evidence.INFERRED
     if rule.silent("uncertain", is_guessed or value.evidence < Evidence.INFERRED):
         return None
-    on_cpu = not model.may_be_on_accelerator(value, heat) or is_kept_on_host(operand, model.evaluator)
+    on_cpu = not model.may_be_on_accelerator(value, heat) or model.is_kept_on_host(operand)
     if rule.silent("on-cpu", on_cpu):
         return None
     known = not heat.trains and model.hoistable.is_known(operand, heat.root)

@@ -48,7 +48,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.operators.attention import Attention, attention
+from torchlint.semantics.operators.attention import Attention
 from torchlint.semantics.operators.sizes import is_number
 from torchlint.syntax.calls import identifier, literal
 
@@ -96,7 +96,7 @@ def attend(q, k, v, scale):
 @rule.check(cst.Call)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the softmax of an attention that is written out."""
-    found = attention(call, model)
+    found = model.attention(call)
     is_other = found is not None and (found.rank not in (None, 4) or found.is_over_channels)
     if found is None or rule.silent("dimensions", is_other):
         return

@@ -155,7 +155,7 @@ def _overrides(call: cst.Call, model: Model) -> bool:
     return any(parameter.name.value == "set_to_none" for parameter in parameters(function))
 
 
-@rule.check(cst.Call, cst.Assign, cst.AugAssign)
+@rule.check(cst.Call, cst.Assign, cst.AugAssign, condition=lambda model: model.gradient_clearing.names_gradient)
 def zeroing_loop(node: cst.Call | cst.Assign | cst.AugAssign, model: Model) -> Iterator[Finding]:
     """Report the statement of a loop that zeroes the gradient of each parameter."""
     cleared = model.cleared_gradients(node)

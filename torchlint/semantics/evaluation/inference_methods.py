@@ -13,6 +13,7 @@ from torchlint.semantics.evaluation.entry_points import may_have_parameters, run
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import method_call
+from torchlint.syntax.remembered import remembered
 
 _INFERS = re.compile(r"^(inference|infer)$")
 _GENERATES = re.compile(r"^(generate|sample)$")
@@ -38,6 +39,7 @@ class InferenceMethods:
         self._backward = backward
         self._gradient_uses = gradient_uses
 
+    @remembered
     def first_pass(self, function: cst.FunctionDef) -> cst.Call | None:
         """Return the first call of a layer with parameters in such a method, None if gradients may be wanted or off."""
         is_named = _INFERS.match(function.name.value) is not None or self._generates_tokens(function)

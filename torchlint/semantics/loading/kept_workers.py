@@ -30,6 +30,7 @@ class KeptWorkers:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._epochs = epochs
+        self._misses_writes: dict[cst.Call, bool] = {}
 
     def share_iterator(self, made: cst.Call) -> bool:
         """Return whether a loader is iterated over while a loop over it runs: both would take turns on one iterator."""
@@ -91,6 +92,11 @@ class KeptWorkers:
 
     def misses_writes(self, loader: LoaderCall) -> bool:
         """Return whether a loop over the batches writes to the dataset, of which workers have copies."""
+        if loader.call not in self._misses_writes:
+            self._misses_writes[loader.call] = self._are_written(loader)
+        return self._misses_writes[loader.call]
+
+    def _are_written(self, loader: LoaderCall) -> bool:
         direct, _ = self._held(loader)
         loops = (place for place in self._epochs.places(loader.call) if isinstance(place, cst.For))
         below = (node for loop in loops for node in self._tree.descendants(loop.body))

@@ -39,6 +39,7 @@ class PlacedBatches:
         """Return whether what hands out a batch, or what it is a part of, has put it on a device."""
         return any(self._places(source, _DEPTH) for source in self._sources(batch, _DEPTH))
 
+    @remembered
     def are_given_by(self, source: cst.BaseExpression) -> bool:
         """Return whether what a loader is given, a dataset or a collation, puts its batches on a device."""
         return self._is_placing_source(source, _DEPTH)

@@ -61,6 +61,8 @@ class Switches:
 
     def _assigned(self, statement: cst.Assign) -> Iterator[Setting]:
         for target in statement.targets:
+            if isinstance(target.target, cst.Name):
+                continue
             pairs = list(_pairs(target.target, statement.value))
             for place, value in pairs:
                 name = self._name(place)

@@ -38,9 +38,15 @@ class Accumulations:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._found: dict[tuple[cst.Call, cst.For], Accumulation | None] = {}
 
     def find(self, read: ScalarRead, loop: cst.For) -> Accumulation | None:
         """Return the accumulation that a read in the body of a loop feeds, None if anything about it is unclear."""
+        if (read.call, loop) not in self._found:
+            self._found[read.call, loop] = self._find(read, loop)
+        return self._found[read.call, loop]
+
+    def _find(self, read: ScalarRead, loop: cst.For) -> Accumulation | None:
         if loop.orelse is not None or loop.asynchronous is not None or self._is_compiled(loop):
             return None
         if read.tensor is None or (read.function and not self._is_builtin(read.function, loop)):

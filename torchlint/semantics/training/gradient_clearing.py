@@ -41,11 +41,11 @@ class GradientClearing:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._names_gradient = any(map(self._is_gradient, self._tree.nodes(cst.Attribute)))
+        self.names_gradient = any(map(self._is_gradient, self._tree.nodes(cst.Attribute)))
 
     def cleared(self, node: cst.CSTNode) -> ClearedGradients | None:
         """Return what ``p.grad.zero_()`` or ``p.grad = torch.zeros_like(p)`` zeroes where a loop binds ``p``."""
-        parameter = self._parameter(node) if self._names_gradient else None
+        parameter = self._parameter(node) if self.names_gradient else None
         if parameter is None:
             return None
         loop = self._loop(parameter)
