@@ -42,8 +42,9 @@ _OPTIMIZER = re.compile(
     r"(^|_)(optim|optimizer|optimiser|opt)(_?[a-z0-9]{1,8})?$|^optimizer[A-Z]\w*$|^optim[A-Z]\w*$", re.IGNORECASE
 )
 _MAKER = re.compile(
-    r"^_?(build|compile|construct|convert|create|define|download|export|freeze|get|init|initialize|instantiate|load|make|"
-    r"prepare|quantize|register|reset|restore|save|setup|set_up|store|trace|unfreeze|unwrap|update|upload|wrap)_"
+    r"^_?(build|compile|configure|construct|convert|create|define|delete|disable|download|enable|export|freeze|get|has|"
+    r"init|initialize|instantiate|load|make|prepare|print|quantize|register|remove|replace|reset|restore|save|set|setup|"
+    r"set_up|show|store|summarize|sync|trace|unfreeze|unload|unwrap|update|upload|wrap)_"
 )
 _MAKES_LOADER = re.compile(
     r"^_?(get|make|build|create)_(\w+_)?(data_?)?loader$|^(train|val|valid|validation|test|eval|dev|predict)_(data_?)loader$"
@@ -301,25 +302,23 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
     for statement in _straight(loop.body):
         if isinstance(statement, cst.SimpleStatementLine):
             names |= _taken_apart(statement, names, evaluator)
-        for node in evaluator.tree.descendants(statement):
-            if isinstance(node, cst.CompFor) and _goes_over(node.iter, names):
-                names |= _names(node.target, evaluator)
-            moved = _moved(node, evaluator)
-            base = moved.value if isinstance(moved, (cst.Subscript, cst.Attribute)) else moved
-            if isinstance(base, cst.Name) and base.value in names:
-                return _MOVED_BATCH if _runs_model(loop, names, evaluator) else UNKNOWN
+        moved = [each for call in evaluator.tree.below(statement, cst.Call) if (each := brought_to_device(call, evaluator))]
+        for comprehension in evaluator.tree.below(statement, cst.CompFor) if moved else ():
+            if _goes_over(comprehension.iter, names):
+                names |= _names(comprehension.target, evaluator)
+        bases = (each.value if isinstance(each, _PARTS) else each for each in moved)
+        if any(isinstance(base, cst.Name) and base.value in names for base in bases):
+            return _MOVED_BATCH if _runs_model(loop, names, evaluator) else UNKNOWN
     return UNKNOWN
 
 
-def _moved(node: cst.CSTNode, evaluator: Evaluator) -> cst.BaseExpression | None:
-    """Return what a call brings to a device: ``x.to(device)``, ``move_to_cuda(x)``."""
-    if not isinstance(node, cst.Call):
-        return None
-    move = method_call(node, "to", "cuda")
+def brought_to_device(call: cst.Call, evaluator: Evaluator) -> cst.BaseExpression | None:
+    """Return what a call brings to a device, None if it does not: ``x.to(device)``, ``move_to_cuda(x)``."""
+    move = method_call(call, "to", "cuda")
     if move is not None:
-        return move.value if _is_device_move(node, evaluator) else None
-    is_helper = bool(node.args) and not node.args[0].star and names_move(identifier(node.func))
-    return node.args[0].value if is_helper else None
+        return move.value if _is_device_move(call, evaluator) else None
+    is_helper = bool(call.args) and not call.args[0].star and names_move(identifier(call.func))
+    return call.args[0].value if is_helper else None
 
 
 def _straight(block: cst.BaseSuite) -> Iterator[cst.CSTNode]:

@@ -131,6 +131,8 @@ class Inference:
             module = self._abstract_steps.model_run_by(call)
         if module is None or cares_for_itself(call, self._evaluator):
             return None
+        if module.evidence < Evidence.INFERRED and not call.args:
+            return None  # `model.fuse_model()` is called so, but a model is given something
         weak = module.evidence < Evidence.INFERRED and function is not None and not denoises
         if weak and not (is_followed or self._is_set_to_evaluate(called, function) or self.takes_batch(call)):
             return None

@@ -6,9 +6,13 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.hints import brought_to_device
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier
+
+_BY_STEPS = 3
+"""The arguments of `range` where it takes more than one at a time."""
 
 
 def takes_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
@@ -31,6 +35,15 @@ def takes_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
         _cuts_batch(call, loop.target.value, evaluator) or _is_given_both(call, loop.target.value, sources, evaluator)
         for call in evaluator.tree.below(loop.body, cst.Call)
     )
+
+
+def moves_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
+    """Return whether each iteration brings a batch of its own to the device: ``x[start : start + size].to(device)``."""
+    made = loop.iter if isinstance(loop, cst.For) and isinstance(loop.iter, cst.Call) else None
+    if made is None or evaluator.names.qualified(made.func) != "builtins.range" or len(made.args) != _BY_STEPS:
+        return False
+    moved = (brought_to_device(call, evaluator) for call in evaluator.tree.below(loop.body, cst.Call))
+    return any(isinstance(cut, cst.Subscript) and _starts_at(cut, identifier(loop.target)) for cut in moved)
 
 
 def _starts_at(cut: cst.Subscript, counter: str) -> bool:

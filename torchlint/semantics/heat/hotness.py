@@ -150,6 +150,8 @@ class Hotness:
             role = Role.EVALUATION_LOOP if is_given else Role.SAMPLING_LOOP
             is_handed = not is_given and self._hands_model_on(loop)  # perhaps one pass for each of some settings
             return Heat(loop, role, Evidence.NAMED if is_handed else Evidence.INFERRED)
+        if cut_batches.moves_slices(loop, self._evaluator) and not self._has_batch_loop(loop):
+            return Heat(loop, Role.EVALUATION_LOOP, Evidence.INFERRED)
         if self._denoises(loop):
             return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED)
         found = next(filter(None, map(self.loop, generator_functions.consumers(loop, self._evaluator))), None)

@@ -19,6 +19,11 @@ _OF_DEVICE = frozenset(
     "synchronize empty_cache set_device current_stream reset_peak_memory_stats reset_max_memory_allocated "
     "max_memory_allocated memory_allocated max_memory_reserved memory_reserved".split()
 )
+_QUANTIZERS = frozenset(
+    f"{module}.{name}"
+    for module in ("torch.quantization", "torch.ao.quantization")
+    for name in ("convert", "get_default_qconfig", "quantize", "quantize_dynamic")
+)
 _CUDA_TYPES = frozenset(name.rpartition(".")[2] for name in CUDA_CONSTRUCTORS)
 _DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
 
@@ -33,6 +38,7 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
         if value.startswith(_DEVICE_STRINGS) and value.partition(":")[0] in _DEVICE_STRINGS:
             return Evidence.PROVEN
     found: Evidence | None = None
+    quantizes = _quantizes(evaluator)
     for call in tree.nodes(cst.Call):
         if not isinstance(call.func, cst.Attribute):
             continue
@@ -45,8 +51,10 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
                 found = where.evidence
             elif where.kind is Kind.NUMBER and named_device(where) is Device.ACCELERATOR:
                 found = Evidence.INFERRED  # the index of an accelerator
-        elif name in _OF_DEVICE and found is None and evaluator.names.qualified(call.func) == f"torch.cuda.{name}":
+        elif name in _OF_DEVICE and found is None and not quantizes and evaluator.names.qualified(call.func) == f"torch.cuda.{name}":
             found = Evidence.INFERRED  # it waits for a GPU, or looks after its memory
+    if quantizes:
+        return found
     imports: list[cst.Import | cst.ImportFrom] = [*tree.nodes(cst.Import), *tree.nodes(cst.ImportFrom)]
     for statement in imports:
         if _imports_framework(statement) or _imports_trainer(statement):
@@ -54,6 +62,12 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
     if found is None and _extends_trainer(evaluator):
         return Evidence.INFERRED
     return found or _type_evidence(evaluator) or _keyword_evidence(evaluator)
+
+
+def _quantizes(evaluator: Evaluator) -> bool:
+    """Whether a file makes integer models by the eager mode, of which the kernels are the CPU's."""
+    called = (evaluator.names.qualified(call.func) for call in evaluator.tree.nodes(cst.Call))
+    return any(name in _QUANTIZERS for name in called)
 
 
 def hides_accelerators(evaluator: Evaluator) -> bool:
