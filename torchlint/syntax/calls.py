@@ -107,25 +107,24 @@ def literal(expression: cst.CSTNode | None) -> bool | int | float | str | None:
 
 def is_none(expression: cst.CSTNode | None) -> bool:
     """Return whether an expression is the constant ``None``."""
-    return isinstance(expression, cst.Name) and expression.value == "None"
+    return type(expression) is cst.Name and expression.value == "None"
 
 
 def method_call(node: cst.CSTNode | None, *names: str) -> cst.Attribute | None:
     """Return the ``receiver.name`` of a method call by one of these names (any name if none is given)."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+    # Nodes are of abstract classes, of which a negative `isinstance` is slow; this is asked most of all.
+    if type(node) is not cst.Call or type(node.func) is not cst.Attribute:
         return None
     return node.func if not names or node.func.attr.value in names else None
 
 
 def identifier(expression: cst.CSTNode) -> str:
     """Return the last name in ``a.b.name``, ``name`` or ``name[i]``; "" for anything else."""
-    if isinstance(expression, cst.Name):
+    while type(expression) is cst.Subscript:
+        expression = expression.value
+    if type(expression) is cst.Name:
         return expression.value
-    if isinstance(expression, cst.Attribute):
-        return expression.attr.value
-    if isinstance(expression, cst.Subscript):
-        return identifier(expression.value)
-    return ""
+    return expression.attr.value if type(expression) is cst.Attribute else ""
 
 
 _may_stand_in: ContextVar[bool] = ContextVar("may_stand_in", default=True)

@@ -35,7 +35,7 @@ _PUNCTUATION = frozenset(
         "trailing_whitespace",
     )
 )
-_CONSTANTS = (cst.SimpleString, cst.ConcatenatedString, cst.BaseNumber)
+_CONSTANTS = (cst.SimpleString, cst.ConcatenatedString, cst.Integer, cst.Float, cst.Imaginary)
 
 
 class _Fields(dict[type, tuple[str, ...]]):
@@ -53,15 +53,15 @@ _FIELDS = _Fields()
 
 def canonical(node: object) -> str:
     """Return a text that two expressions share if and only if they are written the same, apart from their layout."""
-    if isinstance(node, cst.Name):
+    if type(node) is cst.Name:
         return node.value
-    if isinstance(node, cst.Attribute):
+    if type(node) is cst.Attribute:
         return f"{canonical(node.value)}.{node.attr.value}"
     if isinstance(node, (tuple, list)):
         return f"[{','.join(map(canonical, node))}]"
     if not isinstance(node, cst.CSTNode):
         return repr(node)
-    if isinstance(node, _CONSTANTS):
+    if type(node) in _CONSTANTS and isinstance(node, _CONSTANTS):
         value = value_of(node)
         if value is not None:  # None for a concatenation that holds replacement fields
             return repr(value)

@@ -102,7 +102,12 @@ class Tree:
 
     module: cst.Module
     parents: dict[int, cst.CSTNode]
+    ordered: list[cst.CSTNode]
+    """All nodes in document order."""
+
     orders: dict[int, int]
+    """The place of each node among them."""
+
     by_type: dict[type[cst.CSTNode], list[cst.CSTNode]]
     lasts: dict[int, int] = field(default_factory=dict)
     """What `last` has worked out."""
@@ -172,12 +177,9 @@ class Tree:
         return found[first : bisect_right(places, self.last(node), first)] if first < len(places) else []
 
     def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Yield a node and everything below it in document order."""
-        stack = [node]
-        while stack:
-            current = stack.pop()
-            yield current
-            stack.extend(reversed(children(current)))
+        """Return a node and everything below it in document order."""
+        place = self.orders.get(id(node))
+        return _traversed(node) if place is None else iter(self.ordered[place : self.last(node) + 1])
 
 
 class _Fields(dict[type, tuple[str, ...] | None]):
@@ -202,6 +204,15 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
         elif _FIELDS[child.__class__] is not None:
             found.append(child)
     return found
+
+
+def _traversed(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield a node that is not of the tree, as a rule makes them, and everything below it."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(children(current)))
 
 
 class _Getters(dict[type, Callable[[cst.CSTNode], tuple[Any, ...]]]):
@@ -250,4 +261,4 @@ def walk(module: cst.Module) -> Tree:
         below.reverse()
         stack += below
     orders = dict(zip(map(id, nodes), range(len(nodes)), strict=True))
-    return Tree(module, parents, orders, dict(by_type))
+    return Tree(module, parents, nodes, orders, dict(by_type))

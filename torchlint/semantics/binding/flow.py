@@ -113,7 +113,7 @@ class Flow:
         own_statement = self.statement(name)
         branches = self._branches(name)
         block_ids = {id(block) for block, _ in self.blocks(name)}
-        loops = [a for a in self._tree.ancestors(name) if isinstance(a, LOOPS)]
+        loops = [a for a in self._tree.ancestors(name) if type(a) is cst.For or type(a) is cst.While]
         reaching: list[Binding] = []
         killer: Binding | None = None
         for index in range(bisect_left(bindings, place, key=_order) - 1, -1, -1):

@@ -302,7 +302,9 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
     for statement in _straight(loop.body):
         if isinstance(statement, cst.SimpleStatementLine):
             names |= _taken_apart(statement, names, evaluator)
-        moved = [each for call in evaluator.tree.below(statement, cst.Call) if (each := brought_to_device(call, evaluator))]
+        moved = [
+            each for call in evaluator.tree.below(statement, cst.Call) if (each := brought_to_device(call, evaluator))
+        ]
         for comprehension in evaluator.tree.below(statement, cst.CompFor) if moved else ():
             if _goes_over(comprehension.iter, names):
                 names |= _names(comprehension.target, evaluator)

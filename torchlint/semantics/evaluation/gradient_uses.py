@@ -69,7 +69,11 @@ class GradientUses:
             return False
         if any(map(self._takes_parameters, self._tree.below(function.body, cst.Call))):
             return True
-        return any(map(self._asks, self._tree.descendants(function.body)))
+        asking: list[cst.Call | cst.Assign] = [
+            *self._tree.below(function.body, cst.Call),
+            *self._tree.below(function.body, cst.Assign),
+        ]
+        return any(map(self._asks, asking))
 
     def _takes_parameters(self, call: cst.Call) -> bool:
         """Whether a function of another file is given a loss and parameters: ``second(loss, net.parameters())``."""
@@ -85,7 +89,7 @@ class GradientUses:
         made = self._evaluator.definitions.definition(call.func)
         return (name is not None and name.startswith(_NO_PASSES)) or isinstance(made, (cst.FunctionDef, cst.ClassDef))
 
-    def _asks(self, node: cst.CSTNode) -> bool:
+    def _asks(self, node: cst.Call | cst.Assign) -> bool:
         if isinstance(node, cst.Call):
             method = method_call(node, "requires_grad_")
             if method is not None:
@@ -93,7 +97,7 @@ class GradientUses:
                 return not off and self._is_input(method.value)
             named = (a for a in node.args if a.keyword is not None and a.keyword.value == "requires_grad")
             return any(literal(argument.value) is not False for argument in named)
-        if isinstance(node, cst.Assign) and literal(node.value) is not False:
+        if literal(node.value) is not False:
             places = (t.target for t in node.targets if isinstance(t.target, cst.Attribute))
             return any(p.attr.value == "requires_grad" and self._is_input(p.value) for p in places)
         return False

@@ -39,8 +39,9 @@ def takes_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
 
 def moves_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
     """Return whether each iteration brings a batch of its own to the device: ``x[start : start + size].to(device)``."""
-    made = loop.iter if isinstance(loop, cst.For) and isinstance(loop.iter, cst.Call) else None
-    if made is None or evaluator.names.qualified(made.func) != "builtins.range" or len(made.args) != _BY_STEPS:
+    if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != _BY_STEPS:
+        return False
+    if evaluator.names.qualified(loop.iter.func) != "builtins.range":
         return False
     moved = (brought_to_device(call, evaluator) for call in evaluator.tree.below(loop.body, cst.Call))
     return any(isinstance(cut, cst.Subscript) and _starts_at(cut, identifier(loop.target)) for cut in moved)

@@ -51,6 +51,9 @@ _PASSED_ON = frozenset(f"builtins.{name}" for name in ("enumerate", "zip", "reve
 _TO_HOST = ("cpu", "numpy")
 _DISTINCT = ("torch.unique", "torch.unique_consecutive")
 _OF_MANY = ("parameters", "named_parameters", "items", "values")
+_ENDS: frozenset[type] = frozenset((*FUNCTIONS, cst.ClassDef, cst.While))
+"""Nodes beyond which no loop is looked for."""
+
 _MANY = 2
 _MAX_DEPTH = 4
 
@@ -83,9 +86,9 @@ class ElementLoops:
     def _around(self, node: cst.CSTNode) -> Iterator[cst.For]:
         child = node
         for ancestor in self._tree.ancestors(node):
-            if isinstance(ancestor, cst.For) and child is ancestor.body:
+            if type(ancestor) is cst.For and child is ancestor.body:
                 yield ancestor
-            if isinstance(ancestor, (*FUNCTIONS, cst.ClassDef, cst.While)):
+            if type(ancestor) in _ENDS:
                 return
             child = ancestor
 

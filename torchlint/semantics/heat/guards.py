@@ -108,9 +108,9 @@ class Guards:
             found = self._around(ancestor, child, root, besides, test) if ancestor is not test else None
             if found is not None and found not in besides and not picks_pass(ancestor, child, root, self._evaluator):
                 return found
-            if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_exceptional(ancestor, leaves_root):
+            if type(ancestor) is cst.If and child is ancestor.body and self._is_exceptional(ancestor, leaves_root):
                 return Guard.PERIODIC
-            leaves_root = leaves_root and not isinstance(ancestor, LOOPS)
+            leaves_root = leaves_root and type(ancestor) not in LOOPS
             child = ancestor
         return None
 

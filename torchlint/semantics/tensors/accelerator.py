@@ -51,7 +51,12 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
                 found = where.evidence
             elif where.kind is Kind.NUMBER and named_device(where) is Device.ACCELERATOR:
                 found = Evidence.INFERRED  # the index of an accelerator
-        elif name in _OF_DEVICE and found is None and not quantizes and evaluator.names.qualified(call.func) == f"torch.cuda.{name}":
+        elif (
+            name in _OF_DEVICE
+            and found is None
+            and not quantizes
+            and evaluator.names.qualified(call.func) == f"torch.cuda.{name}"
+        ):
             found = Evidence.INFERRED  # it waits for a GPU, or looks after its memory
     if quantizes:
         return found
