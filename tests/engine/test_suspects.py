@@ -51,7 +51,7 @@ def test_many_suspect_statements_are_parsed_in_batches(monkeypatch: pytest.Monke
 def test_so_it_is_for_the_fixtures(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = counted(monkeypatch, most=1)
     several = 0
-    for fixture in every_file()[::5]:
+    for fixture in every_file()[::4]:
         seen.clear()
         arguments = (fixture.source(), fixture.settings, rules(), fixture.target)
         found, whole = file.check_file(*arguments), file.check_file(*arguments, screened=False)
