@@ -179,7 +179,9 @@ class Inference:
         return self._evaluation_loops.over_evaluation_data or script_only_infers(self._evaluator, self._backward)
 
     def switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
-        """Return whether the method behind a call is in the file and computes without gradients."""
+        """Return whether the file shows that what a call runs computes without gradients: its method, or a wrapper."""
+        if self._evaluator.gradients.wraps_forward(called):
+            return True
         method = method_behind(called, module, self._evaluator)
         if method is None:
             return False
