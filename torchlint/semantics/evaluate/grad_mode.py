@@ -221,16 +221,17 @@ class Gradients:
     @cached_property
     def _redecorated(self) -> list[cst.BaseExpression]:
         """The variables and attributes that are given what a decorator makes of them."""
-        found = []
+        found: list[cst.BaseExpression] = []
         for statement in self._tree.nodes(cst.Assign):
             value, target = statement.value, statement.targets[0].target
-            if isinstance(value, cst.Call) and isinstance(value.func, cst.Call) and len(value.args) == 1:
-                if identifier(value.args[0].value) == identifier(target) and self.switches_off(value.func):
-                    found.append(target)
+            if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Call) or len(value.args) != 1:
+                continue
+            if identifier(value.args[0].value) == identifier(target) and self.switches_off(value.func):
+                found.append(target)
         return found
 
     def wraps_forward(self, model: cst.BaseExpression) -> bool:
-        """Return whether the file decorates what calling a model runs: ``net.forward = torch.no_grad()(net.forward)``."""
+        """Return whether the file decorates what a model runs: ``net.forward = torch.no_grad()(net.forward)``."""
         held = [each for each in self._redecorated if isinstance(each, cst.Attribute)]
         return any(each.attr.value == "forward" and is_same(each.value, model) for each in held)
 

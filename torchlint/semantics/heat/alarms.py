@@ -8,7 +8,8 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, method_call
 
 _WARNS = frozenset("warn warning error exception critical".split())
-_TELLS = _WARNS | frozenset("print info debug log write".split())
+_PRINTS = _WARNS | frozenset("print info debug".split())
+_TELLS = _PRINTS | frozenset("log write".split())
 
 
 def is_alarm(statement: cst.If, evaluator: Evaluator) -> bool:
@@ -17,6 +18,19 @@ def is_alarm(statement: cst.If, evaluator: Evaluator) -> bool:
     told = [_told(line) for line in lines]
     tells = bool(set(told) & _WARNS) or all(name in _TELLS for name in told)
     return tells and _asks_for_value(statement.test, evaluator)
+
+
+def only_tells(block: cst.BaseSuite) -> bool:
+    """Return whether a block does nothing but print, assert and raise errors, in loops and branches too."""
+    return all(map(_is_telling, block.body))
+
+
+def _is_telling(line: cst.CSTNode) -> bool:
+    if isinstance(line, cst.SimpleStatementLine):
+        return all(isinstance(small, (cst.Assert, cst.Raise)) for small in line.body) or _told(line) in _PRINTS
+    if isinstance(line, (cst.For, cst.If)) and line.orelse is not None:
+        return False
+    return isinstance(line, (cst.For, cst.If)) and only_tells(line.body)
 
 
 def _told(line: cst.BaseStatement | cst.BaseSmallStatement) -> str:

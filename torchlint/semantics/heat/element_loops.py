@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat.guards import Guards
+from torchlint.semantics.heat.guards import Guard, Guards
 from torchlint.semantics.process.testing import tests
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.values import Device, Value
@@ -54,6 +54,8 @@ _OF_MANY = ("parameters", "named_parameters", "items", "values")
 _MANY = 2
 _MAX_DEPTH = 4
 
+_BUT_FLAGS = frozenset(Guard) - {Guard.FLAG}
+
 
 class ElementLoops:
     """Answers where the host waits for each element of a tensor in turn."""
@@ -77,8 +79,13 @@ class ElementLoops:
             if not self._may_be_hot(loop) or self._guards.guard(node, loop) is not None:
                 return None
             if self._is_of(node, loop, _MAX_DEPTH):
-                return Heat(loop, Role.ELEMENTS, Evidence.INFERRED)
+                return Heat(loop, Role.ELEMENTS, Evidence.INFERRED) if not self._only_looks(loop) else None
         return None
+
+    def _only_looks(self, loop: cst.For) -> bool:
+        """Whether a loop only runs with a flag for looking into a run: ``if self.debug: for p in parameters: ...``."""
+        function = self._evaluator.definitions.enclosing_function(loop)
+        return self._guards.guard(loop, function or self._tree.module, _BUT_FLAGS) is not None
 
     def _around(self, node: cst.CSTNode) -> Iterator[cst.For]:
         child = node

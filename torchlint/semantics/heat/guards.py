@@ -11,9 +11,9 @@ import libcst as cst
 from torchlint.semantics.binding.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.heat.alarms import is_alarm
+from torchlint.semantics.heat.alarms import is_alarm, only_tells
 from torchlint.semantics.heat.device_tests import leaves_host
-from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_told_of_error, limits_rate
+from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
@@ -52,6 +52,7 @@ _BROKEN = frozenset(("isnan", "isinf"))
 _SOUND = frozenset(("isfinite",))
 _ENDS = frozenset(("sys.exit", "builtins.exit", "builtins.quit", "os._exit"))
 _COUNTING = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
+_NUMBERS = ("math.", "numpy.", "builtins.")
 _MAX_DEPTH = 6
 _GUARDING: frozenset[type] = frozenset(
     (
@@ -136,7 +137,9 @@ class Guards:
         if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_due(ancestor):
             return Guard.PERIODIC
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
-            return self.classify(ancestor.test, child is ancestor.body)
+            found = self.classify(ancestor.test, child is ancestor.body)
+            is_look = found is Guard.OPTION and isinstance(child, cst.IndentedBlock) and only_tells(child)
+            return Guard.FLAG if is_look else found
         if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
             return self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
         if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
@@ -270,12 +273,24 @@ class Guards:
         asked = {identifier(node.func) for node in self._tree.descendants(test) if isinstance(node, cst.Call)}
         if asked & (_BROKEN if taken else _SOUND):
             return Guard.PERIODIC
+        if not taken:
+            return None
         name = identifier(test.func)
         named = _OCCASIONAL.search(name) or name.startswith(("should_", "is_log", "every"))
         general = (self._evaluator.names.qualified(test.func) or "").startswith(("builtins.", "torch."))
         counts = not general and any(self.is_counter(argument.value) for argument in test.args)
-        waits = taken and limits_rate(test, self._evaluator)
-        return Guard.PERIODIC if taken and (named or counts or waits) else None  # divisible_by(step, 100)
+        # divisible_by(step, 100), math.log2(step).is_integer()
+        is_rare = named or counts or self._is_of_counter(test) or lets_through(test, self._evaluator)
+        return Guard.PERIODIC if is_rare else None
+
+    def _is_of_counter(self, test: cst.Call) -> bool:
+        """Whether a method is asked of what a function for numbers makes of a counter."""
+        made = test.func.value if isinstance(test.func, cst.Attribute) else None
+        if not isinstance(made, cst.Call) or not (self._evaluator.names.qualified(made.func) or "").startswith(
+            _NUMBERS
+        ):
+            return False
+        return any(self.is_counter(argument.value) for argument in made.args)
 
     def _is_remainder(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether an expression is ``step % k``, also through ``divmod``, a bit mask or a variable."""
@@ -360,12 +375,15 @@ class Guards:
             if taken and test.value == "False":  # what a constant of the file holds
                 return Guard.FLAG
             bound = [b for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
-            found = {self.classify(b.value, taken) if b.value is not None else None for b in bound}
+            told = [b.part or b.value for b in bound]
+            found = {self.classify(value, taken) if value is not None else None for value in told}
             if taken and found and is_told_of_error(bound, self._tree):
                 return Guard.FLAG
             if found and None not in found:
                 of_flags = next((guard for guard in _RAREST if guard in found), Guard.PERIODIC)
                 return of_flags if found <= NO_FLAG else Guard.PERIODIC
+        if taken and is_timed(test, self._evaluator):
+            return Guard.PERIODIC
         if not taken or _CHOOSES_DEVICE.search(identifier(test)):
             return None
         if isinstance(test, cst.Name) and self.defaults.of_parameter(test) is True:
