@@ -7,7 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.autograd.frozen_classes import FrozenClasses
 from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Origin
 from torchlint.syntax.calls import identifier, literal, method_call
@@ -39,7 +41,26 @@ class Frozen:
         is_method = isinstance(called, cst.Attribute) and called.attr.value in ENTRY_POINTS
         owner = called.value if isinstance(called, cst.Attribute) and is_method else called
         frozen = self._frozen_modules()
-        return any(self._is_one_of(one, frozen) for one in (called, owner)) or self._is_in_turn(called)
+        if any(self._is_one_of(one, frozen) for one in (called, owner)) or self._is_in_turn(called):
+            return True
+        made = self._evaluator.value(owner).definition
+        return self._is_one_of_many(called, frozen) or (isinstance(made, cst.ClassDef) and self._classes.holds(made))
+
+    @cached_property
+    def _classes(self) -> FrozenClasses:
+        frozen = self._frozen_modules()
+        return FrozenClasses(self._evaluator, self._find_frozen(), lambda part: self._is_one_of(part, frozen))
+
+    def _is_one_of_many(self, called: cst.BaseExpression, frozen: frozenset[_Key]) -> bool:
+        """Whether what is called is one of several modules that a loop went over to freeze them."""
+        bindings = self._evaluator.flow.definitions(called) if isinstance(called, cst.Name) else []
+        return bool(bindings) and all(
+            b.kind is BindingKind.ITERATION
+            and not b.path
+            and isinstance(b.value, (cst.Name, cst.Attribute))
+            and self._is_one_of(b.value, frozen)
+            for b in bindings
+        )
 
     def gives(self, value: cst.BaseExpression, depth: int = 0) -> bool:
         """Return whether a value is what such a module gives, under another name or through methods and indices."""
@@ -184,8 +205,12 @@ class Frozen:
             return
         yield owner.value
         around = self._tree.enclosing(loop, cst.For)
-        if around is not None and isinstance(around.iter, (cst.List, cst.Tuple)) and self._binds(around, owner.value):
+        if around is None or not self._binds(around, owner.value):
+            return
+        if isinstance(around.iter, (cst.List, cst.Tuple)):
             yield from (element.value for element in around.iter.elements)
+        elif isinstance(around.iter, (cst.Name, cst.Attribute)):
+            yield around.iter
 
     def _binds(self, loop: cst.For, name: cst.BaseExpression) -> bool:
         return isinstance(name, cst.Name) and any(
