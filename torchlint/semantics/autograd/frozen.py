@@ -49,7 +49,7 @@ class Frozen:
     @cached_property
     def _classes(self) -> FrozenClasses:
         frozen = self._frozen_modules()
-        return FrozenClasses(self._evaluator, self._find_frozen(), lambda part: self._is_one_of(part, frozen))
+        return FrozenClasses(self._evaluator, self._find_frozen(), lambda part: self._key(part) in frozen)
 
     def _is_one_of_many(self, called: cst.BaseExpression, frozen: frozenset[_Key]) -> bool:
         """Whether what is called is one of several modules that a loop went over to freeze them."""
