@@ -11,7 +11,8 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.scopes import BindingKind
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.canonical import root_of
 from torchlint.syntax.walk import Tree
 
 if TYPE_CHECKING:
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 _HANDS_ON = frozenset(("partial", "getattr", "get"))
 _ASKS = ("builtins.isinstance", "builtins.issubclass", "builtins.type", "builtins.hasattr")
+
+# Where gradients are on again: their mode is one of each thread.
+_ELSEWHERE = ("torch.multiprocessing.", "multiprocessing.", "threading.", "concurrent.")
+
+_ANY = r"[^_].*"
 
 
 class Dispatch:
@@ -38,7 +44,7 @@ class Dispatch:
         return self._may_run(function, set())
 
     def _may_run(self, function: cst.FunctionDef, seen: set[int]) -> bool:
-        if id(function) in seen or not (self._calls_values or self._asked_names or self._handed):
+        if id(function) in seen:
             return False
         seen.add(id(function))
         if (
@@ -68,11 +74,19 @@ class Dispatch:
     def _is_of_value(self, called: cst.BaseExpression) -> bool:
         if isinstance(called, cst.Subscript):
             return True
+        if isinstance(called, cst.Attribute):
+            return called.attr.value in self._chosen
         bound = self._evaluator.flow.definitions(called) if isinstance(called, cst.Name) else []
         if any(b.kind is BindingKind.ITERATION for b in bound):
             return True  # for hook in self.hooks: hook(model)
         made = (b.value.func if isinstance(b.value, cst.Call) else b.value for b in bound)
         return any(isinstance(v, cst.Subscript) or identifier(v) in _HANDS_ON for v in made if v is not None)
+
+    @cached_property
+    def _chosen(self) -> frozenset[str]:
+        """The options that parsers of arguments set to functions: ``parser.set_defaults(run=evaluate)``."""
+        calls = (call for call in self._tree.nodes(cst.Call) if method_call(call, "set_defaults") is not None)
+        return frozenset(a.keyword.value for call in calls for a in call.args if a.keyword is not None)
 
     def _is_value(self, function: cst.FunctionDef) -> bool:
         """Whether a function, or a method of ``self``, is read without being called."""
@@ -90,23 +104,34 @@ class Dispatch:
         """The names of what the file runs there by ``getattr(self, f"eval_{kind}")(x)``, and of which class if told."""
         found = []
         for call in self._tree.nodes(cst.Call):
-            made = self._got(call.func)
-            if made is not None and self._holds(call):
-                held = made.args[0].value
-                owner = self._definitions.receiver(held) if isinstance(held, cst.Name) else None
-                found.append((re.compile(_pattern(made.args[1].value)), owner))
+            name, held = self._got(call.func)
+            if name is None or not self._holds(call):
+                continue
+            owner = self._definitions.receiver(held) if isinstance(held, cst.Name) else None
+            made = self._evaluator.value(held).definition if held is not None and owner is None else owner
+            pattern = _pattern(name)
+            is_of_file = held is None or isinstance(held, cst.Subscript) or isinstance(made, cst.ClassDef)
+            if is_of_file or (pattern != _ANY and not self._is_imported(held)):
+                found.append((re.compile(pattern), made if isinstance(made, cst.ClassDef) else None))
         return found
 
-    def _got(self, called: cst.BaseExpression) -> cst.Call | None:
-        """The ``getattr`` whose result is called, at once or by a variable."""
+    def _is_imported(self, held: cst.BaseExpression | None) -> bool:
+        return held is not None and self._evaluator.names.qualified(held) is not None
+
+    def _got(self, called: cst.BaseExpression) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:
+        """By which name, and of what, something is got that is called, at once or by a variable."""
+        value: cst.CSTNode | None = called
         if isinstance(called, cst.Name):
             bound = self._evaluator.flow.definitions(called)
             value = bound[0].value if len(bound) == 1 and not bound[0].path else None
-        else:
-            value = called
+        if isinstance(value, cst.Subscript) and isinstance(value.slice[0].slice, cst.Index):
+            named = value.value.func if isinstance(value.value, cst.Call) else value
+            index = value.slice[0].slice.value
+            return (index, None) if self._evaluator.names.qualified(named) == "builtins.globals" else (None, None)
         if not isinstance(value, cst.Call) or len(value.args) < 2:
-            return None
-        return value if self._evaluator.names.qualified(value.func) == "builtins.getattr" else None
+            return None, None
+        is_got = self._evaluator.names.qualified(value.func) == "builtins.getattr"
+        return (value.args[1].value, value.args[0].value) if is_got else (None, None)
 
     def _is_asked_for(self, function: cst.FunctionDef) -> bool:
         """Whether a function that the file calls nowhere else is run there by its name."""
@@ -136,14 +161,23 @@ class Dispatch:
 
     def _is_handed(self, function: cst.FunctionDef) -> bool:
         """Whether a function, or the object whose method it is and that the file does not call, is handed on there."""
-        if id(function) in self._handed:
+        if id(function) in self._handed or self._is_command(function):
             return True
         owner = self._definitions.owner(function)
         return owner is not None and id(owner) in self._handed and not self._evaluator.is_called(function)
 
+    def _is_command(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is a command of an application that is run there: ``@app.command()``, ``app()``."""
+        roots = {root_of(decorator.decorator) for decorator in function.decorators}
+        return any(
+            isinstance(call.func, cst.Name) and call.func.value in roots and self._holds(call)
+            for call in (self._tree.nodes(cst.Call) if roots else ())
+        )
+
     def _is_unknown(self, call: cst.Call) -> bool:
-        made = self._definitions.definition(call.func)
-        return made is None and self._evaluator.names.qualified(call.func) not in _ASKS
+        name = self._evaluator.names.qualified(call.func) or ""
+        is_other = name in _ASKS or name.startswith(_ELSEWHERE)
+        return self._definitions.definition(call.func) is None and not is_other
 
     def _is_run(self, argument: cst.Arg) -> bool:
         """Whether a function of the file calls a parameter there, and only there, for which it is given something."""
@@ -178,4 +212,4 @@ def _pattern(name: cst.BaseExpression) -> str:
         return "".join(parts)
     if isinstance(name, cst.BinaryOperation) and isinstance(name.operator, cst.Add):
         return _pattern(name.left) + _pattern(name.right)
-    return r"[^_].*"
+    return _ANY

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier, literal, method_call
 
 # What a model that differentiates itself gives: `energy, forces = model(positions)`, `model(batch)["forces"]`.
 _DERIVED = re.compile(
@@ -20,15 +20,25 @@ _DERIVED = re.compile(
 # Models that are differentiated by their input within: physics that is learned by an energy or a residual.
 _DIFFERENTIATES = re.compile(r"(^|_)(hnn|lnn|pinns?|hamiltonian\w*|lagrangian\w*|force_?field)(_|$)", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"(^|_)optim(izer)?(_|$)", re.IGNORECASE)
+_KEPT = ("to", "cuda", "eval", "float", "double")
 _CLASS = re.compile(r"^[A-Z]")
 _MAX_DEPTH = 3
 
 
 def differentiates(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a call of a model visibly needs gradients: it gives some, or adapts itself."""
-    if _DIFFERENTIATES.search(identifier(call.func)) is not None:
+    if any(map(_DERIVED.search, (*_parts(call, evaluator), *_asked(call)))):
         return True
-    return any(map(_DERIVED.search, _parts(call, evaluator))) or _adapts(call.func, evaluator, 0)
+    makers = list(_makers(call.func, evaluator, 0))
+    names = (identifier(call.func), *(identifier(made.func) for made in makers))
+    return any(map(_DIFFERENTIATES.search, names)) or any(map(_adapts, makers))
+
+
+def _asked(call: cst.Call) -> Iterator[str]:
+    """Yield what a call asks a model for by keywords: ``compute_forces=True``."""
+    for argument in call.args:
+        if argument.keyword is not None and literal(argument.value) is True:
+            yield argument.keyword.value
 
 
 def _parts(call: cst.Call, evaluator: Evaluator) -> Iterator[str]:
@@ -53,18 +63,30 @@ def _key(read: cst.CSTNode | None) -> Iterator[str]:
         yield identifier(index) or str(literal(index))
 
 
-def _adapts(model: cst.BaseExpression, evaluator: Evaluator, depth: int) -> bool:
-    """Whether a model was given an optimizer where it was made: it adapts itself to what it sees."""
+def _makers(model: cst.BaseExpression, evaluator: Evaluator, depth: int) -> Iterator[cst.Call]:
+    """Yield the calls of classes that may make a model, in the callers of its function too."""
     bindings = evaluator.flow.definitions(model) if isinstance(model, cst.Name) and depth < _MAX_DEPTH else []
     for binding in bindings:
         if binding.kind is BindingKind.PARAMETER:
-            if any(_adapts(given, evaluator, depth + 1) for given in _given(binding.node, evaluator)):
-                return True
-        elif isinstance(binding.value, cst.Call) and not binding.path and _CLASS.match(identifier(binding.value.func)):
-            given = (argument.value for argument in binding.value.args)
-            if any(_OPTIMIZER.search(identifier(g.func if isinstance(g, cst.Call) else g)) for g in given):
-                return True
-    return False
+            for given in _given(binding.node, evaluator):
+                yield from _makers(given, evaluator, depth + 1)
+        elif not binding.path:
+            yield from _class_called(binding.value)
+    if depth and isinstance(model, cst.Call):
+        yield from _class_called(model)
+
+
+def _class_called(made: cst.CSTNode | None) -> Iterator[cst.Call]:
+    while (method := method_call(made, *_KEPT)) is not None:
+        made = method.value
+    if isinstance(made, cst.Call) and _CLASS.match(identifier(made.func)):
+        yield made
+
+
+def _adapts(made: cst.Call) -> bool:
+    """Whether a model is given an optimizer where it is made: it adapts itself to what it sees."""
+    given = (argument.value for argument in made.args)
+    return any(_OPTIMIZER.search(identifier(g.func if isinstance(g, cst.Call) else g)) for g in given)
 
 
 def _given(parameter: cst.CSTNode, evaluator: Evaluator) -> Iterator[cst.BaseExpression]:

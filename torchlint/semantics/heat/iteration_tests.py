@@ -84,6 +84,9 @@ def is_chance(drawn: cst.BaseExpression, target: cst.ComparisonTarget, evaluator
     if name in _DRAWN:
         return isinstance(operator, cst.Equal) and isinstance(limit, int)
     is_drawn = name in _DICE or (isinstance(drawn, cst.Call) and identifier(drawn.func) == "random" and not drawn.args)
+    named = _SHOWN.search(identifier(target.comparator)) is not None
+    if is_drawn and named and isinstance(operator, cst.LessThan):
+        return True  # random.random() < cfg.log_probability
     if not is_drawn or not isinstance(limit, float):
         return False
     is_below = isinstance(operator, cst.LessThan) and limit <= _RARELY
