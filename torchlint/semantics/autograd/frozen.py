@@ -49,7 +49,9 @@ class Frozen:
     @cached_property
     def _classes(self) -> FrozenClasses:
         frozen = self._frozen_modules()
-        return FrozenClasses(self._evaluator, self._find_frozen(), lambda part: self._key(part) in frozen)
+        targets = (t.target for t in self._tree.nodes(cst.AssignTarget) if isinstance(t.target, cst.Attribute))
+        parts = frozenset(id(target) for target in targets if self._key(target) in frozen)
+        return FrozenClasses(self._evaluator, self._find_frozen(), parts)
 
     def _is_one_of_many(self, called: cst.BaseExpression, frozen: frozenset[_Key]) -> bool:
         """Whether what is called is one of several modules that a loop went over to freeze them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -15,15 +15,15 @@ _SWITCHES = ("requires_grad_", "unfreeze", "set_requires_grad", "requires_grad")
 
 
 class FrozenClasses:
-    """Tells them, given what the file freezes and how to ask whether a module is among that."""
+    """Tells them, given what the file freezes, and which places where attributes are assigned hold such a module."""
 
     def __init__(
-        self, evaluator: Evaluator, frozen: Iterable[cst.BaseExpression], holds: Callable[[cst.Attribute], bool]
+        self, evaluator: Evaluator, frozen: Iterable[cst.BaseExpression], frozen_parts: frozenset[int]
     ) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._frozen = tuple(frozen)
-        self._holds = holds
+        self._frozen_parts = frozen_parts
 
     @remembered
     def holds(self, made: cst.ClassDef) -> bool:
@@ -35,7 +35,7 @@ class FrozenClasses:
         frozen_at = self._frozen_at(made)
         if frozen_at is not None:
             return all(self._is_earlier(part, frozen_at) for part in parts)
-        return bool(parts) and all(map(self._holds, parts))
+        return bool(parts) and all(id(part) in self._frozen_parts for part in parts)
 
     def _thaws(self, node: cst.CSTNode) -> bool:
         """Whether parameters are let ask for gradients, or are made so that they do."""

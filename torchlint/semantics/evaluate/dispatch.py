@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,15 +27,12 @@ _ANY = r"[^_].*"
 
 
 class Dispatch:
-    """Answers whether a function may be run where a question holds, such as whether gradients are off there."""
+    """Answers whether a function may be run where gradients are off."""
 
-    def __init__(
-        self, tree: Tree, definitions: Definitions, evaluator: Evaluator, holds: Callable[[cst.CSTNode], bool]
-    ) -> None:
+    def __init__(self, tree: Tree, definitions: Definitions, evaluator: Evaluator) -> None:
         self._tree = tree
         self._definitions = definitions
         self._evaluator = evaluator
-        self._holds = holds
         self._followed: set[int] = set()
 
     def may_run(self, function: cst.FunctionDef) -> bool:
@@ -56,6 +52,9 @@ class Dispatch:
         callers = map(self._definitions.enclosing_function, self._evaluator.callers(function))
         return any(caller is not None and self._may_run(caller, seen) for caller in callers)
 
+    def _is_off(self, place: cst.CSTNode) -> bool:
+        return self._evaluator.gradients.disabled(place)
+
     def runs_lambda(self, function: cst.Lambda) -> bool:
         """Return whether a lambda is given to a function of the file that only calls it there."""
         argument = self._tree.parent(function)
@@ -69,7 +68,7 @@ class Dispatch:
     @cached_property
     def _calls_values(self) -> bool:
         """Whether the file calls there what no definition is known of: ``commands[name](model)``."""
-        return any(self._is_of_value(call.func) and self._holds(call) for call in self._tree.nodes(cst.Call))
+        return any(self._is_of_value(call.func) and self._is_off(call) for call in self._tree.nodes(cst.Call))
 
     def _is_of_value(self, called: cst.BaseExpression) -> bool:
         if isinstance(called, cst.Subscript):
@@ -105,7 +104,7 @@ class Dispatch:
         found = []
         for call in self._tree.nodes(cst.Call):
             name, held = self._got(call.func)
-            if name is None or not self._holds(call):
+            if name is None or not self._is_off(call):
                 continue
             owner = self._definitions.receiver(held) if isinstance(held, cst.Name) else None
             made = self._evaluator.value(held).definition if held is not None and owner is None else owner
@@ -154,7 +153,7 @@ class Dispatch:
             made = self._definitions.definition(given)
             if made is None or (isinstance(argument.value, cst.Call) and isinstance(made, cst.FunctionDef)):
                 continue
-            runs = self._is_run(argument) or (self._is_unknown(call) and self._holds(call))
+            runs = self._is_run(argument) or (self._is_unknown(call) and self._is_off(call))
             if runs:
                 found.setdefault(id(made), argument)
         return found
@@ -170,7 +169,7 @@ class Dispatch:
         """Whether a function is a command of an application that is run there: ``@app.command()``, ``app()``."""
         roots = {root_of(decorator.decorator) for decorator in function.decorators}
         return any(
-            isinstance(call.func, cst.Name) and call.func.value in roots and self._holds(call)
+            isinstance(call.func, cst.Name) and call.func.value in roots and self._is_off(call)
             for call in (self._tree.nodes(cst.Call) if roots else ())
         )
 
@@ -188,7 +187,7 @@ class Dispatch:
         name = _parameter(argument, call, function, self._definitions)
         calls = (c for c in self._tree.below(function.body, cst.Call) if isinstance(c.func, cst.Name))
         runs = [c for c in calls if identifier(c.func) == name]
-        return bool(runs) and all(map(self._holds, runs))
+        return bool(runs) and all(map(self._is_off, runs))
 
 
 def _parameter(argument: cst.Arg, call: cst.Call, function: cst.FunctionDef, definitions: Definitions) -> str:

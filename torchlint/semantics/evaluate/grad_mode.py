@@ -56,7 +56,7 @@ class Gradients:
         self._globally: bool | None = None
         self._setters: dict[int, bool | None] | None = None
         self._entered_contexts: set[int] = set()
-        self._dispatch = Dispatch(tree, definitions, evaluator, self.disabled)
+        self._dispatch = Dispatch(tree, definitions, evaluator)
 
     def forget(self) -> None:
         """Drop what was decided while the call graph was incomplete."""
