@@ -26,6 +26,8 @@ _FEW = 100
 def picks_pass(statement: cst.CSTNode, branch: cst.CSTNode, root: cst.CSTNode, evaluator: Evaluator) -> bool:
     """Return whether a branch is for certain passes of a loop within ``root``, which go by whenever ``root`` runs."""
     test = statement.test if isinstance(statement, cst.If) and branch is statement.body else None
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return isinstance(test.expression, cst.Name) and _is_of_inner_loop(test.expression, root, evaluator)
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(test.left, cst.Name):
         return False
     operator, picked = test.comparisons[0].operator, test.comparisons[0].comparator
@@ -33,7 +35,11 @@ def picks_pass(statement: cst.CSTNode, branch: cst.CSTNode, root: cst.CSTNode, e
     values = [element.value for element in elements] if isinstance(operator, cst.In) else [picked]
     if not isinstance(operator, (cst.Equal, cst.In)) or any(literal(value) is None for value in values):
         return False
-    bindings = evaluator.flow.definitions(test.left)
+    return _is_of_inner_loop(test.left, root, evaluator)
+
+
+def _is_of_inner_loop(counter: cst.Name, root: cst.CSTNode, evaluator: Evaluator) -> bool:
+    bindings = evaluator.flow.definitions(counter)
     loops = [
         evaluator.tree.enclosing(binding.node, cst.For) if binding.kind is BindingKind.ITERATION else None
         for binding in bindings
@@ -81,8 +87,10 @@ def is_chance(drawn: cst.BaseExpression, target: cst.ComparisonTarget, evaluator
     """Return whether a number that is drawn seldom passes: ``random.random() < 0.01``, ``randint(0, 99) == 0``."""
     name = evaluator.names.qualified(drawn.func) if isinstance(drawn, cst.Call) else None
     limit, operator = evaluator.value(target.comparator).literal, target.operator
-    if name in _DRAWN:
-        return isinstance(operator, cst.Equal) and isinstance(limit, int)
+    if name in _DRAWN and isinstance(drawn, cst.Call) and isinstance(limit, int):
+        highest = literal(drawn.args[-1].value) if drawn.args else None
+        is_low = isinstance(operator, cst.LessThan) and isinstance(highest, int) and limit <= _RARELY * highest
+        return is_low or isinstance(operator, cst.Equal)
     is_drawn = name in _DICE or (isinstance(drawn, cst.Call) and identifier(drawn.func) == "random" and not drawn.args)
     named = _SHOWN.search(identifier(target.comparator)) is not None
     if is_drawn and named and isinstance(operator, cst.LessThan):
