@@ -23,6 +23,7 @@ ENTRY_POINTS = frozenset(
 _SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
 _TURNS = frozenset(("toggle_optimizer", "toggled_optimizer"))
 _COMPILED = frozenset(("freeze", "TRTModule", "torch2trt", "InferenceSession"))
+_JOINS = ("torch.stack", "torch.cat")
 _MAX_DEPTH = 3
 
 _Key = tuple[int, str]
@@ -79,6 +80,9 @@ class Frozen:
                 value = owner  # `net(x).cpu()`
             else:
                 break
+        if isinstance(value, cst.Call) and self._evaluator.names.qualified(value.func) in _JOINS and value.args:
+            joined = value.args[0].value
+            return isinstance(joined, cst.ListComp) and self.gives(joined.elt, depth)
         if isinstance(value, cst.BinaryOperation):
             if self._thaws:
                 return False  # frozen for a while only, as a discriminator is
@@ -150,9 +154,10 @@ class Frozen:
         for target in self._tree.nodes(cst.AssignTarget):
             statement = self._tree.parent(target)
             if isinstance(target.target, (cst.Name, cst.Attribute)) and isinstance(statement, cst.Assign):
-                made = self._evaluator.definitions.definition(_called(statement.value))
+                value = statement.value.elt if isinstance(statement.value, cst.ListComp) else statement.value
+                made = self._evaluator.definitions.definition(_called(value))
                 results = self._evaluator.definitions.results
-                given = results(made) if isinstance(made, cst.FunctionDef) else [statement.value]
+                given = results(made) if isinstance(made, cst.FunctionDef) else [value]
                 modules = [unchained(value) for value in given]
                 if modules and all(isinstance(one, cst.Name) and self._key(one) in frozen for one in modules):
                     yield target.target
@@ -170,6 +175,7 @@ class Frozen:
                 for argument in call.args:
                     yield argument.value
                     yield from self._owners(argument.value, 0)
+                yield from self._bound_to(call)
                 if method is not None:
                     yield method.value
         for target in self._tree.nodes(cst.AssignTarget):
@@ -203,6 +209,8 @@ class Frozen:
         if loop is None or not isinstance(parameter, cst.Name):
             return
         owner = method_call(loop.iter, "parameters", "named_parameters")
+        if owner is None and self._binds(loop, parameter) and isinstance(loop.iter, cst.Name):
+            yield from self._owners(loop.iter, 0)  # of a list of parameters
         if owner is None or not self._binds(loop, parameter):
             return
         yield owner.value
@@ -222,10 +230,13 @@ class Frozen:
     def _bound_to(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
         """What a chain of methods around a call is assigned to: ``net = build().requires_grad_(False).eval()``."""
         outer: cst.CSTNode | None = call
+        last: cst.CSTNode | None = call
         while isinstance(outer, cst.Call):
             method = self._tree.parent(outer)
             above = self._tree.parent(method) if isinstance(method, cst.Attribute) else method
             outer, last = above, outer
+        if isinstance(outer, cst.ListComp) and outer.elt is last:
+            outer, last = self._tree.parent(outer), outer
         if isinstance(outer, cst.Assign) and outer.value is last:
             yield from (target.target for target in outer.targets)
 
@@ -237,6 +248,8 @@ class Frozen:
                     yield from self._owners(binding.value, depth + 1)
         elif isinstance(given, (cst.List, cst.Tuple)):
             yield from (element.value for element in given.elements)
+        elif isinstance(given, cst.ListComp):
+            yield from self._owners(given.for_in.iter, depth + 1)
         elif isinstance(given, cst.Call):
             owner = method_call(given, "parameters", "named_parameters")
             if owner is not None:

@@ -17,6 +17,7 @@ _DERIVED = re.compile(
     r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobians?|hessians?|score_fn|neg_d\w|d[a-z]_d[a-z])(_|$)",
     re.IGNORECASE,
 )
+_FORCES = re.compile(r"(pred_|atomic_)?(forces?|virials?)")
 # Models that are differentiated by their input within: physics that is learned by an energy or a residual.
 _DIFFERENTIATES = re.compile(r"(^|_)(hnn|lnn|pinns?|hamiltonian\w*|lagrangian\w*|force_?field)(_|$)", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"(^|_)optim(izer)?(_|$)", re.IGNORECASE)
@@ -29,9 +30,18 @@ def differentiates(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a call of a model visibly needs gradients: it gives some, or adapts itself."""
     if any(map(_DERIVED.search, (*_parts(call, evaluator), *_asked(call)))):
         return True
+    if _speaks_of_forces(call, evaluator):
+        return True
     makers = list(_makers(call.func, evaluator, 0))
     names = (identifier(call.func), *(identifier(made.func) for made in makers))
     return any(map(_DIFFERENTIATES.search, names)) or any(map(_adapts, makers))
+
+
+def _speaks_of_forces(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether the routine around a call has keys for what models of atoms give: ``{"forces": 0}``."""
+    function = evaluator.definitions.enclosing_function(call)
+    texts = evaluator.tree.below(function.body, cst.SimpleString) if function is not None else ()
+    return any(_FORCES.fullmatch(str(literal(text))) is not None for text in texts)
 
 
 def _asked(call: cst.Call) -> Iterator[str]:
