@@ -32,7 +32,7 @@ class Guard(Enum):
 
 
 _OCCASIONAL = re.compile(
-    r"(^|_)(debug(_[a-z]\w*)?|verbose|noisy|show(_(?!progress)\w*)?|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
+    r"(^|_)(debug(_[a-z]\w*)?|verbose|verbosity|(verbose|verbosity|debug|log)_level|noisy|show(_(?!progress)\w*)?|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
     r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|save_\w+|do_save|sanity\w*|"
     r"check_\w*|assert_\w*|paranoid|diagnos\w*|inspect\w*|monitor\w*|watch_\w*|(record|collect|dump|print)_stats|"
     r"validate_(inputs?|args)|test_mode|detect_\w*|tb_log|log_\w+|is_in_onnx_export|isEnabledFor)$",
@@ -132,10 +132,13 @@ class Guards:
             return Guard.PERIODIC
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
             found = self.classify(ancestor.test, child is ancestor.body)
-            is_look = found is Guard.OPTION and isinstance(child, cst.IndentedBlock) and only_tells(child)
+            is_look = found is Guard.OPTION and isinstance(child, cst.IndentedBlock) and only_tells(child, self._tree)
             return Guard.FLAG if is_look else found
         if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
-            return self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
+            found = self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
+            asks = self._tree.parent(ancestor)  # if args.careful and torch.isnan(loss): raise ...
+            is_asked = isinstance(asks, cst.If) and asks.test is ancestor and only_tells(asks.body, self._tree)
+            return Guard.FLAG if found is Guard.OPTION and is_asked else found
         if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
             return self._earlier_exit(ancestor, child, root, besides, test)
         if isinstance(ancestor, cst.MatchCase) and isinstance(ancestor.pattern, (cst.MatchValue, cst.MatchOr)):
@@ -353,6 +356,8 @@ class Guards:
             return Guard.PERIODIC
         if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
             return self.classify(left, taken)
+        if taken and _OCCASIONAL.search(identifier(left)) and self.defaults.fails(left, target):
+            return Guard.FLAG  # if verbosity > 1
         if isinstance(operator, cst.Is) and is_none(right) and taken and isinstance(left, cst.Attribute):
             return Guard.FLAG if self.defaults.is_set(left) else None
         return None
