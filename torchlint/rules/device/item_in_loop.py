@@ -4,8 +4,8 @@
 
 CUDA kernels run asynchronously: Python queues work and runs ahead of the GPU. `tensor.item()`, `float(tensor)`,
 `int(tensor)` and `bool(tensor)` need the value: the host waits until everything queued before has run, and the GPU
-idles until Python has queued new work. A loop over the elements of a tensor, or over gradients, waits for each,
-whoever calls its function. Some functions do it inside: `math.sqrt(tensor)`, `writer.add_scalar(tag, tensor)`,
+idles until Python has queued new work. A loop over the elements of a tensor, or over gradients, waits for each, unless
+it visibly runs now and then only. Some functions do it inside: `math.sqrt(tensor)`, `writer.add_scalar(tag, tensor)`,
 `wandb.log({"loss": tensor})`, `scaler.get_scale()`, a `GradScaler`'s `state_dict()`, `ReduceLROnPlateau.step(tensor)`.
 
 ## What to write instead

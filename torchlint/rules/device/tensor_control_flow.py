@@ -6,7 +6,7 @@
 host waits until everything queued before has run. `max(best, loss)`, `sorted(losses)` and `any(checks)` of Python do so
 for each value. Under `torch.compile` each such branch is a graph break. That holds for each call of a function of a
 library, too, that takes tensors and returns them, as its annotations say, and of a loop that tests one element of a
-tensor after the other, whoever calls its function.
+tensor after the other, whoever calls its function, unless it visibly does so only now and then.
 
 ## What to write instead
 

@@ -7,7 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.autograd.frozen_classes import FrozenClasses
 from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Origin
 from torchlint.syntax.calls import identifier, literal, method_call
@@ -21,6 +23,7 @@ ENTRY_POINTS = frozenset(
 _SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
 _TURNS = frozenset(("toggle_optimizer", "toggled_optimizer"))
 _COMPILED = frozenset(("freeze", "TRTModule", "torch2trt", "InferenceSession"))
+_JOINS = ("torch.stack", "torch.cat")
 _MAX_DEPTH = 3
 
 _Key = tuple[int, str]
@@ -39,7 +42,28 @@ class Frozen:
         is_method = isinstance(called, cst.Attribute) and called.attr.value in ENTRY_POINTS
         owner = called.value if isinstance(called, cst.Attribute) and is_method else called
         frozen = self._frozen_modules()
-        return any(self._is_one_of(one, frozen) for one in (called, owner)) or self._is_in_turn(called)
+        if any(self._is_one_of(one, frozen) for one in (called, owner)) or self._is_in_turn(called):
+            return True
+        made = self._evaluator.value(owner).definition
+        return self._is_one_of_many(called, frozen) or (isinstance(made, cst.ClassDef) and self._classes.holds(made))
+
+    @cached_property
+    def _classes(self) -> FrozenClasses:
+        frozen = self._frozen_modules()
+        targets = (t.target for t in self._tree.nodes(cst.AssignTarget) if isinstance(t.target, cst.Attribute))
+        parts = frozenset(id(target) for target in targets if self._key(target) in frozen)
+        return FrozenClasses(self._evaluator, self._find_frozen(), parts)
+
+    def _is_one_of_many(self, called: cst.BaseExpression, frozen: frozenset[_Key]) -> bool:
+        """Whether what is called is one of several modules that a loop went over to freeze them."""
+        bindings = self._evaluator.flow.definitions(called) if isinstance(called, cst.Name) else []
+        return bool(bindings) and all(
+            b.kind is BindingKind.ITERATION
+            and not b.path
+            and isinstance(b.value, (cst.Name, cst.Attribute))
+            and self._is_one_of(b.value, frozen)
+            for b in bindings
+        )
 
     def gives(self, value: cst.BaseExpression, depth: int = 0) -> bool:
         """Return whether a value is what such a module gives, under another name or through methods and indices."""
@@ -56,6 +80,9 @@ class Frozen:
                 value = owner  # `net(x).cpu()`
             else:
                 break
+        if isinstance(value, cst.Call) and self._evaluator.names.qualified(value.func) in _JOINS and value.args:
+            joined = value.args[0].value
+            return isinstance(joined, cst.ListComp) and self.gives(joined.elt, depth)
         if isinstance(value, cst.BinaryOperation):
             if self._thaws:
                 return False  # frozen for a while only, as a discriminator is
@@ -127,9 +154,10 @@ class Frozen:
         for target in self._tree.nodes(cst.AssignTarget):
             statement = self._tree.parent(target)
             if isinstance(target.target, (cst.Name, cst.Attribute)) and isinstance(statement, cst.Assign):
-                made = self._evaluator.definitions.definition(_called(statement.value))
+                value = statement.value.elt if isinstance(statement.value, cst.ListComp) else statement.value
+                made = self._evaluator.definitions.definition(_called(value))
                 results = self._evaluator.definitions.results
-                given = results(made) if isinstance(made, cst.FunctionDef) else [statement.value]
+                given = results(made) if isinstance(made, cst.FunctionDef) else [value]
                 modules = [unchained(value) for value in given]
                 if modules and all(isinstance(one, cst.Name) and self._key(one) in frozen for one in modules):
                     yield target.target
@@ -147,6 +175,7 @@ class Frozen:
                 for argument in call.args:
                     yield argument.value
                     yield from self._owners(argument.value, 0)
+                yield from self._bound_to(call)
                 if method is not None:
                     yield method.value
         for target in self._tree.nodes(cst.AssignTarget):
@@ -180,12 +209,18 @@ class Frozen:
         if loop is None or not isinstance(parameter, cst.Name):
             return
         owner = method_call(loop.iter, "parameters", "named_parameters")
+        if owner is None and self._binds(loop, parameter) and isinstance(loop.iter, cst.Name):
+            yield from self._owners(loop.iter, 0)  # of a list of parameters
         if owner is None or not self._binds(loop, parameter):
             return
         yield owner.value
         around = self._tree.enclosing(loop, cst.For)
-        if around is not None and isinstance(around.iter, (cst.List, cst.Tuple)) and self._binds(around, owner.value):
+        if around is None or not self._binds(around, owner.value):
+            return
+        if isinstance(around.iter, (cst.List, cst.Tuple)):
             yield from (element.value for element in around.iter.elements)
+        elif isinstance(around.iter, (cst.Name, cst.Attribute)):
+            yield around.iter
 
     def _binds(self, loop: cst.For, name: cst.BaseExpression) -> bool:
         return isinstance(name, cst.Name) and any(
@@ -195,10 +230,13 @@ class Frozen:
     def _bound_to(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
         """What a chain of methods around a call is assigned to: ``net = build().requires_grad_(False).eval()``."""
         outer: cst.CSTNode | None = call
+        last: cst.CSTNode | None = call
         while isinstance(outer, cst.Call):
             method = self._tree.parent(outer)
             above = self._tree.parent(method) if isinstance(method, cst.Attribute) else method
             outer, last = above, outer
+        if isinstance(outer, cst.ListComp) and outer.elt is last:
+            outer, last = self._tree.parent(outer), outer
         if isinstance(outer, cst.Assign) and outer.value is last:
             yield from (target.target for target in outer.targets)
 
@@ -210,6 +248,8 @@ class Frozen:
                     yield from self._owners(binding.value, depth + 1)
         elif isinstance(given, (cst.List, cst.Tuple)):
             yield from (element.value for element in given.elements)
+        elif isinstance(given, cst.ListComp):
+            yield from self._owners(given.for_in.iter, depth + 1)
         elif isinstance(given, cst.Call):
             owner = method_call(given, "parameters", "named_parameters")
             if owner is not None:

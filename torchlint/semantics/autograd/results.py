@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.autograd.differentiated import PASSES_ON, Differentiated
 from torchlint.semantics.autograd.passes import Passes
 from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.decorated import gives_other
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind
@@ -99,6 +100,8 @@ class Results:
         function = (self._evaluator.definitions.definition(call.func) or self._method(call)) if call else None
         if not isinstance(function, cst.FunctionDef) or path or not isinstance(held, cst.Name):
             return False
+        if gives_other(function, self._evaluator):
+            return False
         if any(isinstance(t.target, cst.Subscript) and is_same(t.target.value, held) for t in self._targets(root)):
             return False
         results = self._evaluator.definitions.results(function)
@@ -133,7 +136,7 @@ class Results:
             return self._is_result_of_step(method.value)
         call, path = self._made(value)
         function = self._evaluator.definitions.definition(call.func) or self._method(call) if call else None
-        if not isinstance(function, cst.FunctionDef):
+        if not isinstance(function, cst.FunctionDef) or gives_other(function, self._evaluator):
             return False
         losses = self._passes.losses(function)
         around = self._evaluator.definitions.enclosing_function

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate import distributions, functions, methods
+from torchlint.semantics.evaluate.decorated import gives_other
 from torchlint.semantics.evaluate.host_modules import runs_on_host
 from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evidence import Evidence
@@ -159,6 +160,8 @@ def _shaped(returned: Value, output: Value) -> Value:
 def returned(function: cst.FunctionDef, evaluator: Evaluator) -> Value:
     """Return the join of what the return statements of a function give; of a generator what it hands out."""
     results = evaluator.definitions.results(function)
+    if function.decorators and gives_other(function, evaluator):
+        return UNKNOWN
     if results:
         found = join([evaluator.value(result) for result in results])
         return _by_contract(function, evaluator) if found.kind is Kind.UNKNOWN else found

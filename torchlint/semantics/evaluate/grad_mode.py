@@ -10,9 +10,11 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.evaluate.dispatch import Dispatch
 from torchlint.semantics.tables.torch_api import NO_GRAD_CONTEXTS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, literal
+from torchlint.syntax.canonical import is_same
 from torchlint.syntax.walk import Tree
 
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ _SWITCHED_OFF = re.compile(
     r"(inference|eval|evaluation)_?(mode|context|ctx|scope)|evaluating|inferring)$",
     re.IGNORECASE,
 )
-_HANDS_ON = frozenset(("partial", "getattr", "get"))
 _FREEZES = re.compile(r"(^|_)(frozen|freezes?|freezing)(_|$)", re.IGNORECASE)
 
 
@@ -55,6 +56,7 @@ class Gradients:
         self._globally: bool | None = None
         self._setters: dict[int, bool | None] | None = None
         self._entered_contexts: set[int] = set()
+        self._dispatch = Dispatch(tree, definitions, evaluator)
 
     def forget(self) -> None:
         """Drop what was decided while the call graph was incomplete."""
@@ -83,44 +85,12 @@ class Gradients:
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, cst.FunctionDef):
-                return self._may_be_run_without(ancestor, set())
+                return self._dispatch.may_run(ancestor)
             items = ancestor.items if isinstance(ancestor, cst.With) and child is ancestor.body else ()
             if any(self._may_switch(item.item) for item in items):
                 return True
             child = ancestor
         return False
-
-    def _may_be_run_without(self, function: cst.FunctionDef, seen: set[int]) -> bool:
-        """Whether a function, or one that calls it, is a value that the file may call where gradients are off."""
-        if id(function) in seen or not self._calls_values_without:
-            return False
-        seen.add(id(function))
-        if self._is_value(function):
-            return True
-        callers = map(self._definitions.enclosing_function, self._evaluator.callers(function))
-        return any(caller is not None and self._may_be_run_without(caller, seen) for caller in callers)
-
-    @cached_property
-    def _calls_values_without(self) -> bool:
-        """Whether the file calls what no definition is known of where gradients are off: ``commands[name](model)``."""
-        return any(self._is_of_value(call.func) and self.disabled(call) for call in self._tree.nodes(cst.Call))
-
-    def _is_of_value(self, called: cst.BaseExpression) -> bool:
-        if isinstance(called, cst.Subscript):
-            return True
-        values = [b.value for b in self._evaluator.flow.definitions(called)] if isinstance(called, cst.Name) else []
-        made = (v.func if isinstance(v, cst.Call) else v for v in values)
-        return any(isinstance(v, cst.Subscript) or identifier(v) in _HANDS_ON for v in made if v is not None)
-
-    def _is_value(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is read without being called."""
-        reads = self._tree.named(function.name.value)
-        return any(
-            name is not function.name
-            and getattr(self._tree.parent(name), "func", None) is not name
-            and self._definitions.definition(name) is function
-            for name in reads
-        )
 
     def _may_switch(self, context: cst.BaseExpression) -> bool:
         places = [context]
@@ -151,6 +121,8 @@ class Gradients:
                     return decision
             if isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
                 return self.function_disabled(ancestor) or None
+            if isinstance(ancestor, cst.Lambda) and self._dispatch.runs_lambda(ancestor):
+                return True
             child = ancestor
         return self._whole_file() or None
 
@@ -244,14 +216,24 @@ class Gradients:
     @cached_property
     def _rebound(self) -> frozenset[str]:
         """The functions that the file decorates after their definition: ``evaluate = torch.no_grad()(evaluate)``."""
-        found = set()
+        return frozenset(map(identifier, self._redecorated))
+
+    @cached_property
+    def _redecorated(self) -> list[cst.BaseExpression]:
+        """The variables and attributes that are given what a decorator makes of them."""
+        found: list[cst.BaseExpression] = []
         for statement in self._tree.nodes(cst.Assign):
-            value = statement.value
-            if isinstance(value, cst.Call) and isinstance(value.func, cst.Call) and len(value.args) == 1:
-                name = identifier(statement.targets[0].target)
-                if identifier(value.args[0].value) == name and self.switches_off(value.func):
-                    found.add(name)
-        return frozenset(found)
+            value, target = statement.value, statement.targets[0].target
+            if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Call) or len(value.args) != 1:
+                continue
+            if identifier(value.args[0].value) == identifier(target) and self.switches_off(value.func):
+                found.append(target)
+        return found
+
+    def wraps_forward(self, model: cst.BaseExpression) -> bool:
+        """Return whether the file decorates what a model runs: ``net.forward = torch.no_grad()(net.forward)``."""
+        held = [each for each in self._redecorated if isinstance(each, cst.Attribute)]
+        return any(each.attr.value == "forward" and is_same(each.value, model) for each in held)
 
     def function_disabled(self, function: cst.FunctionDef) -> bool:
         """Return whether a function runs without gradients by its decorators, its role, or all of its callers."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.syntax.calls import method_call
 
@@ -38,6 +39,41 @@ def is_tensor_here(name: cst.Name, evaluator: Evaluator) -> bool:
             if [id(binding.node) for binding in before] == [id(binding.node) for binding in now]:
                 return True
     return False
+
+
+def is_other_here(name: cst.Name, evaluator: Evaluator) -> bool:
+    """Return whether a variable stands where a test left no tensor: ``v.item() if torch.is_tensor(v) else float(v)``.
+
+    In the branch of a statement too, and behind one that ends where there is a tensor.
+    """
+    child: cst.CSTNode = name
+    for ancestor in evaluator.tree.ancestors(name):
+        if isinstance(ancestor, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+            return False
+        tested: list[tuple[cst.BaseExpression, bool]] = []
+        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
+            tested = [(ancestor.test, child is ancestor.body)]
+        elif isinstance(ancestor, cst.IndentedBlock):
+            before = ancestor.body[: ancestor.body.index(child)]
+            ends = (line for line in before if isinstance(line, cst.If) and line.orelse is None)
+            tested = [(line.test, False) for line in ends if ends_in_jump(line.body)]
+        if any(_leaves_no_tensor(test, holds, name, evaluator) for test, holds in tested):
+            return True
+        child = ancestor
+    return False
+
+
+def _leaves_no_tensor(test: cst.BaseExpression, holds: bool, name: cst.Name, evaluator: Evaluator) -> bool:
+    """Whether a variable is no tensor where a test holds or does not, and is the one that was tested."""
+    if holds:
+        is_none = _is_no_tensor(test, name, evaluator)
+    else:
+        is_none = _is_asked(test, name, evaluator) or _is_tensor_or_other(test, name, evaluator)
+    if not is_none:
+        return False
+    asked = next(each for each in evaluator.tree.below(test, cst.Name) if each.value == name.value)
+    before, now = (evaluator.flow.definitions(each) for each in (asked, name))
+    return [id(binding.node) for binding in before] == [id(binding.node) for binding in now]
 
 
 def is_detached_tensor(value: cst.BaseExpression, evaluator: Evaluator) -> bool:
@@ -99,6 +135,16 @@ def _is_asked(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator:
     asked = test.args[0].value
     has = evaluator.names.qualified(test.func) == "builtins.hasattr"
     return isinstance(asked, cst.Name) and asked.value == variable.value and (has or _asks(test, evaluator))
+
+
+def _is_tensor_or_other(test: cst.BaseExpression, variable: cst.Name, evaluator: Evaluator) -> bool:
+    """Whether a test asks whether a variable is a tensor or one of other kinds."""
+    if not isinstance(test, cst.Call) or evaluator.names.qualified(test.func) != "builtins.isinstance":
+        return False
+    asked, kinds = test.args[0].value, test.args[-1].value
+    named = (element.value for element in kinds.elements) if isinstance(kinds, cst.Tuple) else ()
+    is_same = isinstance(asked, cst.Name) and asked.value == variable.value
+    return is_same and any(evaluator.names.qualified(kind) == "torch.Tensor" for kind in named)
 
 
 def _is_no_tensor(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator: Evaluator) -> bool:

@@ -8,7 +8,7 @@ from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Value
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, method_call
 
 _CONTAINERS = ("Sequential", "ModuleList", "DataParallel", "DistributedDataParallel", "Module")
 _LAYERS = ("Transformer", "Linear", "Bilinear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention")
@@ -16,6 +16,7 @@ _LAYERS = ("Transformer", "Linear", "Bilinear", "Conv", "LSTM", "GRU", "RNN", "E
 _NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "Parameter")
 _WITHOUT = ("torch.", "torchaudio.transforms.", "torchvision.transforms.", "numpy.", "math.", "builtins.")
 """Where everything comes from that gives an object no parameters, but for the layers of torch."""
+_TRANSFORMS = ("torchaudio.transforms.", "torchvision.transforms.", "kornia.augmentation.", "kornia.filters.")
 _DEPTH = 3
 """Through how many classes of the file the parts of a module are looked for."""
 
@@ -98,8 +99,49 @@ def lacks_parameters(module: Value, evaluator: Evaluator) -> bool:
     owner = module.definition
     if not isinstance(owner, cst.ClassDef) or set(evaluator.definitions.ancestry(owner)) != {"torch.nn.Module"}:
         return False
+    forward = evaluator.definitions.method(owner, "forward")
+    if forward is None or not evaluator.tree.below(forward.body, cst.Call):
+        return False
     called = [call.func for call in evaluator.tree.below(owner, cst.Call)]
     names = [evaluator.names.qualified(function) for function in called]
     made = [n for n, f in zip(names, called, strict=True) if n is not None or isinstance(f, cst.Name)]
     known = all(name is not None and name.startswith(_WITHOUT) for name in made)
-    return known and not evaluator.definitions.bases(owner) and not has_layers(owner, evaluator)
+    if not known or evaluator.definitions.bases(owner) or has_layers(owner, evaluator):
+        return False
+    return not any(_may_be_network(function, owner, evaluator) for function in called)
+
+
+def _may_be_network(called: cst.BaseExpression, owner: cst.ClassDef, evaluator: Evaluator) -> bool:
+    """Whether a module runs what it was given, or has made of who knows what: ``self.net(x)``."""
+    held = called
+    while isinstance(held, cst.Attribute) and not isinstance(held.value, cst.Name):
+        held = held.value
+    if not isinstance(held, cst.Attribute) or not isinstance(held.value, cst.Name):
+        return False
+    if evaluator.definitions.receiver(held.value) is not owner:
+        return False
+    bound = evaluator.definitions.attribute(owner, held.attr.value)
+    if held is not called and evaluator.value(held).kind is not Kind.MODULE:
+        return False  # a method of a tensor
+    return not all(binding.value is not None and _is_filter(binding.value, evaluator) for binding in bound)
+
+
+def only_filters(model: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a variable holds a sequence of transforms without parameters: ``nn.Sequential(Resample(...))``."""
+    bindings = evaluator.flow.definitions(model) if isinstance(model, cst.Name) else []
+    made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    while (method := method_call(made, "to", "cuda", "eval")) is not None:
+        made = method.value
+    if not isinstance(made, cst.Call) or evaluator.names.qualified(made.func) != "torch.nn.Sequential" or not made.args:
+        return False
+    return all(_is_filter(argument.value, evaluator) for argument in made.args)
+
+
+def _is_filter(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    name = evaluator.names.qualified(made.func) if isinstance(made, cst.Call) else None
+    library, _, layer = (name or "").rpartition(".")
+    if library.startswith("torch.nn"):
+        return not layer.startswith((*_CONTAINERS, *_LAYERS, *_NORMS))
+    if isinstance(made, cst.Lambda):
+        return True
+    return name is not None and name.startswith(_TRANSFORMS)

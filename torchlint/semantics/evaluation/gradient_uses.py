@@ -8,13 +8,12 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.differentiating_models import differentiates
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import children
 
-# What a model that differentiates itself gives: `energy, forces = model(positions)`.
-_DERIVED = re.compile(r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobians?|hessians?|score_fn)(_|$)")
 # What is called so computes gradients, wherever it is defined.
 _DIFFERENTIATES = re.compile(
     r"(^|(?<!requires)(?<!zero)(?<!no)(?<!set)(?<!clip)_)"  # but none of `requires_grad_`, `zero_grad`, ...
@@ -60,9 +59,7 @@ class GradientUses:
 
         ``x.requires_grad_()``, ``x.requires_grad = True``, ``Variable(x, requires_grad=True)``, not of parameters.
         """
-        statement = self._evaluator.flow.statement(call)
-        targets = statement.targets if isinstance(statement, cst.Assign) else ()
-        if any(_DERIVED.search(name) for target in targets for name in _names(target.target)):
+        if differentiates(call, self._evaluator):
             return True
         function = self._evaluator.definitions.enclosing_function(call)
         if function is None:
@@ -76,9 +73,17 @@ class GradientUses:
         return any(map(self._asks, asking))
 
     def _takes_parameters(self, call: cst.Call) -> bool:
-        """Whether a function of another file is given a loss and parameters: ``second(loss, net.parameters())``."""
+        """Whether a function of another file is given a loss and parameters: ``second(loss, net.parameters())``.
+
+        Or a loss and a model: ``influence(net, loss)``.
+        """
         if not isinstance(call.func, cst.Name) or len(call.args) < 2 or self._is_known(call):
             return False
+        if self._evaluator.names.qualified(call.func) is not None:
+            given = [self._evaluator.value(argument.value) for argument in call.args]
+            losses = [v for v in given if v.is_tensor and v.origin is Origin.LOSS and v.graph is not Graph.DETACHED]
+            if losses and any(v.kind is Kind.MODULE and v.origin is not Origin.LOSS for v in given):
+                return True
         first, *rest = (argument.value for argument in call.args)
         value = self._evaluator.value(first)
         parameters = (r for r in rest if method_call(r, "parameters") is not None or identifier(r) in _PARAMETERS)

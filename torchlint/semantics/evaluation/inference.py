@@ -16,8 +16,10 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.abstract_steps import AbstractSteps
 from torchlint.semantics.evaluation.entry_points import (
     belongs_to_module,
+    lacks_parameters,
     may_have_parameters,
     method_behind,
+    only_filters,
     run_by_method,
     used_as,
 )
@@ -181,7 +183,9 @@ class Inference:
         return self._evaluation_loops.over_evaluation_data or script_only_infers(self._evaluator, self._backward)
 
     def switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
-        """Return whether the method behind a call is in the file and computes without gradients."""
+        """Return whether the file shows that what a call runs computes without gradients: its method, or a wrapper."""
+        if self._evaluator.gradients.wraps_forward(called):
+            return True
         method = method_behind(called, module, self._evaluator)
         if method is None:
             return False
@@ -215,7 +219,8 @@ class Inference:
             value = run
         if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
             return None
-        return value if may_have_parameters(value) else None
+        is_filter = lacks_parameters(value, self._evaluator) or only_filters(function, self._evaluator)
+        return value if may_have_parameters(value) and not is_filter else None
 
     def _is_reported_by_caller(self, method: cst.FunctionDef) -> bool:
         """Whether a method of a model is called by an evaluation of the file, where the whole of it is reported."""

@@ -12,7 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import may_have_parameters, run_by_method
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.values import Graph, Kind
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.remembered import remembered
 
 _INFERS = re.compile(r"^(inference|infer)$")
@@ -25,6 +25,9 @@ _PART = re.compile(
 _CODER = re.compile(r"(^|_)(en|de)coder$")
 # What uses a trained model.
 _USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|synthesi[sz]e|generate|demo|main)(_|$)")
+# The parts of a distribution over a latent variable.
+_MEAN = re.compile(r"(^|_)(mu|mean|loc)(_|$)")
+_SPREAD = re.compile(r"(^|_)(log_?(var|std|sigma|scale)|sigma|std|var)(_|$)")
 _FORWARD = ("forward", "__call__")
 _KEEPING = ("append", "extend", "insert", "add", "add_", "put", "push", "update", "setdefault")
 _JOINS = ("torch.cat", "torch.concat", "torch.hstack")
@@ -43,13 +46,20 @@ class InferenceMethods:
     def first_pass(self, function: cst.FunctionDef) -> cst.Call | None:
         """Return the first call of a layer with parameters in such a method, None if gradients may be wanted or off."""
         is_named = _INFERS.match(function.name.value) is not None or self._generates_tokens(function)
-        if not is_named or self._is_inner(function):
+        if not is_named or self._is_inner(function) or self._gives_distribution(function):
             return None
         if self._backward.passes(function) or self._gradient_uses.of_calls(function) or self.is_used_on(function):
             return None
         calls = sorted(self._tree.below(function.body, cst.Call), key=self._tree.order)
         runs = (call for call in calls if self._runs_model(call))
         return next((call for call in runs if not self._evaluator.gradients.disabled(call)), None)
+
+    def _gives_distribution(self, function: cst.FunctionDef) -> bool:
+        """Whether a method infers a latent variable, by which its model is trained: it returns ``mu, logvar``."""
+        results = self._evaluator.definitions.results(function)
+        parts = [r.elements if isinstance(r, cst.Tuple) else () for r in results]
+        names = [[_told(element.value) for element in each] for each in parts]
+        return bool(names) and all(any(map(_MEAN.search, n)) and any(map(_SPREAD.search, n)) for n in names)
 
     def _generates_tokens(self, function: cst.FunctionDef) -> bool:
         """Whether a method only makes a sequence longer, by what it draws or chooses: through that no gradient goes."""
@@ -165,6 +175,11 @@ class InferenceMethods:
         owners = [n for value in iterated for n in self._tree.below(value, cst.Attribute)]
         held = any(isinstance(n.value, cst.Name) and self._evaluator.definitions.receiver(n.value) for n in owners)
         return held and len(iterated) == len(bindings) and self._evaluator.value(layer).kind is Kind.MODULE
+
+
+def _told(value: cst.BaseExpression) -> str:
+    """Return what a value is called, or what computes it: ``mu`` of ``self.mu(h)``."""
+    return identifier(value.func if isinstance(value, cst.Call) else value)
 
 
 def _grows(statement: cst.Assign, sequence: str) -> bool:

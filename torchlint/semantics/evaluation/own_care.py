@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
+from torchlint.semantics.binding.definitions import AttributeBinding
+from torchlint.semantics.binding.scopes import Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import bind, identifier
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 
 # Arguments of the `encode` of sentence transformers.
 _OF_SENTENCES = frozenset(
     "batch_size show_progress_bar convert_to_numpy convert_to_tensor output_device normalize_embeddings".split()
 )
 
+# What hands a model on as it is.
+_KEPT = ("to", "cuda", "cpu", "half", "float", "eval", "fuse")
 # What runs the model that it is given, on windows of an image.
 _INFERERS = frozenset(("monai.inferers.sliding_window_inference", "monai.inferers.utils.sliding_window_inference"))
 
@@ -36,7 +42,7 @@ def cares_for_itself(call: cst.Call, evaluator: Evaluator) -> bool:
         not named.isdisjoint(_OF_SENTENCES) or evaluator.scopes.imports("sentence_transformers")
     ):
         return True  # a sentence transformer batches all texts itself, and records no graph
-    if evaluator.scopes.imports("ultralytics") and _is_made_by(call.func, "ultralytics.", evaluator):
+    if any(_is_of_ultralytics(made, evaluator) for made in _made(call.func, evaluator)):
         return True
     return isinstance(evaluator.tree.enclosing(call, cst.Lambda, cst.FunctionDef), cst.Lambda)
 
@@ -56,9 +62,27 @@ def is_dry_run(call: cst.Call, evaluator: Evaluator) -> bool:
     return dropped and not any(isinstance(a, (cst.For, cst.While)) for a in evaluator.tree.ancestors(call))
 
 
-def _is_made_by(model: cst.BaseExpression, library: str, evaluator: Evaluator) -> bool:
-    """Whether a variable holds what a class of a library makes, which runs without gradients by itself."""
-    bindings = evaluator.flow.definitions(model) if isinstance(model, cst.Name) else ()
-    made = [binding.value for binding in bindings]
-    names = (evaluator.names.qualified(value.func) for value in made if isinstance(value, cst.Call))
-    return any(name is not None and name.startswith(library) for name in names)
+def _made(model: cst.BaseExpression, evaluator: Evaluator) -> list[cst.BaseExpression]:
+    """What a variable or an attribute of the object holds, but for what changes where or in which mode it runs."""
+    bindings: Sequence[Binding | AttributeBinding] = ()
+    if isinstance(model, cst.Name):
+        bindings = evaluator.flow.definitions(model)
+    elif isinstance(model, cst.Attribute) and isinstance(model.value, cst.Name):
+        owner = evaluator.definitions.receiver(model.value)
+        bindings = evaluator.definitions.attribute(owner, model.attr.value) if owner is not None else ()
+    return [_bare(binding.value) for binding in bindings if binding.value is not None]
+
+
+def _bare(made: cst.BaseExpression) -> cst.BaseExpression:
+    while (method := method_call(made, *_KEPT)) is not None:
+        made = method.value
+    return made
+
+
+def _is_of_ultralytics(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether a detector is made by a library whose models switch gradients off themselves."""
+    name = evaluator.names.qualified(made.func) if isinstance(made, cst.Call) else None
+    if not isinstance(made, cst.Call) or name is None:
+        return False
+    repository = literal(made.args[0].value) if name == "torch.hub.load" and made.args else None
+    return name.startswith("ultralytics.") or (isinstance(repository, str) and repository.startswith("ultralytics/"))

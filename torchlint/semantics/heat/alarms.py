@@ -6,9 +6,11 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.walk import Tree
 
 _WARNS = frozenset("warn warning error exception critical".split())
-_TELLS = _WARNS | frozenset("print info debug log write".split())
+_PRINTS = _WARNS | frozenset("print info debug".split())
+_TELLS = _PRINTS | frozenset("log write".split())
 
 
 def is_alarm(statement: cst.If, evaluator: Evaluator) -> bool:
@@ -17,6 +19,34 @@ def is_alarm(statement: cst.If, evaluator: Evaluator) -> bool:
     told = [_told(line) for line in lines]
     tells = bool(set(told) & _WARNS) or all(name in _TELLS for name in told)
     return tells and _asks_for_value(statement.test, evaluator)
+
+
+def only_tells(block: cst.BaseSuite, tree: Tree) -> bool:
+    """Return whether a block does nothing but print, assert and raise errors, in loops and branches too.
+
+    What it works out for that is not read elsewhere.
+    """
+    return all(_is_telling(line, block, tree) for line in block.body)
+
+
+def _is_telling(line: cst.CSTNode, block: cst.BaseSuite, tree: Tree) -> bool:
+    if isinstance(line, cst.SimpleStatementLine):
+        is_end = all(isinstance(small, (cst.Assert, cst.Raise)) for small in line.body)
+        return is_end or _told(line) in _PRINTS or all(_is_for(small, block, tree) for small in line.body)
+    if isinstance(line, (cst.For, cst.If)) and line.orelse is not None:
+        return False
+    body = line.body.body if isinstance(line, (cst.For, cst.If)) else ()
+    return bool(body) and all(_is_telling(inner, block, tree) for inner in body)
+
+
+def _is_for(line: cst.BaseSmallStatement, block: cst.BaseSuite, tree: Tree) -> bool:
+    """Whether a line binds a variable that its function only reads in a block."""
+    target = line.targets[0].target if isinstance(line, cst.Assign) and len(line.targets) == 1 else None
+    if not isinstance(target, cst.Name):
+        return False
+    frame = tree.enclosing(block, cst.FunctionDef)
+    uses = (use for use in tree.named(target.value) if frame is None or tree.within(use, frame))
+    return all(tree.within(use, block) for use in uses)
 
 
 def _told(line: cst.BaseStatement | cst.BaseSmallStatement) -> str:

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat.guards import Guards
+from torchlint.semantics.heat.guards import NO_OPTION, Guards
 from torchlint.semantics.process.testing import tests
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.values import Device, Value
@@ -80,8 +80,19 @@ class ElementLoops:
             if not self._may_be_hot(loop) or self._guards.guard(node, loop) is not None:
                 return None
             if self._is_of(node, loop, _MAX_DEPTH):
-                return Heat(loop, Role.ELEMENTS, Evidence.INFERRED)
+                return Heat(loop, Role.ELEMENTS, Evidence.INFERRED) if not self._is_seldom(loop) else None
         return None
+
+    def _is_seldom(self, node: cst.CSTNode, depth: int = 0) -> bool:
+        """Whether a loop only runs every few steps, or to look into a run: by itself, or by all calls of its function.
+
+        ``if step % 500 == 0: for p in parameters: ...``, ``if debug: show_norms(model)``
+        """
+        function = self._evaluator.definitions.enclosing_function(node)
+        if self._guards.guard(node, function or self._tree.module, NO_OPTION) is not None:
+            return True
+        callers = self._evaluator.callers(function) if function is not None and depth < _MAX_DEPTH else []
+        return bool(callers) and all(self._is_seldom(call, depth + 1) for call in callers)
 
     def _around(self, node: cst.CSTNode) -> Iterator[cst.For]:
         child = node

@@ -17,6 +17,9 @@ _CLOCKS = frozenset(
         "datetime.datetime.utcnow"
     ).split()
 )
+# What lets something through now and then, by its name or by all that it is made with.
+_PACES = re.compile(r"Every(?![a-z])|Throttle|RateLimit|Periodic|Cadence|Interval|^(rate_?limit|throttle|every)")
+_INTERVAL = re.compile(r"(^|_)(freq|frequency|every|every_n|interval|period|seconds|secs|cadence)(_|$)")
 _MAX_DEPTH = 3
 _ENVIRONMENT = ("os.environ.get", "os.getenv")
 _OFF = ("", "0", "false", "no", "off", "none")
@@ -42,12 +45,41 @@ def is_time(expression: cst.BaseExpression, evaluator: Evaluator, depth: int = 0
     )
 
 
-def limits_rate(test: cst.Call, evaluator: Evaluator) -> bool:
+def lets_through(test: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether a call asks what says yes now and then: by a clock, or by an interval that it was made with."""
+    return _limits_rate(test, evaluator) or _asks_for_turn(test, evaluator)
+
+
+def _limits_rate(test: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a call asks a function of the file that looks at a clock: ``if throttle.ready():``."""
     name = identifier(test.func)
     functions = (f for f in evaluator.tree.nodes(cst.FunctionDef) if f.name.value == name)
     asked = (f for f in functions if any(test is call for call in evaluator.callers(f)))
     return any(reads_clock(function.body, evaluator) for function in asked)
+
+
+def is_timed(test: cst.Name | cst.Attribute, evaluator: Evaluator) -> bool:
+    """Return whether an attribute is a property of a class of the file that reads a clock: ``if progress.is_due``."""
+    if not isinstance(test, cst.Attribute):
+        return False
+    named = [f for f in evaluator.tree.nodes(cst.FunctionDef) if f.name.value == test.attr.value]
+    return bool(named) and all(evaluator.definitions.is_property(f) and reads_clock(f.body, evaluator) for f in named)
+
+
+def _asks_for_turn(test: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether a call asks an object of another file that was made with an interval, and with nothing else.
+
+    ``every = Every(cfg.log_freq)``, ``limiter = RateLimiter(seconds=10)``: ``if every():``, ``if limiter.allows():``.
+    """
+    held = test.func.value if isinstance(test.func, cst.Attribute) else test.func
+    bindings = evaluator.flow.definitions(held) if isinstance(held, cst.Name) else []
+    made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    if not isinstance(made, cst.Call) or not made.args or evaluator.definitions.definition(made.func) is not None:
+        return False
+    name = evaluator.names.qualified(made.func) or ""
+    is_named = _PACES.search(identifier(made.func)) is not None
+    given = (identifier(a.keyword) if a.keyword is not None else identifier(a.value) for a in made.args)
+    return not name.startswith(("torch.", "builtins.")) and (is_named or all(map(_INTERVAL.search, given)))
 
 
 def asks_for_option(test: cst.BaseExpression, evaluator: Evaluator) -> bool:

@@ -11,13 +11,13 @@ import libcst as cst
 from torchlint.semantics.binding.flow import LOOPS, ends_in_jump, last_statement
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.heat.alarms import is_alarm
+from torchlint.semantics.heat.alarms import is_alarm, only_tells
+from torchlint.semantics.heat.counters import counts_passes, is_counter
 from torchlint.semantics.heat.device_tests import leaves_host
-from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_told_of_error, limits_rate
+from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
-from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
 from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import canonical, is_same
 
@@ -31,13 +31,8 @@ class Guard(Enum):
     HOST = "only for tensors in host memory"
 
 
-_COUNTER = re.compile(
-    r"^(i|j|n|it|iter|itr|iters?_?\w*|idx|index|step|steps|\w*_step|\w*_iter|\w*_iteration|iteration|n_iter|niter|batch_?(idx|i|id|nb|num)|"
-    r"epoch|ep|global_step|num_updates|\w*counter|count|cnt|batches_done|update)$"
-)
-_COUNTED = re.compile(r"^get_(num|global|current|cur)?_?(step|update|iter|iteration|epoch|count)s?$")
 _OCCASIONAL = re.compile(
-    r"(^|_)(debug(_[a-z]\w*)?|verbose|noisy|show(_(?!progress)\w*)?|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
+    r"(^|_)(debug(_[a-z]\w*)?|verbose|verbosity|(verbose|verbosity|debug|log)_level|noisy|show(_(?!progress)\w*)?|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
     r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|save_\w+|do_save|sanity\w*|"
     r"check_\w*|assert_\w*|paranoid|diagnos\w*|inspect\w*|monitor\w*|watch_\w*|(record|collect|dump|print)_stats|"
     r"validate_(inputs?|args)|test_mode|detect_\w*|tb_log|log_\w+|is_in_onnx_export|isEnabledFor)$",
@@ -51,7 +46,7 @@ _CHOOSES_DEVICE = re.compile(r"^((use|with|has|have|is|on|enable)_?)?(cuda|gpu)$
 _BROKEN = frozenset(("isnan", "isinf"))
 _SOUND = frozenset(("isfinite",))
 _ENDS = frozenset(("sys.exit", "builtins.exit", "builtins.quit", "os._exit"))
-_COUNTING = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
+_NUMBERS = ("math.", "numpy.", "builtins.")
 _MAX_DEPTH = 6
 _GUARDING: frozenset[type] = frozenset(
     (
@@ -136,9 +131,14 @@ class Guards:
         if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_due(ancestor):
             return Guard.PERIODIC
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
-            return self.classify(ancestor.test, child is ancestor.body)
+            found = self.classify(ancestor.test, child is ancestor.body)
+            is_look = found is Guard.OPTION and isinstance(child, cst.IndentedBlock) and only_tells(child, self._tree)
+            return Guard.FLAG if is_look else found
         if isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
-            return self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
+            found = self.classify(ancestor.left, isinstance(ancestor.operator, cst.And))
+            asks = self._tree.parent(ancestor)  # if args.careful and torch.isnan(loss): raise ...
+            is_asked = isinstance(asks, cst.If) and asks.test is ancestor and only_tells(asks.body, self._tree)
+            return Guard.FLAG if found is Guard.OPTION and is_asked else found
         if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
             return self._earlier_exit(ancestor, child, root, besides, test)
         if isinstance(ancestor, cst.MatchCase) and isinstance(ancestor.pattern, (cst.MatchValue, cst.MatchOr)):
@@ -154,15 +154,31 @@ class Guards:
         is_switch = self._switches_off(statement.test, statement.body)
         return is_missing or is_switch or counts_on(statement, self._tree)
 
-    def _switches_off(self, test: cst.BaseExpression, body: cst.BaseSuite) -> bool:
-        """Whether a branch switches off what it runs for: ``if self.is_full: ...; self.is_full = False``."""
+    def _switches_off(self, test: cst.BaseExpression, body: cst.BaseSuite, off: bool = False) -> bool:
+        """Whether a branch switches off what it runs for: ``if self.is_full: ...; self.is_full = False``.
+
+        A variable that is on before the loop only, too: ``if first: first = False``, ``if not begun: begun = True``.
+        """
         if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
             return self._switches_off(test.left, body) or self._switches_off(test.right, body)
-        if not isinstance(test, cst.Attribute):
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.expression, cst.Name) and not off:
+            return isinstance(test.operator, cst.Not) and self._switches_off(test.expression, body, off=True)
+        if not isinstance(test, cst.Attribute) and not self._is_set_before_loop(test, not off):
             return False
         written = (target for target in self._tree.below(body, cst.AssignTarget) if is_same(target.target, test))
         assigned = (self._tree.parent(target) for target in written)
-        return any(isinstance(a, cst.Assign) and literal(a.value) is False for a in assigned)
+        return any(isinstance(a, cst.Assign) and literal(a.value) is off for a in assigned)
+
+    def _is_set_before_loop(self, test: cst.BaseExpression, value: bool) -> bool:
+        """Whether a variable has a value when a loop begins, and is never given it in the loop."""
+        loop = self._tree.enclosing(test, *LOOPS)
+        definitions = self._evaluator.flow.definitions(test) if isinstance(test, cst.Name) else []
+        known = [literal(b.part) for b in definitions]
+        if loop is None or value not in known or not all(isinstance(each, bool) for each in known):
+            return False
+        return not any(
+            self._tree.within(b.node, loop) for b, each in zip(definitions, known, strict=True) if each is value
+        )
 
     def _misses(self, test: cst.BaseExpression, places: set[str]) -> bool:
         if isinstance(test, cst.BooleanOperation):
@@ -194,8 +210,8 @@ class Guards:
         """Whether a test holds for the first steps only: ``self.step < limit``."""
         if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
             return False
-        return isinstance(test.comparisons[0].operator, (cst.LessThan, cst.LessThanEqual)) and self.is_counter(
-            test.left
+        return isinstance(test.comparisons[0].operator, (cst.LessThan, cst.LessThanEqual)) and is_counter(
+            test.left, self._evaluator
         )
 
     def _earlier_exit(
@@ -252,6 +268,9 @@ class Guards:
             return found[-1] if None not in sides else None
         if isinstance(test, cst.NamedExpr):
             return self.classify(test.value, taken)
+        if isinstance(test, cst.IfExp):
+            one, other = self.classify(test.body, taken), self.classify(test.orelse, taken)
+            return one if other is not None else None
         if leaves_host(test, taken):
             return Guard.HOST
         if taken and asks_for_option(test, self._evaluator):
@@ -270,12 +289,24 @@ class Guards:
         asked = {identifier(node.func) for node in self._tree.descendants(test) if isinstance(node, cst.Call)}
         if asked & (_BROKEN if taken else _SOUND):
             return Guard.PERIODIC
+        if not taken:
+            return None
         name = identifier(test.func)
         named = _OCCASIONAL.search(name) or name.startswith(("should_", "is_log", "every"))
         general = (self._evaluator.names.qualified(test.func) or "").startswith(("builtins.", "torch."))
-        counts = not general and any(self.is_counter(argument.value) for argument in test.args)
-        waits = taken and limits_rate(test, self._evaluator)
-        return Guard.PERIODIC if taken and (named or counts or waits) else None  # divisible_by(step, 100)
+        counts = not general and any(is_counter(argument.value, self._evaluator) for argument in test.args)
+        # divisible_by(step, 100), math.log2(step).is_integer()
+        is_rare = named or counts or self._is_of_counter(test) or lets_through(test, self._evaluator)
+        return Guard.PERIODIC if is_rare else None
+
+    def _is_of_counter(self, test: cst.Call) -> bool:
+        """Whether a method is asked of what a function for numbers makes of a counter."""
+        made = test.func.value if isinstance(test.func, cst.Attribute) else None
+        if not isinstance(made, cst.Call) or not (self._evaluator.names.qualified(made.func) or "").startswith(
+            _NUMBERS
+        ):
+            return False
+        return any(is_counter(argument.value, self._evaluator) for argument in made.args)
 
     def _is_remainder(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether an expression is ``step % k``, also through ``divmod``, a bit mask or a variable."""
@@ -283,7 +314,7 @@ class Guards:
             return self._is_remainder(expression.value, depth)
         if isinstance(expression, cst.BinaryOperation):
             if isinstance(expression.operator, cst.BitAnd):
-                return self.is_counter(expression.left) or self.is_counter(expression.right)
+                return is_counter(expression.left, self._evaluator) or is_counter(expression.right, self._evaluator)
             return isinstance(expression.operator, cst.Modulo) and not isinstance(expression.left, cst.BaseString)
         if isinstance(expression, cst.Subscript):
             return self._is_divmod(expression.value)
@@ -307,7 +338,7 @@ class Guards:
     def _comparison(self, left: cst.BaseExpression, target: cst.ComparisonTarget, taken: bool) -> Guard | None:
         right, operator = target.comparator, target.operator
         modulo = self._is_remainder(left) or self._is_remainder(right)
-        counters = self.is_counter(left) or self.is_counter(right)
+        counters = is_counter(left, self._evaluator) or is_counter(right, self._evaluator)
         if modulo or counters:
             if isinstance(operator, cst.Equal):
                 return Guard.PERIODIC if taken else None
@@ -325,47 +356,28 @@ class Guards:
             return Guard.PERIODIC
         if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
             return self.classify(left, taken)
+        if taken and _OCCASIONAL.search(identifier(left)) and self.defaults.fails(left, target):
+            return Guard.FLAG  # if verbosity > 1
         if isinstance(operator, cst.Is) and is_none(right) and taken and isinstance(left, cst.Attribute):
             return Guard.FLAG if self.defaults.is_set(left) else None
         return None
-
-    def is_counter(self, expression: cst.BaseExpression, depth: int = 0) -> bool:
-        """Return whether an expression is a loop counter: bound by ``enumerate`` or ``range``, or counted up."""
-        if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, _COUNTING):
-            return self.is_counter(expression.left, depth) or self.is_counter(expression.right, depth)
-        if isinstance(expression, cst.Attribute):
-            return bool(_COUNTER.match(expression.attr.value))
-        if isinstance(expression, cst.Call):  # trainer.get_num_updates()
-            return not expression.args and bool(_COUNTED.match(identifier(expression.func)))
-        if not isinstance(expression, cst.Name):
-            return False
-        for binding in self._evaluator.flow.definitions(expression):
-            if binding.kind is BindingKind.AUGMENTED:
-                return True
-            assigned = binding.value if binding.kind is BindingKind.ASSIGNMENT and depth < _MAX_DEPTH else None
-            if isinstance(assigned, cst.BinaryOperation) and self.is_counter(assigned, depth + 1):
-                return True  # done = step + 1
-            if binding.kind is BindingKind.ITERATION and isinstance(binding.value, cst.Call):
-                name = self._evaluator.names.qualified(binding.value.func)
-                if name == "builtins.range" and not binding.path:
-                    return True
-                if name == "builtins.enumerate" and binding.path == (0,):
-                    return True
-                if name in ITERATION_WRAPPERS or identifier(binding.value.func) in ("tqdm", "trange"):
-                    return binding.path[:1] == (0,) or identifier(binding.value.func) == "trange" or not binding.path
-        return bool(_COUNTER.match(expression.value))
 
     def _variable(self, test: cst.Name | cst.Attribute, taken: bool) -> Guard | None:
         if isinstance(test, cst.Name):
             if taken and test.value == "False":  # what a constant of the file holds
                 return Guard.FLAG
             bound = [b for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
-            found = {self.classify(b.value, taken) if b.value is not None else None for b in bound}
+            told = [b.part or b.value for b in bound]
+            found = {self.classify(value, taken) if value is not None else None for value in told}
             if taken and found and is_told_of_error(bound, self._tree):
                 return Guard.FLAG
             if found and None not in found:
                 of_flags = next((guard for guard in _RAREST if guard in found), Guard.PERIODIC)
                 return of_flags if found <= NO_FLAG else Guard.PERIODIC
+        if not taken and isinstance(test, cst.Name) and counts_passes(test, self._evaluator):
+            return Guard.PERIODIC  # if not step
+        if taken and is_timed(test, self._evaluator):
+            return Guard.PERIODIC
         if not taken or _CHOOSES_DEVICE.search(identifier(test)):
             return None
         if isinstance(test, cst.Name) and self.defaults.of_parameter(test) is True:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
@@ -11,11 +13,21 @@ from torchlint.syntax.calls import identifier, literal
 _DICE = frozenset(("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample"))
 _DRAWN = frozenset(("random.randint", "random.randrange", "numpy.random.randint"))
 _RARELY = 0.1
+# Limits up to which something is only shown: `if i < args.num_vis`, `if step <= cfg.log_first_n`.
+_SHOWN = re.compile(
+    r"(^|_)(first|vis|visuals?|visuali[sz]e\w*|log(ged|s)?|shown?|plots?|plotted|display(ed)?|print(ed|s)?|debug|previews?)"
+    r"(_|$)"
+)
+# Counts of all passes: `if step > cfg.max_steps - 5`.
+_TOTAL = re.compile(r"^((n|num|total|max|train)_)*(steps|iters?|iterations|epochs|batches|updates)$")
+_FEW = 100
 
 
 def picks_pass(statement: cst.CSTNode, branch: cst.CSTNode, root: cst.CSTNode, evaluator: Evaluator) -> bool:
     """Return whether a branch is for certain passes of a loop within ``root``, which go by whenever ``root`` runs."""
     test = statement.test if isinstance(statement, cst.If) and branch is statement.body else None
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return isinstance(test.expression, cst.Name) and _is_of_inner_loop(test.expression, root, evaluator)
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1 or not isinstance(test.left, cst.Name):
         return False
     operator, picked = test.comparisons[0].operator, test.comparisons[0].comparator
@@ -23,7 +35,11 @@ def picks_pass(statement: cst.CSTNode, branch: cst.CSTNode, root: cst.CSTNode, e
     values = [element.value for element in elements] if isinstance(operator, cst.In) else [picked]
     if not isinstance(operator, (cst.Equal, cst.In)) or any(literal(value) is None for value in values):
         return False
-    bindings = evaluator.flow.definitions(test.left)
+    return _is_of_inner_loop(test.left, root, evaluator)
+
+
+def _is_of_inner_loop(counter: cst.Name, root: cst.CSTNode, evaluator: Evaluator) -> bool:
+    bindings = evaluator.flow.definitions(counter)
     loops = [
         evaluator.tree.enclosing(binding.node, cst.For) if binding.kind is BindingKind.ITERATION else None
         for binding in bindings
@@ -36,23 +52,31 @@ def picks_pass(statement: cst.CSTNode, branch: cst.CSTNode, root: cst.CSTNode, e
 def is_one_of_the_first(
     left: cst.BaseExpression, right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool
 ) -> bool:
-    """Return whether a branch of a comparison is for the first passes of a loop: ``if i < 3``."""
+    """Return whether a branch of a comparison is for the first passes of a loop: ``if i < 3``, ``if i < num_shown``."""
     limit = literal(right)
+    is_few = isinstance(limit, int) and limit < _FEW
+    is_few |= isinstance(right, (cst.Name, cst.Attribute)) and _SHOWN.search(identifier(right)) is not None
     below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
-    return isinstance(limit, int) and limit < 100 and below is taken and isinstance(left, cst.Name)
+    return is_few and below is taken and isinstance(left, cst.Name)
 
 
 def is_one_of_the_last(right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool, evaluator: Evaluator) -> bool:
-    """Return whether a branch of a comparison is for the last passes of a loop: ``if i >= len(loader) - 1``."""
+    """Return whether a branch of a comparison is for the last passes of a loop: ``if i >= len(loader) - 1``.
+
+    Also ``if step > max_steps - 5``.
+    """
     above = isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual))
     below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
     return (above if taken else below) and _is_length(right, evaluator)
 
 
 def _is_length(number: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Whether a number is how long something is, or that less one."""
+    """Whether a number is how long something is, or that less one, or the count of all passes less a few."""
     if isinstance(number, cst.BinaryOperation) and isinstance(number.operator, cst.Subtract):
-        number = number.left if isinstance(literal(number.right), int) else number
+        less = literal(number.right)
+        number = number.left if isinstance(less, int) else number
+        if isinstance(less, int) and less < _FEW and _TOTAL.match(identifier(number)):
+            return True
     if isinstance(number, cst.Name):
         bindings = evaluator.flow.definitions(number)
         number = bindings[0].value if len(bindings) == 1 and bindings[0].value is not None else number
@@ -63,9 +87,14 @@ def is_chance(drawn: cst.BaseExpression, target: cst.ComparisonTarget, evaluator
     """Return whether a number that is drawn seldom passes: ``random.random() < 0.01``, ``randint(0, 99) == 0``."""
     name = evaluator.names.qualified(drawn.func) if isinstance(drawn, cst.Call) else None
     limit, operator = evaluator.value(target.comparator).literal, target.operator
-    if name in _DRAWN:
-        return isinstance(operator, cst.Equal) and isinstance(limit, int)
+    if name in _DRAWN and isinstance(drawn, cst.Call) and isinstance(limit, int):
+        highest = literal(drawn.args[-1].value) if drawn.args else None
+        is_low = isinstance(operator, cst.LessThan) and isinstance(highest, int) and limit <= _RARELY * highest
+        return is_low or isinstance(operator, cst.Equal)
     is_drawn = name in _DICE or (isinstance(drawn, cst.Call) and identifier(drawn.func) == "random" and not drawn.args)
+    named = _SHOWN.search(identifier(target.comparator)) is not None
+    if is_drawn and named and isinstance(operator, cst.LessThan):
+        return True  # random.random() < cfg.log_probability
     if not is_drawn or not isinstance(limit, float):
         return False
     is_below = isinstance(operator, cst.LessThan) and limit <= _RARELY

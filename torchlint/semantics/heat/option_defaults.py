@@ -114,10 +114,24 @@ class OptionDefaults:
             return None
         return left // right if isinstance(operation.operator, cst.FloorDivide) else left / right
 
+    def fails(self, option: cst.BaseExpression, target: cst.ComparisonTarget) -> bool:
+        """Return whether what an option is by default is too little: ``if verbosity > 1``, where that is 0."""
+        default, limit = self.of_option(option), literal(target.comparator)
+        if not isinstance(default, int) or not isinstance(limit, int):
+            return False
+        if isinstance(target.operator, cst.GreaterThan):
+            return default <= limit
+        return isinstance(target.operator, cst.GreaterThanEqual) and default < limit
+
     def _find_settings(self) -> Iterator[tuple[str, bool | int | float | str | None]]:
         """Yield the name and the default of each option of the command line, and of each field of a data class."""
         for call in self._tree.nodes(cst.Call):
-            if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_argument" and call.args):
+            if not isinstance(call.func, cst.Attribute) or not call.args:
+                continue
+            if call.func.attr.value.startswith("DEFINE_") and len(call.args) > 1:  # those of absl
+                name = literal(call.args[0].value)
+                yield from ((name, literal(call.args[1].value)),) if isinstance(name, str) else ()
+            if call.func.attr.value != "add_argument":
                 continue
             given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
             is_switch = given.get("action") == "store_true" and not given.get("default")

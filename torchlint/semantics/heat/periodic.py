@@ -10,6 +10,7 @@ from torchlint.syntax.walk import Tree
 
 _REACHED = (cst.GreaterThan, cst.GreaterThanEqual)
 _FALLEN = (cst.LessThan, cst.LessThanEqual, cst.Equal)
+_MOVING = (cst.AddAssign, cst.MultiplyAssign)
 _MAKES = frozenset("list dict deque defaultdict zeros empty tensor".split())
 
 
@@ -31,7 +32,8 @@ def _counts(test: cst.BaseExpression, statement: cst.If, tree: Tree) -> bool:
         return False
     left, right = test.left, test.comparisons[0].comparator
     operator, assigned = test.comparisons[0].operator, tree.below(statement.body, cst.Assign)
-    if isinstance(operator, (*_REACHED, cst.Equal)) and _is_full(left, right, statement, tree):
+    is_reached = isinstance(operator, (*_REACHED, cst.Equal))
+    if is_reached and (_is_full(left, right, statement, tree) or _resets(left, statement, tree)):
         return True
     if isinstance(operator, cst.NotEqual):
         return any(is_same(s.value, left) and is_same(s.targets[0].target, right) for s in assigned)
@@ -46,7 +48,7 @@ def _counts(test: cst.BaseExpression, statement: cst.If, tree: Tree) -> bool:
     if isinstance(right, cst.BinaryOperation) and isinstance(right.operator, cst.Add):
         return any(is_same(s.value, left) and is_same(s.targets[0].target, right.left) for s in assigned)
     added = tree.below(statement.body, cst.AugAssign)
-    if any(isinstance(s.operator, cst.AddAssign) and is_same(s.target, right) for s in added):
+    if any(isinstance(s.operator, _MOVING) and is_same(s.target, right) for s in added):
         return True
     moved = (s for s in assigned if is_same(s.targets[0].target, right))
     return any(any(is_same(node, left) for node in tree.descendants(s.value)) for s in moved)
@@ -59,6 +61,12 @@ def _starts_again(left: cst.BaseExpression, right: cst.BaseExpression, assigned:
     )
     is_limit = isinstance(right, (cst.Name, cst.Attribute, cst.Integer))
     return is_limit and any(isinstance(literal(n), int) or isinstance(n, (cst.Name, cst.Attribute)) for n in numbers)
+
+
+def _resets(left: cst.BaseExpression, statement: cst.If, tree: Tree) -> bool:
+    """Whether a branch resets what counts: ``if meter.count >= n: meter.reset()``."""
+    calls = (method_call(call, "reset", "clear", "restart") for call in tree.below(statement.body, cst.Call))
+    return isinstance(left, cst.Attribute) and any(m is not None and is_same(m.value, left.value) for m in calls)
 
 
 def _is_full(left: cst.BaseExpression, right: cst.BaseExpression, statement: cst.If, tree: Tree) -> bool:

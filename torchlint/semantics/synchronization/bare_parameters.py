@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.narrowing import is_other_here
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import DATA_FACTORIES, FACTORIES
 from torchlint.semantics.values import Kind
@@ -14,12 +15,17 @@ _TAKING_NUMBERS = FACTORIES | DATA_FACTORIES
 
 
 def may_be_number(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Return whether an expression is computed from nothing but numbers and such parameters: ``2 * scale``."""
+    """Return whether an expression is computed from nothing but numbers and such parameters: ``2 * scale``.
+
+    Also where a test has left no tensor.
+    """
     if isinstance(expression, cst.BinaryOperation):
         return may_be_number(expression.left, evaluator) and may_be_number(expression.right, evaluator)
     if isinstance(expression, cst.UnaryOperation):
         return may_be_number(expression.expression, evaluator)
     if evaluator.value(expression).kind is Kind.NUMBER:
+        return True
+    if isinstance(expression, cst.Name) and is_other_here(expression, evaluator):
         return True
     held = _holder(expression, evaluator)
     if not isinstance(held, cst.Name) or evaluator.value(held).evidence is not Evidence.NAMED:
