@@ -32,7 +32,8 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
     if definition is None:
         called = evaluator.value(call.func)
         if called.kind is Kind.MODULE:
-            return module_output(call, called, evaluator)
+            makes = called.evidence is Evidence.NAMED and _makes_part(call, evaluator)
+            return UNKNOWN if makes else module_output(call, called, evaluator)
         if called.kind in (Kind.FUNCTION, Kind.CLASS) and called.name is not None:
             return functions.evaluate(call, called.name, evaluator)
         if called.kind is Kind.CLASS and called.element is not None:
@@ -54,6 +55,16 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
         if found.known:
             return found
     return functions.unseen(call, identifier(call.func), evaluator)
+
+
+def _makes_part(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether a call in ``__init__`` gives the object a part: ``self.encoder_q = base_encoder(classes=10)``."""
+    statement, function = evaluator.tree.parent(call), evaluator.definitions.enclosing_function(call)
+    if not isinstance(statement, cst.Assign) or function is None or function.name.value != "__init__":
+        return False
+    if not all(isinstance(target.target, cst.Attribute) for target in statement.targets):
+        return False
+    return not any(evaluator.value(argument.value).is_tensor for argument in call.args)
 
 
 def _without_graph(value: Value) -> Value:

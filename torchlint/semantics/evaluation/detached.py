@@ -25,7 +25,7 @@ from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
 # Modules of torch that hold other modules, or are a network by themselves.
-_NETWORKS = re.compile(r"\.(Sequential|DataParallel|DistributedDataParallel|Transformer\w*|LSTM|GRU|RNN)$")
+_NETWORKS = re.compile(r"\.(Module|Sequential|DataParallel|DistributedDataParallel|Transformer\w*|LSTM|GRU|RNN)$")
 _PACKERS = ("pack_padded_sequence", "pack_sequence", "PackedSequence")
 _RECURRENT = re.compile(r"\.(LSTM|GRU|RNN)$")
 # Networks that differentiate by their input while they compute.

@@ -12,7 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind, Origin
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import element_at, identifier, literal, method_call
 
 _DEPTH = 4
 """Through how many variables a result is followed."""
@@ -24,6 +24,7 @@ _VALUES = frozenset(("data", "indices"))
 _READS = frozenset(
     "detach item tolist argmax argmin argsort multinomial bool long int eq ne gt lt ge le isnan isfinite".split()
 )
+_GROWS = frozenset(("append", "extend", "clear"))
 _PAIRS = frozenset("max min topk sort kthvalue median mode".split())
 """What gives values, and the places where they were."""
 _NUMBERS = frozenset(f"builtins.{name}" for name in "float int bool".split())
@@ -64,8 +65,10 @@ class Fates:
                 return end
             if isinstance(parent, cst.Expr):  # `loss.backward()` uses it, `model(x)` as a statement does not
                 return Fate.DROPPED if node is expression else Fate.USED
-            if isinstance(parent, cst.Assign):
+            if isinstance(parent, (cst.Assign, cst.AugAssign)):
                 return self._of_bound(parent, node, depth)
+            if isinstance(parent, cst.Call) and (collected := self._collecting(parent, node)) is not None:
+                return self._of_names(parent, [collected], depth)
             if not self._goes_on(parent, node):
                 return Fate.USED
             node, parent = parent, self._tree.parent(parent)
@@ -79,7 +82,7 @@ class Fates:
             if parent.func is node:
                 return isinstance(node, cst.Attribute) and not node.attr.value.endswith("_")
             name = self._evaluator.names.qualified(parent.func) or ""
-            return name.startswith("torch.") and not name.startswith(AUTOGRAD)
+            return name == "builtins.sum" or (name.startswith("torch.") and not name.startswith(AUTOGRAD))
         return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)) or self._is_argument(parent)
 
     def uses(self, name: cst.Name) -> Iterator[cst.Name]:
@@ -143,6 +146,8 @@ class Fates:
             return Fate.USED if self._packed or isinstance(taken, cst.AssignTarget) else Fate.VALUES
         if not is_called:
             return None
+        if name in _GROWS:
+            return Fate.DROPPED  # what is appended is followed for itself
         return Fate.ARRAY if name == "numpy" else Fate.VALUES if name in _READS else None
 
     def _of_argument(self, argument: cst.CSTNode) -> Fate | None:
@@ -157,21 +162,42 @@ class Fates:
         library, _, last = name.rpartition(".")
         return Fate.VALUES if library == "torch" and last in _READS else None
 
-    def _of_bound(self, statement: cst.Assign, value: cst.CSTNode, depth: int) -> Fate:
-        if id(statement) in self._open:
-            return Fate.DROPPED  # followed already, around a loop
-        if statement.value is not value or depth >= _DEPTH or len(statement.targets) != 1:
+    def _of_bound(self, statement: cst.Assign | cst.AugAssign, value: cst.CSTNode, depth: int) -> Fate:
+        """What becomes of what a statement binds: also of a sum, ``total += loss``, to what it adds to."""
+        if isinstance(statement, cst.AugAssign):
+            return self._of_names(statement, list(names_bound(statement.target)), depth)
+        if statement.value is not value or len(statement.targets) != 1:
             return Fate.USED
         targets = list(names_bound(statement.targets[0].target))
         if _gives_pair(value) and len(targets) > 1:
             targets = targets[:1]
-        if any(target is None for target in targets):
-            return Fate.USED
-        self._open.add(id(statement))
-        fates = [self.of(use, depth + 1) for name in targets if name is not None for use in self.uses(name)]
-        self._open.discard(id(statement))
         read = len(targets) == 1 and _gives_pair(value)
-        return max(fates, default=Fate.VALUES if read else Fate.DROPPED)
+        return self._of_names(statement, targets, depth, Fate.VALUES if read else Fate.DROPPED)
+
+    def _of_names(
+        self, binder: cst.CSTNode, names: list[cst.Name | None], depth: int, unread: Fate = Fate.DROPPED
+    ) -> Fate:
+        if id(binder) in self._open:
+            return Fate.DROPPED  # followed already, around a loop
+        if depth >= _DEPTH or any(name is None for name in names):
+            return Fate.USED
+        self._open.add(id(binder))
+        fates = [self.of(use, depth + 1) for name in names if name is not None for use in self.uses(name)]
+        self._open.discard(id(binder))
+        return max(fates, default=unread)
+
+    def _collecting(self, call: cst.Call, argument: cst.CSTNode) -> cst.Name | None:
+        """The variable whose empty list, made in the same function, a call appends something to."""
+        method = method_call(call, "append") if call.func is not argument else None
+        if method is None or not isinstance(method.value, cst.Name):
+            return None
+        bindings = self._evaluator.flow.definitions(method.value)
+        made = element_at(bindings[0].value, bindings[0].path) if len(bindings) == 1 else None
+        here = self._evaluator.definitions.enclosing_function(call)
+        if not isinstance(made, cst.List) or made.elements:
+            return None
+        is_own = self._evaluator.definitions.enclosing_function(made) is here
+        return bindings[0].node if is_own and isinstance(bindings[0].node, cst.Name) else None
 
 
 def _gives_pair(node: cst.CSTNode) -> bool:

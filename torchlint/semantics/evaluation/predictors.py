@@ -120,14 +120,25 @@ class Predictors:
         if isinstance(model, cst.Attribute) and self._is_of_object(model):
             yield model.attr.value
         names = {model.value} if isinstance(model, cst.Name) else set()
-        for assign in self._tree.below(method.body, cst.Assign):
-            kept = unchained(assign.value)
+        for target, value in self._assigned(method):
+            kept = unchained(value)
             if kept is model or (isinstance(kept, cst.Name) and kept.value in names):
-                for target in assign.targets:
-                    if isinstance(target.target, cst.Name):
-                        names.add(target.target.value)
-                    elif isinstance(target.target, cst.Attribute) and self._is_of_object(target.target):
-                        yield target.target.attr.value
+                if isinstance(target, cst.Name):
+                    names.add(target.value)
+                elif isinstance(target, cst.Attribute) and self._is_of_object(target):
+                    yield target.attr.value
+
+    def _assigned(self, method: cst.FunctionDef) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+        """What a method assigns and to what, in document order."""
+        statements: list[cst.Assign | cst.AnnAssign] = [
+            *self._tree.below(method.body, cst.Assign),
+            *self._tree.below(method.body, cst.AnnAssign),
+        ]
+        for statement in sorted(statements, key=self._tree.order):
+            if isinstance(statement, cst.Assign):
+                yield from ((target.target, statement.value) for target in statement.targets)
+            elif statement.value is not None:
+                yield statement.target, statement.value
 
 
 def _member(called: cst.BaseExpression) -> cst.Attribute | None:

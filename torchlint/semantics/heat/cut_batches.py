@@ -28,7 +28,8 @@ def takes_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
         return True
     if len(made.args) != len(("start", "stop", "step")):
         return False
-    if any(_starts_at(cut, loop.target.value) and evaluator.value(cut.value).is_tensor for cut in cuts):
+    starts = (cut for cut in cuts if _starts_at(cut, loop.target.value))
+    if any(len(cut.slice) > 1 or evaluator.value(cut.value).is_tensor for cut in starts):
         return True
     sources = {name.value for name in evaluator.tree.below(made.args[1], cst.Name)}
     return any(
@@ -48,9 +49,10 @@ def moves_slices(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
 
 
 def _starts_at(cut: cst.Subscript, counter: str) -> bool:
-    """Whether a slice begins at a variable: ``x[i : i + size]``."""
-    part = cut.slice[0].slice
-    return isinstance(part, cst.Slice) and isinstance(part.lower, cst.Name) and part.lower.value == counter
+    """Whether a slice begins at a variable, in any dimension: ``x[i : i + size]``, ``x[:, i:end]``."""
+    parts = (part.slice for part in cut.slice)
+    starts = (part.lower for part in parts if isinstance(part, cst.Slice))
+    return any(isinstance(start, cst.Name) and start.value == counter for start in starts)
 
 
 def _is_window(cut: cst.Subscript, counter: str) -> bool:
