@@ -11,6 +11,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.torch_api import FACTORIES
 from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import element_at, identifier, literal, method_call
 
@@ -165,6 +166,8 @@ class Fates:
     def _of_bound(self, statement: cst.Assign | cst.AugAssign, value: cst.CSTNode, depth: int) -> Fate:
         """What becomes of what a statement binds: also of a sum, ``total += loss``, to what it adds to."""
         if isinstance(statement, cst.AugAssign):
+            if statement.target is not value and not self._starts_fresh(statement.target):
+                return Fate.USED  # others may see what is added in place
             return self._of_names(statement, list(names_bound(statement.target)), depth)
         if statement.value is not value or len(statement.targets) != 1:
             return Fate.USED
@@ -173,6 +176,20 @@ class Fates:
             targets = targets[:1]
         read = len(targets) == 1 and _gives_pair(value)
         return self._of_names(statement, targets, depth, Fate.VALUES if read else Fate.DROPPED)
+
+    def _starts_fresh(self, total: cst.BaseExpression) -> bool:
+        """Whether a sum is a variable that starts as a number, or as a tensor that a function of torch makes for it."""
+        bindings = self._evaluator.scopes.bindings(total) if isinstance(total, cst.Name) else []
+        started = [binding for binding in bindings if binding.kind is not BindingKind.AUGMENTED]
+        return bool(started) and all(
+            binding.kind is BindingKind.ASSIGNMENT and self._is_fresh(element_at(binding.value, binding.path))
+            for binding in started
+        )
+
+    def _is_fresh(self, value: cst.BaseExpression | None) -> bool:
+        if isinstance(value, cst.Call):
+            return self._evaluator.names.qualified(value.func) in FACTORIES
+        return value is not None and literal(value) is not None
 
     def _of_names(
         self, binder: cst.CSTNode, names: list[cst.Name | None], depth: int, unread: Fate = Fate.DROPPED
