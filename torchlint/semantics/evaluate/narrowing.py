@@ -141,6 +141,8 @@ def _is_tensor_or_other(test: cst.BaseExpression, variable: cst.Name, evaluator:
     """Whether a test asks whether a variable is a tensor or one of other kinds."""
     if not isinstance(test, cst.Call) or evaluator.names.qualified(test.func) != "builtins.isinstance":
         return False
+    if len(test.args) != len(("object", "kinds")):
+        return False
     asked, kinds = test.args[0].value, test.args[-1].value
     named = (element.value for element in kinds.elements) if isinstance(kinds, cst.Tuple) else ()
     is_same = isinstance(asked, cst.Name) and asked.value == variable.value
