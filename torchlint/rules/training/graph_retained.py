@@ -159,7 +159,11 @@ def check_state(statement: cst.Assign, model: Model) -> Iterator[Finding]:
         )
 
 
-@rule.check(cst.Assign, cst.Call, condition=lambda model: model.calls_by_name.occur(_PARAMETERS))
+@rule.check(
+    cst.Assign,
+    cst.Call,
+    condition=lambda m: m.calls_by_name.occur(_PARAMETERS) and m.retentions.parameter_averages.occur,
+)
 def check_average(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report an average of parameters that keeps the graph of all averages before."""
     kept = model.retentions.parameter_averages.kept(node)

@@ -38,9 +38,15 @@ class Hoistable:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._writes = writes
+        self._known: dict[tuple[cst.BaseExpression, cst.CSTNode], bool] = {}
 
     def is_known(self, read: cst.BaseExpression, loop: cst.CSTNode) -> bool:
         """Return whether nothing that a loop computes goes into an expression in it."""
+        if (read, loop) not in self._known:
+            self._known[read, loop] = self._is_known_in(read, loop)
+        return self._known[read, loop]
+
+    def _is_known_in(self, read: cst.BaseExpression, loop: cst.CSTNode) -> bool:
         return (
             isinstance(loop, (cst.For, cst.While))
             and self._tree.within(read, loop.body)

@@ -83,6 +83,7 @@ class Loaders:
         self._datasets = datasets
         self.placed_batches = PlacedBatches(evaluator, moves, datasets)
         self.collations = Collations(evaluator)
+        self._reads_device: dict[cst.Call, bool] = {}
 
     def loader(self, call: cst.Call, name: str, given: Arguments) -> LoaderCall | None:
         """Return the loader that a call of ``name`` makes."""
@@ -109,6 +110,11 @@ class Loaders:
 
     def reads_device(self, loader: LoaderCall) -> bool:
         """Return whether the items of a loader, or the graph that it samples, are on a device already."""
+        if loader.call not in self._reads_device:
+            self._reads_device[loader.call] = self._is_on_device(loader)
+        return self._reads_device[loader.call]
+
+    def _is_on_device(self, loader: LoaderCall) -> bool:
         sources = (*loader.datasets, loader.collate) if loader.collate is not None else loader.datasets
         if any(map(self.placed_batches.are_given_by, sources)):
             return True

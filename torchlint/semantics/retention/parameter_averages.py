@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -27,6 +28,11 @@ class ParameterAverages:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._frozen = frozen
+
+    @cached_property
+    def occur(self) -> bool:
+        """Whether a function of the file is named for updating something: no other one is looked into."""
+        return any(_UPDATES.search(function.name.value) for function in self._tree.nodes(cst.FunctionDef))
 
     @remembered
     def kept(self, node: cst.Assign | cst.Call) -> Store | None:
