@@ -15,11 +15,9 @@ from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import Binding, BindingKind, Scopes
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.operators.attention import Attention, attention
 from torchlint.semantics.parts import Parts
 from torchlint.semantics.process.target import Target
 from torchlint.semantics.process.versions import is_main_guard, proven_target
-from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
 from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.tensors.accelerator import accelerator_evidence, hides_accelerators, trains_what_it_is_given
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.heat.guards import Guard
     from torchlint.semantics.heat.hotness import Heat
     from torchlint.semantics.loading.loaders import LoaderCall
+    from torchlint.semantics.operators.attention import Attention
     from torchlint.semantics.retention.totals import Accumulation
     from torchlint.semantics.synchronization.host_reads import ScalarRead
     from torchlint.semantics.tensors.creations import Creation
@@ -317,11 +316,15 @@ class Model(Parts):
     @remembered
     def is_kept_on_host(self, expression: cst.BaseExpression) -> bool:
         """Return whether an expression reads an attribute that its class brings to the host."""
+        from torchlint.semantics.synchronization.host_attributes import is_kept_on_host
+
         return is_kept_on_host(expression, self.evaluator)
 
     @remembered
     def attention(self, softmax: cst.Call) -> Attention | None:
         """Return the attention of which a call is the softmax, if its weights are not kept."""
+        from torchlint.semantics.operators.attention import attention
+
         return attention(softmax, self)
 
     @remembered
