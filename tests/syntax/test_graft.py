@@ -122,5 +122,16 @@ def test_the_rest_has_no_source_text() -> None:
     assert code(first) != "f(x)"
 
 
+@pytest.mark.parametrize("text", ["name", "(name)", "a.b", "f(x, *y)", "x[1:2]", "'text'", "1.5", "a + b < c"])
+def test_some_text_stands_for_each_expression_of_a_draft(text: str) -> None:
+    """An error here would have all of a file parsed as soon as a rule quotes anything."""
+    statement = draft(f"{text}\n").module.body[0]
+    assert isinstance(statement, cst.SimpleStatementLine)
+    assert isinstance(statement.body[0], cst.Expr)
+    assert code(statement.body[0].value)
+    with source_text_only(), pytest.raises(AttributeError):
+        code(statement.body[0].value)
+
+
 def test_the_share_counts_rows() -> None:
     assert draft("x = 1\ny = 2\ndef f():\n    return 1\n").share({1}) == pytest.approx(0.2)

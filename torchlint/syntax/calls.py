@@ -143,9 +143,9 @@ def source_text_only() -> Iterator[None]:
 
 def code(node: cst.CSTNode) -> str:
     """Return the source text of a node; for a node of a draft, some text that stands for it."""
-    if isinstance(node, cst.Name) and not node.lpar:
-        return node.value  # most of them are, and libcst takes long to say so
     try:
+        if type(node) is cst.Name and not node.lpar:
+            return node.value  # most of them are, and libcst takes long to say so
         return cst.Module(body=()).code_for_node(node)
     except AttributeError:
         if not _may_stand_in.get():
