@@ -64,7 +64,7 @@ rule = Rule(
     default=Default.ON,
     summary="attention written out by hand: `softmax(q @ k.T) @ v`",
     triggers=Triggers.all_of(
-        "torch", ("softmax", "Softmax"), ("transpose", "swapaxes", "swapdims", "mT", "mH", "einsum")
+        "torch", ("softmax", "Softmax"), ("transpose", "permute", "swapaxes", "swapdims", "mT", "mH", "einsum")
     ),
     examples=(
         Example(

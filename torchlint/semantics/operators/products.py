@@ -45,10 +45,13 @@ def matrix_product(
     """Return the product with keys that are transposed in their last two dimensions."""
     if isinstance(right, cst.Attribute) and right.attr.value in _FLIPS:
         return Product(node, left, right.value, None)
-    method = method_call(right, *_SWAPS)
+    method = method_call(right, *_SWAPS, "permute")
     if method is None or not isinstance(right, cst.Call) or model.qualified_name(right.func) is not None:
         return None
     swapped = tuple(literal(argument.value) for argument in right.args)
+    if method.attr.value == "permute":
+        rank = len(swapped)
+        return Product(node, left, method.value, rank) if swapped == (*range(rank - 2), rank - 1, rank - 2) else None
     if swapped in _LAST_TWO:
         is_batched = isinstance(node, cst.Call) and identifier(node.func) == "bmm"
         return Product(node, left, method.value, 3 if is_batched else None)
