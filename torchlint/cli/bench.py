@@ -149,6 +149,9 @@ class _Run:
     fixer: Fixer
     progress: Progress
     found: list[CaseDocument] = field(default_factory=list)
+    kept: list[CaseDocument] = field(default_factory=list)
+    """What an earlier run found for the same programs, measured in this one or not."""
+
     control: CaseDocument | None = None
 
     def all(self, chosen: list[Case]) -> bool:
@@ -156,6 +159,8 @@ class _Run:
         earlier: dict[str, CaseDocument] = {}
         if self.choice.resume and self.choice.json_path is not None:
             earlier = resumable(self.choice.json_path, self.bench.environment)
+            self.kept = [known for case in cases() if (known := earlier.get(self._digest(case)))]
+            self.control = earlier.get(digest(control().source, control().source))
         task = self.progress.add_task("", total=(len(chosen) + self.choice.everything) * (self.bench.plan.rounds + 1))
         try:
             for case in chosen:
@@ -171,7 +176,12 @@ class _Run:
 
     def document(self) -> dict[str, Any]:
         """Return what has been found so far."""
-        return document(self.bench.environment, self.bench.plan, self.found, self.control)
+        by_name = {case["name"]: case for case in (*self.kept, *self.found)}
+        return document(self.bench.environment, self.bench.plan, list(by_name.values()), self.control)
+
+    def _digest(self, case: Case) -> str:
+        fixed = fixed_program(case, self.fixer)
+        return digest(case.source, fixed.text if fixed else case.source)
 
     def _measured(
         self, case: Case, fixed: FixedProgram | None, earlier: dict[str, CaseDocument], task: Any

@@ -114,20 +114,19 @@ class Bench:
             ProgramError: the original program fails.
             FixedProgramError: the fixed one does.
         """
-        original = self._outputs(case, case.source, scratch / "first")
-        try:
-            outputs = self._outputs(case, fixed, scratch / "second")
-        except ProgramError as error:
-            raise FixedProgramError(f"the fixed program fails: {error}") from error
+        place = self.place(scratch, case)
+        with place.program("first", case.source) as one, place.program("second", fixed) as two:
+            original = one.ready().outputs(case.compared_steps)
+            try:
+                outputs = two.ready().outputs(case.compared_steps)
+            except ProgramError as error:
+                raise FixedProgramError(f"the fixed program fails: {error}") from error
         found = compare(original, outputs, case.criterion, case.tolerance)
         if found.holds:
             return found
-        again = self._outputs(case, case.source, scratch / "again")
+        with place.program("again", case.source) as once_more:
+            again: Outputs = once_more.ready().outputs(case.compared_steps)
         return allow_for_noise(found, original, again, outputs)
-
-    def _outputs(self, case: Case, text: str, folder: Path) -> Outputs:
-        with self.place(folder.parent, case).program(folder.name, text) as program:
-            return program.outputs(case.compared_steps)
 
 
 def digest(original: str, fixed: str) -> str:

@@ -102,11 +102,7 @@ class Place:
     """How many cores a program keeps to while it is timed; 0 for all."""
 
     def program(self, name: str, text: str, cores: frozenset[int] = frozenset()) -> Program:
-        """Return a program that has been set up in a process of its own.
-
-        Raises:
-            ProgramError: its ``setup`` failed.
-        """
+        """Return a program that is being set up in a process of its own; wait for it with ``ready``."""
         return Program(self.folder / name, self.launcher, text, self.device, self.plan.timeout, cores)
 
     def cores_of(self, number: int) -> frozenset[int]:
@@ -152,7 +148,8 @@ def _round(place: Place, one: _Variant, two: _Variant, share: float, number: int
     # Who starts first, and in which folder, costs a fifth of a percent: each program does in half of the rounds.
     early, late = (one, two) if number % 2 == 0 else (two, one)
     with place.program("first", early.text, cores) as a, place.program("other", late.text, cores) as b:
-        slowest = max(program.warm(plan.warm, _WARM_STEPS) for program in (a, b))
+        both = (a.ready(), b.ready())
+        slowest = max(program.warm(plan.warm, _WARM_STEPS) for program in both)
         steps = max(1, math.ceil(plan.block / slowest))
         left = share - (time.perf_counter() - began)
         pairs = min(plan.most_pairs, max(1, int(left / (2 * steps * slowest))))
@@ -166,6 +163,8 @@ def _round(place: Place, one: _Variant, two: _Variant, share: float, number: int
                 if elapsed.device is not None:
                     variant.device.append(elapsed.device)
         if counted:
+            for program in both:
+                program.tell("count")
             for program, variant in order:
-                variant.counters.append(program.count())
+                variant.counters.append(program.counters())
     return pairs

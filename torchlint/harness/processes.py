@@ -79,14 +79,28 @@ class Worker:
             ProgramError: the program raised, died, or did not answer in time.
             HarnessError: what was asked cannot be had on this machine.
         """
+        self.tell(name, *arguments)
+        return self.answer(timeout)
+
+    def tell(self, name: str, *arguments: Any) -> None:
+        """Ask without waiting: the answer is to be fetched before anything else is asked.
+
+        Raises:
+            ProgramError: the program died.
+        """
         try:
             self._connection.send((name, arguments))
+        except (ConnectionError, BrokenPipeError) as error:
+            raise self._died() from error
+
+    def answer(self, timeout: float) -> Any:
+        """Return the answer to what was told last; it raises what `ask` does."""
+        try:
             if not self._connection.poll(timeout):
                 raise ProgramError(f"no answer within {timeout:.0f} s", self._tail())
             kind, answer = self._connection.recv()
         except (EOFError, ConnectionError, BrokenPipeError) as error:
-            self._process.join(5)
-            raise ProgramError(f"the process died (exit code {self._process.exitcode})", self._tail()) from error
+            raise self._died() from error
         if kind == "refused":
             raise HarnessError(answer)
         if kind == "failed":
@@ -104,12 +118,16 @@ class Worker:
             self._process.kill()
         self._process.join(5)
 
+    def _died(self) -> ProgramError:
+        self._process.join(5)
+        return ProgramError(f"the process died (exit code {self._process.exitcode})", self._tail())
+
     def _tail(self) -> str:
         return self._log.read_text(errors="replace")[-_LOG_TAIL:] if self._log.exists() else ""
 
 
 class Program(Worker):
-    """A worker with a program that has been set up."""
+    """A worker with a program. It is being set up when it is made, and ``ready`` waits for that."""
 
     def __init__(
         self,
@@ -120,22 +138,29 @@ class Program(Worker):
         timeout: float,
         cores: frozenset[int] = frozenset(),
     ) -> None:
-        """Write the program to the folder, start its process and set it up; it keeps to the cores, if there are any.
-
-        Raises:
-            ProgramError: the program's ``setup`` failed.
-        """
+        """Write the program to the folder and start to set it up; it keeps to the cores, if there are any."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{PROGRAM}.py").write_text(text, encoding="utf-8")
         super().__init__(folder, launcher)
         self._timeout = timeout
+        self._is_ready = False
         try:
-            self.ask("setup", str(folder), device, cores, timeout=timeout)
+            self.tell("setup", str(folder), device, cores)
         except BaseException:
             self.close()
             raise
 
     def __enter__(self) -> Program:
+        return self
+
+    def ready(self) -> Program:
+        """Wait until the program has been set up, and return it.
+
+        Raises:
+            ProgramError: its ``setup`` failed.
+        """
+        self.answer(self._timeout)
+        self._is_ready = True
         return self
 
     def outputs(self, steps: int) -> list[list[Leaf]]:
@@ -152,15 +177,16 @@ class Program(Worker):
         elapsed: Elapsed = self.ask("block", steps, timeout=self._timeout)
         return elapsed
 
-    def count(self) -> Counters:
-        """Return the counters of one step."""
-        counters: Counters = self.ask("count", timeout=self._timeout)
+    def counters(self) -> Counters:
+        """Return the counters of one step, after ``tell("count")``: two programs can be counted at the same time."""
+        counters: Counters = self.answer(self._timeout)
         return counters
 
     def close(self) -> None:
-        """Let the program close what it has started, then end the process."""
-        with contextlib.suppress(HarnessError, OSError):
-            self.ask("close", timeout=2)
+        """Let the program close what it has started, then end the process; one that never got ready has nothing."""
+        if self._is_ready:
+            with contextlib.suppress(HarnessError, OSError):
+                self.ask("close", timeout=2)
         super().close()
 
 

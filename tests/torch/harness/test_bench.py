@@ -151,6 +151,11 @@ def test_the_command_writes_evidence_and_resumes(tmp_path: Path) -> None:
     again = CliRunner().invoke(command, [*arguments, "--resume"], standalone_mode=False)
     assert (again.exception, again.return_value) == (None, 0)
     assert json.loads(path.read_text()) == document
+    other = CliRunner().invoke(command, ["TL606", *arguments[2:], "--resume"], standalone_mode=False)
+    assert (other.exception, other.return_value) == (None, 0)
+    cases = json.loads(path.read_text())["cases"]
+    assert [case["code"] for case in cases] == ["TL601", "TL605", "TL606"]
+    assert cases[:2] == document["cases"]
 
 
 def test_the_command_ends_with_1_for_a_program_that_is_different() -> None:
