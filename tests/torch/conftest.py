@@ -14,7 +14,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section(f"torch {torch.__version__}")
     if not torch.cuda.is_available():
         terminalreporter.write_line("not run: anything on a GPU (there is none); CPU, meta and fake tensors stood in")
-    if not torch.backends.cuda.is_built():
-        terminalreporter.write_line("not run: programs that record a graph, on fake CUDA tensors (built without CUDA)")
     for code, package in unsearchable().items():
         terminalreporter.write_line(f"not run: the search of {code}, which needs {package}: it is not installed")

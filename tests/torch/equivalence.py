@@ -41,9 +41,16 @@ class Case:
     source: str
     inputs: Inputs = no_inputs
     may_differ: frozenset[May] | set[May] = field(default_factory=frozenset)
+    may_differ_on_gpu: frozenset[May] | set[May] = field(default_factory=frozenset)
+    """What else the fix changes where there is a GPU: no stand-in shows it."""
+
     tolerance: float = 0.0
     """How far values may lie apart, relative and absolute; they must be equal bit for bit by default."""
 
     target_torch: str | None = None
+
+    removed_in: tuple[int, int] | None = None
+    """The torch in which the original stopped to work."""
+
     reads_values: str = ""
     """Why the program cannot run on tensors without values (it calls ``.item()``, branches on a tensor)."""

@@ -26,7 +26,7 @@ from tests.fixture_files import FIXTURES, parse_target
 from tests.torch.compare import differences
 from tests.torch.equivalence import Case, May
 from tests.torch.runner import places, run
-from tests.torch.stand_in import VALUES
+from tests.torch.stand_in import REAL_CUDA, VALUES
 from torchlint.engine.file import check_file
 from torchlint.engine.fix import fix_file
 from torchlint.finding import Safety
@@ -61,6 +61,12 @@ class Sides:
         return {d.fix.safety for d in check_file(source, Settings(), [self.rule], target).diagnostics if d.fix}
 
 
+def torch_version() -> tuple[int, int]:
+    """Return the major and minor version of the torch that is installed."""
+    major, minor = torch.__version__.split(".")[:2]
+    return int(major), int(minor)
+
+
 def load_cases(path: Path) -> tuple[Case, ...]:
     """Return the cases of one `equivalence.py`."""
     spec = importlib.util.spec_from_file_location(f"equivalence_{path.parent.name.replace('-', '_')}", path)
@@ -81,6 +87,8 @@ def all_sides() -> list[Sides]:
 def test_fix_changes_nothing_else(sides: Sides) -> None:
     case, before, after = sides.case, sides.before, sides.after
     assert before != after, "the fixer changes nothing"
+    if case.removed_in and torch_version() >= case.removed_in:
+        pytest.skip(f"torch {torch.__version__} has not got what the original calls")
     if not case.may_differ:
         assert sides.safeties == {Safety.SAFE}
     seen: set[May] = set()
@@ -90,7 +98,8 @@ def test_fix_changes_nothing_else(sides: Sides) -> None:
             outcome, recorded = run(before, place, case, number)
             saw_gradients |= recorded
             found = differences(outcome, run(after, place, case, number)[0], case.tolerance)
-            unexpected = [f"{what.value}: {text}" for what, text in found if what not in case.may_differ]
+            allowed = case.may_differ | (case.may_differ_on_gpu if place is REAL_CUDA else set())
+            unexpected = [f"{what.value}: {text}" for what, text in found if what not in allowed]
             assert not unexpected, f"inputs {number} on {place.name}: " + "; ".join(unexpected)
             seen |= {what for what, _ in found}
     unseen = set(case.may_differ) - seen - ({May.VALUES} if case.tolerance else set())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -50,7 +49,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="Rounds of fresh processes for each case.",
 )
-@click.option("--threads", type=click.IntRange(min=0), help="Threads of torch; 0 as torch likes; default: all but one.")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=0),
+    help="Threads of torch; 0 as torch likes; default: all but one, or two with an accelerator.",
+)
 @click.option("--json", "json_path", type=_FILE, callback=writable_path, help="Write the results there.")
 @click.option("--plot", "plot_path", type=_FILE, callback=writable_path, help="Write a .svg or .html plot.")
 @click.option("--resume", is_flag=True, help="Keep what the file of --json has already.")
@@ -113,8 +116,7 @@ def _run(choice: Options, console: Console, fixer: Fixer) -> int:
         raise click.UsageError("say which cases: codes or names, or --all")
     plan = Plan(rounds=choice.rounds, budget=choice.budget)
     with guarded_folder("torchlint-bench-") as guarded, _progress(console) as progress:
-        threads = _spare_threads() if choice.threads is None else choice.threads
-        bench = Bench.prepare(choice.device, threads, plan, guarded.folder)
+        bench = Bench.prepare(choice.device, choice.threads, plan, guarded.folder)
         if choice.comparisons:
             return _check_itself(bench, choice, progress)
         run = _Run(bench, choice, fixer, progress)
@@ -126,12 +128,6 @@ def _run(choice: Options, console: Console, fixer: Fixer) -> int:
         console.print(f"interrupted; {len(run.found)} of {len(chosen)} cases were measured", style="yellow")
         return INTERRUPTED
     return FINDINGS if any(case["verdict"] == "different" for case in run.found) else CLEAN
-
-
-def _spare_threads() -> int:
-    """Return the number of cores less the one that is left to whatever else the machine does."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, available - 1)
 
 
 def _list(chosen: list[Case]) -> None:

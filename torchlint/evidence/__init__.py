@@ -78,13 +78,14 @@ class Evidence:
 
 @cache
 def load() -> tuple[Evidence, ...]:
-    """Return the evidence that is shipped, sorted by device.
+    """Return the evidence that is shipped, sorted by device, and by the name of its file where a device has several.
 
     Raises:
         EvidenceError: a shipped file does not follow the schema.
     """
     entries = resources.files(__name__).iterdir()
     files = [entry for entry in entries if entry.name.endswith(".json") and entry.name != _SCHEMA_FILE]
+    files.sort(key=lambda file: file.name)
     found = [parse(json.loads(file.read_text(encoding="utf-8"))) for file in files]
     return tuple(sorted(found, key=lambda evidence: evidence.device))
 

@@ -59,7 +59,7 @@ class Bench:
     folder: Path
 
     @staticmethod
-    def prepare(device: str, threads: int, plan: Plan, folder: Path) -> Bench:
+    def prepare(device: str, threads: int | None, plan: Plan, folder: Path) -> Bench:
         """Return a bench for a device.
 
         Raises:
@@ -70,8 +70,8 @@ class Bench:
 
     def place(self, folder: Path, case: Case) -> Place:
         """Return this bench's way to run the programs of a case, in a folder."""
-        free = self.environment.kind != "cpu" or "two-cores" in case.needs
-        return Place(self.device, self.launcher, self.plan, folder, 0 if free else self.launcher.threads)
+        cores = 0 if "two-cores" in case.needs else self.launcher.threads
+        return Place(self.device, self.launcher, self.plan, folder, cores)
 
     def run(self, case: Case, fixed: FixedProgram | None, tick: Callable[[], None] = lambda: None) -> CaseResult:
         """Return the result of one case; whatever the programs do, it is a verdict."""

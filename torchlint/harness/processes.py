@@ -190,20 +190,36 @@ class Program(Worker):
         super().close()
 
 
-def survey(folder: Path, device: str, threads: int) -> tuple[Launcher, str, Environment]:
+def survey(folder: Path, device: str, threads: int | None) -> tuple[Launcher, str, Environment]:
     """Return how to start workers, the resolved device, and the environment around it.
+
+    Args:
+        folder: for what the workers print.
+        device: its name, or ``auto``.
+        threads: of torch; None for as many as suit the device.
 
     Raises:
         HarnessError: torch is missing, or there is no such device.
     """
-    launcher = Launcher("forkserver" if sys.platform.startswith("linux") else "spawn", threads)
-    with Worker(folder, launcher) as worker:
+    method = "forkserver" if sys.platform.startswith("linux") else "spawn"
+    with Worker(folder, Launcher(method, 1)) as worker:
         if not worker.ask("survives_fork", timeout=_START):
-            launcher = Launcher("spawn", threads)
-    with Worker(folder, launcher) as worker:
+            method = "spawn"
+    with Worker(folder, Launcher(method, 1)) as worker:
         resolved: str = worker.ask("resolve", device, timeout=_START)
+    launcher = Launcher(method, _suitable_threads(resolved) if threads is None else threads)
+    with Worker(folder, launcher) as worker:
         found: Environment = worker.ask("describe", resolved, timeout=_START)
     return launcher, resolved, found
+
+
+def _suitable_threads(device: str) -> int:
+    """Return all cores less the one that is left to whatever else the machine does; two where an accelerator computes.
+
+    There, one thread asks for what is to be computed, and autograd asks from another one on the way back.
+    """
+    available = len(usable_cores()) or os.cpu_count() or 1
+    return max(1, available - 1 if device == "cpu" else min(2, available))
 
 
 def missing(folder: Path, launcher: Launcher, needs: Sequence[str], device: str) -> dict[str, str]:

@@ -5,15 +5,19 @@ from torch import nn
 
 CASE = {"code": "TL212", "equal": "bitwise", "needs": "accelerator"}
 
-STEPS, SENTENCES, WORDS, WIDTH = 64, 128, 8, 256
+# An accelerator gets sentences on which it works about as long as Python takes to ask for it: a smaller network leaves it
+# idle, whatever the program waits for.
+ON_CPU, ON_ACCELERATOR = (64, 128, 256), (8, 256, 1024)
+WORDS = 8
 
 
 class Trainer:
     def __init__(self, device):
-        self.model = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(8))).to(device)
+        steps, sentences, width = ON_CPU if torch.device(device).type == "cpu" else ON_ACCELERATOR
+        self.model = nn.Sequential(*(nn.Linear(width, width) for _ in range(8))).to(device)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
-        self.batches = torch.randn(STEPS, SENTENCES, WIDTH, device=device)
-        self.lengths = torch.full((SENTENCES,), WORDS, device=device)
+        self.batches = torch.randn(steps, sentences, width, device=device)
+        self.lengths = torch.full((sentences,), WORDS, device=device)
 
     def train_epoch(self):
         losses = []

@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-CASE = {"code": "TL102", "equal": "bitwise", "needs": "pinned-memory", "compared_steps": 2}
+CASE = {"code": "TL102", "equal": "bitwise", "needs": "pinned-memory two-cores", "compared_steps": 2}
 
-IMAGES, BATCH = 512, 64
+IMAGES, BATCH = 2048, 64
 
 
 def setup(device):
@@ -18,7 +18,8 @@ def setup(device):
     ).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     dataset = TensorDataset(torch.randn(IMAGES, 3, 96, 96), torch.randint(0, 10, (IMAGES,)))
-    loader = DataLoader(dataset, batch_size=BATCH, num_workers=2, pin_memory=torch.cuda.is_available())
+    pinned = torch.cuda.is_available()
+    loader = DataLoader(dataset, batch_size=BATCH, num_workers=8, persistent_workers=True, pin_memory=pinned)
     return SimpleNamespace(model=model, optimizer=optimizer, loader=loader, device=device)
 
 

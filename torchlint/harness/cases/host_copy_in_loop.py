@@ -6,16 +6,21 @@ from torch import nn
 
 CASE = {"code": "TL203", "equal": "bitwise", "needs": "accelerator"}
 
-BATCHES, BATCH, WIDTH = 64, 64, 128
+# An accelerator gets batches on which it works about as long as Python takes to ask for it: a smaller network leaves it
+# idle, whatever the program waits for.
+ON_CPU, ON_ACCELERATOR = (64, 64, 128, 256), (16, 2048, 1024, 2048)
 
 
 class Trainer:
     def __init__(self, device):
-        self.model = nn.Sequential(nn.Linear(WIDTH, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+        batches, batch, width, hidden = ON_CPU if torch.device(device).type == "cpu" else ON_ACCELERATOR
+        self.model = nn.Sequential(
+            nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 10)
+        )
         self.model.to(device)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
-        self.inputs = torch.randn(BATCHES, BATCH, WIDTH, device=device)
-        self.targets = torch.randint(0, 10, (BATCHES, BATCH), device=device)
+        self.inputs = torch.randn(batches, batch, width, device=device)
+        self.targets = torch.randint(0, 10, (batches, batch), device=device)
 
     def train_epoch(self):
         predictions = []

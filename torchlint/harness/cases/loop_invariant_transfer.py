@@ -6,16 +6,22 @@ from torch import nn
 
 CASE = {"code": "TL210", "equal": "bitwise", "needs": "accelerator"}
 
-BATCHES, BATCH, WIDTH, CLASSES = 64, 64, 128, 10
+# An accelerator gets batches on which it works about as long as Python takes to ask for it: a smaller network leaves it
+# idle, whatever the program waits for.
+ON_CPU, ON_ACCELERATOR = (64, 64, 128, 256), (16, 2048, 1024, 2048)
+CLASSES = 10
 
 
 class Trainer:
     def __init__(self, device):
         self.device = device
-        self.model = nn.Sequential(nn.Linear(WIDTH, 256), nn.ReLU(), nn.Linear(256, CLASSES)).to(device)
+        batches, batch, width, hidden = ON_CPU if torch.device(device).type == "cpu" else ON_ACCELERATOR
+        self.model = nn.Sequential(
+            nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, CLASSES)
+        ).to(device)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
-        self.inputs = torch.randn(BATCHES, BATCH, WIDTH, device=device)
-        self.targets = torch.randint(0, CLASSES, (BATCHES, BATCH), device=device)
+        self.inputs = torch.randn(batches, batch, width, device=device)
+        self.targets = torch.randint(0, CLASSES, (batches, batch), device=device)
 
     def train_epoch(self, device):
         weights = torch.linspace(0.5, 1.5, CLASSES)

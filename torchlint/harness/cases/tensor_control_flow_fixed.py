@@ -8,7 +8,10 @@ from torch import nn
 
 CASE = {"code": "TL204", "equal": "bitwise", "needs": "accelerator"}
 
-BATCH, LENGTH, WIDTH, LAYERS = 16, 64, 64, 8
+# An accelerator gets sentences on which it works about as long as Python takes to ask for it: a smaller network leaves it
+# idle, whatever the program waits for.
+ON_CPU, ON_ACCELERATOR = (16, 64, 64), (128, 256, 256)
+LAYERS = 8
 
 
 class Mixer(nn.Module):
@@ -25,11 +28,11 @@ class Mixer(nn.Module):
 
 
 class Classifier(nn.Module):
-    def __init__(self):
+    def __init__(self, width, length):
         super().__init__()
-        self.words = nn.Embedding(1000, WIDTH)
-        self.layers = nn.ModuleList(Mixer(WIDTH, LENGTH) for _ in range(LAYERS))
-        self.head = nn.Linear(WIDTH, 2)
+        self.words = nn.Embedding(1000, width)
+        self.layers = nn.ModuleList(Mixer(width, length) for _ in range(LAYERS))
+        self.head = nn.Linear(width, 2)
 
     def forward(self, words):
         padding = words == 0
@@ -40,11 +43,12 @@ class Classifier(nn.Module):
 
 
 def setup(device):
-    model = Classifier().to(device)
+    batch, length, width = ON_CPU if torch.device(device).type == "cpu" else ON_ACCELERATOR
+    model = Classifier(width, length).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
-    words = torch.randint(1, 1000, (BATCH, LENGTH), device=device)
-    words[:, LENGTH // 2 :] = 0
-    labels = torch.randint(0, 2, (BATCH,), device=device)
+    words = torch.randint(1, 1000, (batch, length), device=device)
+    words[:, length // 2 :] = 0
+    labels = torch.randint(0, 2, (batch,), device=device)
     return SimpleNamespace(model=model, optimizer=optimizer, words=words, labels=labels)
 
 
