@@ -1,11 +1,10 @@
-"""A tensor or array grows by concatenation in a loop, or each time a metric is updated.
+"""A tensor grows by concatenation in a loop, or each time a metric is updated.
 
 ## Why it costs
 
 `x = torch.cat([x, y])` allocates a new tensor and copies everything that was collected so far: n passes copy about
-n²/2 parts, and each pass asks the allocator for a larger block. `np.append` and `np.concatenate` do the same on the
-host. `self.x = torch.cat([self.x, y])` in the `update` of a metric, or in a step of an evaluation, does so from batch
-to batch.
+n²/2 parts, and each pass asks the allocator for a larger block. `self.x = torch.cat([self.x, y])` in the `update` of a
+metric, or in a step of an evaluation, does so from batch to batch. Arrays of NumPy are TL221.
 
 ## What to write instead
 
@@ -36,7 +35,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.retention.growth import GROWING, Growth
+from torchlint.semantics.retention.growth import GROWING_TENSORS, Growth
 
 rule = Rule(
     code="TL211",
@@ -46,7 +45,7 @@ rule = Rule(
     default=Default.ON,
     summary="a tensor that grows by `x = torch.cat([x, ...])` in a loop",
     triggers=Triggers.all_of(
-        ("cat", "concat", "concatenate", "hstack", "vstack", "dstack", "row_stack", "column_stack", "stack", "append")
+        ("cat", "concat", "concatenate", "hstack", "vstack", "dstack", "row_stack", "column_stack", "stack")
     ),
     examples=(
         Example(
@@ -74,10 +73,7 @@ def features(model, loader):
 """,
         ),
     ),
-    references=(
-        "https://docs.pytorch.org/docs/stable/generated/torch.cat.html",
-        "https://numpy.org/doc/stable/reference/generated/numpy.append.html",
-    ),
+    references=("https://docs.pytorch.org/docs/stable/generated/torch.cat.html",),
     documentation=__doc__,
     silences={
         "not-grown": "The result does not go back into the tensor that is concatenated.",
@@ -90,29 +86,21 @@ def features(model, loader):
 )
 
 
-@rule.check(cst.Call, called=GROWING)
+@rule.check(cst.Call, called=GROWING_TENSORS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a concatenation that feeds itself."""
     growth = model.growths.find(call)
-    if growth is None or rule.silent("rebuilt", growth.rebuilt) or rule.silent("few-passes", growth.few_passes):
+    if growth is None or growth.is_array:
+        return
+    if rule.silent("rebuilt", growth.rebuilt) or rule.silent("few-passes", growth.few_passes):
         return
     name = model.code(growth.variable)
-    once = "`numpy.concatenate`" if growth.is_array else "`torch.cat`"
     yield Finding(
         call,
         f"`{name}` grows by concatenation {growth.often}: every {'call' if growth.is_of_object else 'pass'} copies all "
-        f"that was collected so far. {_advice(growth, once)}.",
+        f"that was collected so far. {growth.advice('`torch.cat`', 'a tensor')}.",
         _fix(growth, name, model),
     )
-
-
-def _advice(growth: Growth, once: str) -> str:
-    if growth.is_of_object:
-        return f"Append to a list and call {once} once when the result is asked for"
-    if growth.is_read:
-        kind = "an array" if growth.is_array else "a tensor"
-        return f"The loop reads it as well: write into slices of {kind} that has the final size"
-    return f"Append to a list and call {once} once after the loop, or write into slices of one that has the final size"
 
 
 def _fix(growth: Growth, name: str, model: Model) -> Fix | None:

@@ -50,7 +50,8 @@ def cares_for_itself(call: cst.Call, evaluator: Evaluator) -> bool:
 def is_dry_run(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a call of a model stands in no loop, and its result is dropped at once.
 
-    Without arguments it computes from what its object holds, and keeps what it computes there: ``self.forward()``.
+    Without arguments it computes from what its object holds, and keeps what it computes there: ``self.forward()``. What
+    takes the time of whatever it is given, ``function(*args)``, also does so in a loop.
     """
     if not call.args:
         return False
@@ -59,7 +60,8 @@ def is_dry_run(call: cst.Call, evaluator: Evaluator) -> bool:
         dropped = all(identifier(target.target) == "_" for target in statement.targets)
     else:
         dropped = isinstance(statement, cst.Expr) and statement.value is call
-    return dropped and not any(isinstance(a, (cst.For, cst.While)) for a in evaluator.tree.ancestors(call))
+    in_loop = any(isinstance(a, (cst.For, cst.While)) for a in evaluator.tree.ancestors(call))
+    return dropped and (not in_loop or all(argument.star for argument in call.args))
 
 
 def _made(model: cst.BaseExpression, evaluator: Evaluator) -> list[cst.BaseExpression]:

@@ -143,7 +143,7 @@ class Hotness:
             return Heat(loop, role, batch)
         if training is not None and not self._has_batch_loop(loop) and not cold.compares(loop, self._evaluator):
             return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
-        if self._runs_model(loop) and not self._has_batch_loop(loop):
+        if self._runs_model(loop) and not self._has_batch_loop(loop) and not self._trains_within(loop):
             is_given = cut_batches.takes_slices(loop, self._evaluator) or self.next_batch(loop) is not None
             is_given = is_given or generator_functions.source(loop, self._evaluator) is not None
             is_given = is_given or names_batch(loop, self._evaluator)
@@ -183,6 +183,12 @@ class Hotness:
         inner = (other for other in self._tree.below(loop, cst.For) if other is not loop)
         given = (other for other in inner if batch_evidence(self._evaluator.iterated(other)) is not None)
         return any(self._guards.guard(other, loop) is None for other in given)  # a validation now and then is none
+
+    def _trains_within(self, loop: cst.For | cst.While) -> bool:
+        """Whether each iteration goes through a loop of training steps, as a round of roll-outs and updates does."""
+        inner: list[cst.For | cst.While] = [*self._tree.below(loop, cst.For), *self._tree.below(loop, cst.While)]
+        trains = (other for other in inner if other is not loop and self._guards.guard(other, loop) is None)
+        return any(self._optimises(other) is not None for other in trains)
 
     def _optimises(self, loop: cst.For | cst.While) -> cst.Call | None:
         """The backward pass or optimizer step of this loop itself, also through a function that it calls."""

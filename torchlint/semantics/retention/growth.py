@@ -22,27 +22,16 @@ _STORING: frozenset[type[cst.CSTNode]] = frozenset((cst.Assign, cst.IfExp, cst.A
 """What a call stands in directly, if its result is stored."""
 
 _CATENATES = frozenset(("torch.cat", "torch.concat", "torch.concatenate"))
-_JOINS = _CATENATES | {
-    "torch.hstack",
-    "torch.vstack",
-    "torch.dstack",
-    "torch.row_stack",
-    "torch.column_stack",
-    "torch.stack",
-    "numpy.concatenate",
-    "numpy.hstack",
-    "numpy.vstack",
-    "numpy.dstack",
-    "numpy.row_stack",
-    "numpy.column_stack",
-}
-_APPEND = "numpy.append"
+_STACKS = frozenset(("hstack", "vstack", "dstack", "row_stack", "column_stack"))
+GROWING_TENSORS = _CATENATES | {"torch.stack"} | {f"torch.{name}" for name in _STACKS}
+"""The functions that give a tensor with more elements."""
+
+GROWING_ARRAYS = frozenset(f"numpy.{name}" for name in (*_STACKS, "concatenate", "append"))
+"""The functions that give an array with more elements."""
+
 _SIZES = frozenset(("len", "size", "shape", "numel"))
 _STARTS = frozenset(("zeros", "empty", "tensor", "array"))
 _SELECTS = frozenset(("topk", "narrow", "index_select", "gather"))
-GROWING = _JOINS | {_APPEND}
-"""The functions that give a tensor or array with more elements."""
-
 _COLLECTING = (Role.METRIC, Role.EVALUATION_LOOP, Role.STEP, Role.LOSS)
 _SPIES = frozenset(("locals", "vars", "eval", "exec"))
 
@@ -74,6 +63,16 @@ class Growth(NamedTuple):
     def is_of_object(self) -> bool:
         """Whether an object keeps it from one call to the next."""
         return isinstance(self.root, cst.FunctionDef)
+
+    def advice(self, once: str, kind: str) -> str:
+        """Return what to write instead, given how all is joined at once and what is joined, as messages say it."""
+        if self.is_of_object:
+            return f"Append to a list and call {once} once when the result is asked for"
+        if self.is_read:
+            return f"The loop reads it as well: write into slices of {kind} that has the final size"
+        return (
+            f"Append to a list and call {once} once after the loop, or write into slices of one that has the final size"
+        )
 
 
 class Collected(NamedTuple):
@@ -108,9 +107,10 @@ class Growths:
         if own is None:
             return None
         name = self._evaluator.names.qualified(call.func)
-        if name not in GROWING:
+        is_array = name in GROWING_ARRAYS
+        if not is_array and name not in GROWING_TENSORS:
             return None
-        loop, is_array = self._loop(call, target), name.startswith("numpy.")
+        loop = self._loop(call, target)
         if loop is None:
             return self._in_method(statement, target, own, is_array=is_array)
         if isinstance(loop, cst.While) and isinstance(target, cst.Name) and self._mirrors(call, target.value, loop):
