@@ -102,7 +102,7 @@ def evaluate(model: torch.nn.Module, loader):
 )
 
 
-@rule.check(cst.Call, condition=lambda model: model.inference.speaks_of_evaluation)
+@rule.check(cst.Call, condition=lambda model: model.inference.occurs)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a forward pass with gradients in an evaluation routine."""
     found = model.inference.call(call)
@@ -110,7 +110,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         yield from _report(call, found, model)
 
 
-@rule.check(cst.Call, condition=lambda model: bool(model.shown_forwards.pictured or model.detached.candidates))
+@rule.check(cst.Call, condition=lambda model: model.shown_forwards.occur or model.detached.occur)
 def check_values(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a forward pass with gradients of which only pictures are made, or only values are read."""
     found = model.shown_forwards.call(call)

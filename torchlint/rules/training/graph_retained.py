@@ -103,7 +103,7 @@ def train(model, loader, optimizer):
 )
 
 
-@rule.check(cst.AugAssign, cst.Assign, cst.Call, condition=lambda model: model.retentions.has_steps)
+@rule.check(cst.AugAssign, cst.Assign, cst.Call, condition=lambda model: model.retentions.occur)
 def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report a value with a graph that a loop over steps accumulates."""
     kept = model.retentions.retention(node)

@@ -18,6 +18,9 @@ class CallsByName:
         self._by_name: dict[str, list[int]] = {}
         """Places among all calls."""
         self._others: list[int] = []
+        self._named: dict[frozenset[str], list[cst.Call]] = {}
+        """What `named` has answered."""
+
         self._aliases = aliases = scopes.aliases()
         for place, call in enumerate(self._calls):
             function = call.func
@@ -30,12 +33,16 @@ class CallsByName:
 
     def named(self, names: frozenset[str]) -> list[cst.Call]:
         """Return the calls by these names, by names that may stand for them, and partial ones, in document order."""
+        known = self._named.get(names)
+        if known is not None:
+            return known
         found = [place for name in self._by_name.keys() & names for place in self._by_name[name]]
         found += self._by_name.get(_PARTIAL, ()) if _PARTIAL not in names else ()
         found += self._others
         if len(found) > len(self._others):
             found.sort()
-        return [self._calls[place] for place in found]
+        known = self._named[names] = [self._calls[place] for place in found]
+        return known
 
     def occur(self, names: frozenset[str]) -> bool:
         """Return whether anything is called by one of these names, not counting names that may stand for them."""

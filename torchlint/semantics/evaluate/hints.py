@@ -54,6 +54,8 @@ _SCALER = re.compile(r"^_?(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
 _OF_MODULES = frozenset(
     ("eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad")
 )
+# What optimizers have not: an engine (DeepSpeed, LightningLite) is a model that takes the steps itself.
+_OF_ENGINES = frozenset(("parameters", "named_parameters", "eval", "train"))
 _BORNE_OUT = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCALER))
 _ENGINES = frozenset(("ignite.Engine", "ignite.engine.Engine", "ignite.engine.engine.Engine"))
 # Parameters of `forward` and of the step methods of frameworks.
@@ -108,7 +110,7 @@ def borne_out(found: Value, expression: cst.Name | cst.Attribute, evaluator: Eva
 def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
     usage = evaluator.usage
     attributes = usage.attributes(expression)
-    if ("zero_grad" in attributes and "step" in attributes) or "param_groups" in attributes:
+    if ({"zero_grad", "step"} <= attributes and not attributes & _OF_ENGINES) or "param_groups" in attributes:
         return Value(Kind.OPTIMIZER, Evidence.INFERRED)
     if "step" in attributes and "update" in attributes and ("scale" in attributes or "unscale_" in attributes):
         return Value(Kind.SCALER, Evidence.INFERRED)

@@ -141,6 +141,13 @@ class DetachedForwards:
         return any(value.origin is Origin.BATCH or value.is_tensor for value in given)
 
     @cached_property
+    def occur(self) -> bool:
+        """Whether there is any such call outside training in the file."""
+        return bool(self.candidates) and any(
+            self.outside_training(call) is not None for call in self._tree.nodes(cst.Call)
+        )
+
+    @cached_property
     def candidates(self) -> frozenset[int]:
         """The calls which may be such: asked of loops, of which there are few."""
         around: list[cst.CSTNode] = [

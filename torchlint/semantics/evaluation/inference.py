@@ -182,6 +182,11 @@ class Inference:
             return True
         return self._evaluation_loops.over_evaluation_data or script_only_infers(self._evaluator, self._backward)
 
+    @cached_property
+    def occurs(self) -> bool:
+        """Whether there is any inference call in the file."""
+        return self.speaks_of_evaluation and any(self.call(call) is not None for call in self._tree.nodes(cst.Call))
+
     def switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
         """Return whether the file shows that what a call runs computes without gradients: its method, or a wrapper."""
         if self._evaluator.gradients.wraps_forward(called):

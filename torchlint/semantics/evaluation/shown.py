@@ -67,6 +67,11 @@ class ShownForwards:
             found.update(name.value for value in made for name in self._tree.below(value, cst.Name))
         return frozenset(found)
 
+    @cached_property
+    def occur(self) -> bool:
+        """Whether there is any such call in the file."""
+        return bool(self.pictured) and any(self.call(call) is not None for call in self._tree.nodes(cst.Call))
+
     def _is_shown(self, expression: cst.BaseExpression, depth: int) -> bool:
         """Whether an expression only goes into pictures, also by variables."""
         node: cst.CSTNode = expression

@@ -78,6 +78,13 @@ class Retentions:
         heats = ((self._hotness.function(function), function) for function in self._tree.nodes(cst.FunctionDef))
         return any(heat is not None and self._is_step(heat, function) for heat, function in heats)
 
+    @cached_property
+    def occur(self) -> bool:
+        """Whether a statement of the file keeps anything with its graph."""
+        kinds: tuple[type[cst.AugAssign | cst.Assign | cst.Call], ...] = (cst.AugAssign, cst.Assign, cst.Call)
+        nodes = (node for kind in kinds for node in self._tree.nodes(kind))
+        return self.has_steps and any(self.retention(node) is not None for node in nodes)
+
     @remembered
     def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """Return what a statement keeps with its graph.
