@@ -199,11 +199,11 @@ def _items(value: Any) -> Iterator[tuple[str, object]]:
 
 def _bits(tensor: torch.Tensor) -> bytes:
     """Return the values, bit for bit but for the sign of zeros, which compare as equal."""
-    values = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu")
-    values.copy_(tensor.reshape(-1))
+    values = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
+    values.copy_(tensor)  # no view of it: one whose data was made in inference mode has none
     if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
         values += 0.0
-    return values.view(torch.uint8).numpy().tobytes()
+    return values.reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def differences(before: Seen, after: Seen) -> list[Difference]:
