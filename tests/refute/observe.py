@@ -158,7 +158,7 @@ class Observer:
             f"{type(tensor).__name__} of {tensor.dtype}, {tensor.layout}",
             str(tensor.device),
             tensor.stride() if strided else (),
-            (tensor.is_leaf, tensor.requires_grad, tensor.is_inference()),
+            (_is_leaf(tensor), tensor.requires_grad, tensor.is_inference()),
             _bits(dense) if self._values and not tensor.is_meta else None,
         )
         if strided and self._values and tensor.device.type == "cpu":
@@ -166,8 +166,16 @@ class Observer:
             self._memory.append((path, "host", start, start + tensor.untyped_storage().nbytes()))
         elif strided:
             self._memory.append((path, tensor.untyped_storage()._cdata, 0, 1))
-        if tensor.is_leaf and tensor.requires_grad:
+        if _is_leaf(tensor) and tensor.requires_grad:
             self._note(tensor.grad, f"{path}.grad")
+
+
+def _is_leaf(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is a leaf; a view that may not be looked at, since its base was changed, is none."""
+    try:
+        return tensor.is_leaf
+    except RuntimeError:
+        return False
 
 
 def _is_code(value: object) -> bool:

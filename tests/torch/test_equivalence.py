@@ -5,8 +5,8 @@ program that defines ``run(device, ...)``; its other side is what torchlint's ow
 
 * on CPU tensors, where values, dtypes and the state of the random number generator must agree,
 * on meta tensors with autograd, where shape, dtype, stride, leaf, ``requires_grad`` and shared storage must agree,
-* under ``FakeTensorMode`` with CUDA devices, where the device and its index must agree too, but for programs that record
-  a graph, which takes a real device,
+* under ``FakeTensorMode`` with CUDA devices, where the device and its index must agree too (programs that record a
+  graph take a real one),
 * and on a GPU where there is one.
 
 A case without ``may_differ`` demands that all its fixes are safe. What a case says may differ must be seen to differ.

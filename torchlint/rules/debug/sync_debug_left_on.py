@@ -119,8 +119,7 @@ def _message(call: cst.Call, name: str, model: Model) -> str:
             f"{shown} keeps a stack trace for every allocation of the run, and nothing here reads them. Remove it, "
             "or limit it by `max_entries`."
         )
-    raises = literal(model.arguments(call, ("debug_mode",)).get("debug_mode")) in RAISES
-    does = "raise" if raises else "issue a warning"
+    does = "raise" if _raises(call, model) else "issue a warning"
     return (
         f"{shown} makes every operation that waits for the GPU {does}, in all runs. Remove it, or set "
         '`"default"` again after the place that is looked into.'
@@ -133,9 +132,19 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
         return None
     if model.nodes(cst.Try) or model.names_any_of("suppress") or model.speaks_of("suppress"):
         return None  # without CUDA the call raises, too
-    if not all(model.is_plain(argument.value) for argument in call.args):
+    if not all(model.is_plain(argument.value) for argument in call.args) or _shadows(call, model):
         return None
     return Fix("Remove the call", (RemoveStatement(statement),), Safety.SAFE)
+
+
+def _shadows(call: cst.Call, model: Model) -> bool:
+    """Whether another call sets the other mode, which would hold again without this one."""
+    calls = (other for other in model.nodes(cst.Call) if model.callee(other) == MODE)
+    return model.callee(call) == MODE and len({_raises(other, model) for other in calls}) > 1
+
+
+def _raises(call: cst.Call, model: Model) -> bool:
+    return literal(model.arguments(call, ("debug_mode",)).get("debug_mode")) in RAISES
 
 
 def _sees(model: Model) -> bool:
