@@ -36,6 +36,9 @@ _SAME_VALUES = frozenset(
 _OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "update", "sizes", "sparse_sizes"))
 _OF_TENSORS = api.TENSOR_ONLY | {"to", "cuda", "cpu"}
 _GIVES_TENSOR = api.TENSOR_ONLY - {"expand", "contiguous", "isfinite", "isinf", "bmm", "logsumexp"}
+_REDUCES = frozenset(
+    "max min median sum mean argmax argmin softmax log_softmax norm std var any all cumsum prod amax amin".split()
+)
 _PREPARING = frozenset(("prepare", "setup", "setup_dataloaders", "prepare_data_loader"))
 _CLIPPING = ("clip_grad_norm_", "clip_grad_norm")
 """Methods that give the norm of all gradients: of sharded models, Accelerate, fairseq's optimizers."""
@@ -99,7 +102,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
     if name == "eval" and not call.args and evaluator.names.qualified(method) is None:
         return Value(Kind.MODULE, Evidence.INFERRED)  # `Net().to(device).eval()`
     is_unknown = owner.kind is Kind.UNKNOWN and evaluator.names.qualified(method) is None
-    if is_unknown and (name in _GIVES_TENSOR or (name == "to" and _is_cast_to_integers(call, evaluator))):
+    gives_tensor = name in _GIVES_TENSOR or (name in _REDUCES and _names_dimension(call))
+    if is_unknown and (gives_tensor or (name == "to" and _is_cast_to_integers(call, evaluator))):
         return of_tensor(call, tensor(Evidence.INFERRED, place), name, evaluator)
     return UNKNOWN
 
@@ -107,6 +111,12 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
 def _is_cast_to_integers(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether ``x.to(torch.int8)`` makes whole numbers, which no module takes."""
     return any(evaluator.value(argument.value).name in _INTEGERS for argument in call.args)
+
+
+def _names_dimension(call: cst.Call) -> bool:
+    """Return whether arguments are called as only torch does: NumPy has an axis, xarray a name for each dimension."""
+    named = ((a.keyword.value, literal(a.value)) for a in call.args if a.keyword is not None)
+    return any(name in ("dim", "keepdim") and isinstance(value, int) for name, value in named)
 
 
 def _of_batch(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> Value:
