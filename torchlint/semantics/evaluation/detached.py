@@ -157,6 +157,7 @@ class DetachedForwards:
         ]
         owners = (self._tree.enclosing(one, cst.ClassDef) for one in self._loading)
         around += [owner for owner in owners if owner is not None]
+        around += self._helpers
         return frozenset(id(call) for node in around for call in self._tree.below(node, cst.Call))
 
     def _decides(self, function: cst.FunctionDef | None) -> bool:
@@ -169,7 +170,23 @@ class DetachedForwards:
         """Whether a loop holds a function, which decides for itself."""
         return bool(self._tree.below(loop, cst.FunctionDef))
 
+    @cached_property
+    def _helpers(self) -> list[cst.FunctionDef]:
+        """The functions that are called in a loop of a function which is none of them."""
+        found = []
+        for function in self._tree.nodes(cst.FunctionDef):
+            calls = self._evaluator.callers(function) if self._decides(function) else ()
+            outer = [self._evaluator.definitions.enclosing_function(call) for call in calls]
+            if outer and all(map(self._is_in_loop, calls)) and all(map(self._decides, outer)):
+                found.append(function)
+        return found
+
     def _is_repeated(self, call: cst.Call) -> bool:
+        """Whether a call stands in a loop of its function, or in a helper that loops of others call."""
+        around = self._tree.enclosing(call, cst.FunctionDef)
+        return self._is_in_loop(call) or any(helper is around for helper in self._helpers)
+
+    def _is_in_loop(self, call: cst.Call) -> bool:
         """Whether a call stands in a loop of its function, which does not leave it after one pass."""
         loop = self._tree.enclosing(call, cst.For, cst.While, cst.FunctionDef)
         return isinstance(loop, (cst.For, cst.While)) and not isinstance(last_statement(loop.body), cst.Break)
