@@ -57,7 +57,7 @@ _OF_MODULES = frozenset(
 # What optimizers have not: an engine (DeepSpeed, LightningLite) is a model that takes the steps itself.
 _OF_ENGINES = frozenset(("parameters", "named_parameters", "eval", "train"))
 _BORNE_OUT = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCALER))
-_ENGINES = frozenset(("ignite.Engine", "ignite.engine.Engine", "ignite.engine.engine.Engine"))
+_ENGINE = re.compile(r"^ignite\.(engines?\.)?(engine\.)?Engine$")
 # Parameters of `forward` and of the step methods of frameworks.
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
 # Parameters of `forward` that are numbers: `forward(self, x, H, W)`.
@@ -289,7 +289,7 @@ def engine_steps(evaluator: Evaluator) -> tuple[cst.FunctionDef, ...]:
     steps = (
         evaluator.definitions.definition(call.args[0].value)
         for call in evaluator.tree.nodes(cst.Call)
-        if call.args and evaluator.names.qualified(call.func) in _ENGINES
+        if call.args and _ENGINE.match(evaluator.names.qualified(call.func) or "")
     )
     return tuple(step for step in steps if isinstance(step, cst.FunctionDef))
 

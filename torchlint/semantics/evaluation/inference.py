@@ -146,7 +146,11 @@ class Inference:
             trains,
             self.frozen.holds(called),
             function is not None and self._is_generator(function),
-            function is None or is_part or denoises or self._returns_host_values(function, alone=is_followed),
+            function is None
+            or is_part
+            or denoises
+            or self._returns_host_values(function, alone=is_followed)
+            or self._evaluator.is_engine_step(function),
             self.switches_off(called, module),
             self.gradient_uses.of_inputs(call) or self.gradient_uses.of_model(module),
             is_part,
