@@ -117,12 +117,12 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("decision", model.decides(call)) or rule.silent("needs-host", model.host_reads.needs_host(call)):
         return
     shown = model.code(call)
-    comes_back = "" if back is None else _BACK.format(model.shown(back, f"`{identifier(back.func)}`"))
+    comes_back = "" if back is None else _BACK.format(model.shown(back, f"`{identifier(back.func)}(...)`"))
     yield Finding(
         call,
         f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host {heat.often}"
         f"{_KNOWN if known else _ROWS if rows else _ADDED if added else comes_back or _NEEDLESS}",
-        _fix(call, model),
+        _fix(call, model) if back is None else None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -13,7 +13,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.synchronization.host_reasons import HostReasons
 from torchlint.semantics.values import Device
-from torchlint.syntax.calls import bind, identifier, method_call
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.tensors.moves import Moves
@@ -36,6 +36,14 @@ _SIZED = frozenset(
 _PROPERTIES = frozenset("shape size dim ndim device dtype numel nelement is_cuda requires_grad".split())
 _ENDING = (cst.Lambda, cst.BaseFormattedStringContent, cst.CompIf, cst.Param)
 """Where what is made of a value is no longer a value of the function."""
+_COMPUTING = (cst.Call, cst.BinaryOperation, cst.Comparison, cst.BaseComp)
+
+
+class _Step(NamedTuple):
+    """A place where what is made of a copy is read, and whether anything was computed of it: else it is only kept."""
+
+    node: cst.CSTNode
+    is_computed: bool
 
 
 class HostDetours:
@@ -55,36 +63,39 @@ class HostDetours:
         function = self._evaluator.definitions.enclosing_function(copy)
         if function is None or self._reasons.is_deliberate(copy):
             return None
-        pending: list[cst.CSTNode] = [copy]
-        followed: set[int] = set()
+        pending: list[_Step] = [_Step(copy, False)]
+        followed: set[tuple[int, bool]] = set()
         found: list[cst.Call] = []
         while pending:
-            node = pending.pop()
-            if id(node) not in followed:
-                followed.add(id(node))
-                found += self._follow(node, pending)
+            step = pending.pop()
+            if (id(step.node), step.is_computed) not in followed:
+                followed.add((id(step.node), step.is_computed))
+                found += self._follow(step, pending)
         is_needed = any(map(self._reasons.belongs_there, found)) or any(map(self._reasons.is_deliberate, found))
         if not found or is_needed or self._reasons.goes_step_by_step(copy, found[-1], function):
             return None
         return found[-1]
 
-    def _follow(self, node: cst.CSTNode, pending: list[cst.CSTNode]) -> Iterator[cst.Call]:
-        """Yield the call around a node that moves it back, or has it on the host; its variables become ``pending``."""
-        child = node
-        for ancestor in self._tree.ancestors(node):
+    def _follow(self, step: _Step, pending: list[_Step]) -> Iterator[cst.Call]:
+        """Yield the call around a step that moves it back, or has it on the host; its variables become ``pending``."""
+        child, is_computed = step
+        for ancestor in self._tree.ancestors(child):
             if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement, cst.CompFor, cst.NamedExpr)):
-                pending += self._bound(child, ancestor)
+                pending += (_Step(name, is_computed) for name in self._bound(child, ancestor))
                 if not isinstance(ancestor, cst.NamedExpr):
                     return
             elif isinstance(ancestor, cst.Call):
-                if self._goes_back(ancestor, child) or self._reasons.belongs_there(ancestor):
+                goes_back = self._goes_back(ancestor, child)
+                if (goes_back and is_computed) or self._reasons.belongs_there(ancestor):
                     yield ancestor
+                if goes_back or self._reasons.belongs_there(ancestor):
                     return
-                pending += self._stored(ancestor, child)
+                pending += (_Step(name, is_computed) for name in self._stored(ancestor, child))
                 if not self._computes_there(ancestor, child):
                     return
             elif not self._passes(ancestor, child):
                 return
+            is_computed = is_computed or isinstance(ancestor, _COMPUTING)
             child = ancestor
 
     def _passes(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> bool:
@@ -102,6 +113,8 @@ class HostDetours:
     def _goes_back(self, call: cst.Call, child: cst.CSTNode) -> bool:
         """Whether a call copies a part of it to a device."""
         if child is call.func:
+            if literal(bind(call.args).get("non_blocking")) is True:
+                return False  # somebody has thought about what waits
             move = self._moves.move(call)
             return move.place is not Device.CPU if move is not None else self._moves.to_other(call) is not None
         method = method_call(call, "new_tensor")

@@ -13,17 +13,18 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier
 
 _LIBRARIES = re.compile(
-    r"^(scipy|sklearn|cv2|PIL|skimage|networkx|faiss|munkres|lap|lapsolver|numba|ot|trimesh|open3d|"
-    r"torchaudio\.(io|sox_effects))\.|(^|\.)(linalg|fft|sparse)\."
+    r"^(scipy|sklearn|cv2|PIL|skimage|networkx|faiss|munkres|lap|lapsolver|numba|ot|trimesh|open3d|pyworld|librosa|"
+    r"soundfile|parselmouth|pysptk|pesq|pystoi|nltk|editdistance|Levenshtein|pycocotools|torchaudio\.(io|sox_effects))\."
+    r"|(^|\.)(linalg|fft|sparse)\."
 )
-# What devices lack, or do worse than the host: decompositions, searches, texts, numbers drawn at random.
+# What devices lack, or do worse than the host: decompositions, searches, texts, random numbers, alignments.
 _FUNCTIONS = re.compile(
     r"^(svd|symeig|eigh?|eigvalsh?|p?inv(erse)?|pinverse|qr|lu|lu_\w+|cholesky\w*|lstsq|l?solve\w*|slogdet|det|logdet|"
     r"i?r?fft[n2]?|matrix_exp|\w*nms|\w*linear_sum_assignment|(\w+_)?decode(_\w+)?|\w*tokeni[sz]e\w*|"
-    r"multinomial|randperm|sample(_\w+)?|pack_padded_sequence|ctc_loss)$"
+    r"multinomial|randperm|sample(_\w+)?|\w*(align|viterbi|dtw)\w*|pack_padded_sequence|ctc_loss)$"
 )
 _WHERE = re.compile(
-    r"device|cuda|mps|npu|xpu|xla|tpu|hpu|mlu|cpu|onnx|export|trac(e|ing)|script|backend|debug|verbose|visual|available",
+    r"device|cuda|mps|npu|xpu|xla|tpu|hpu|mlu|cpu|onnx|export|trac(e|ing)|script|backend|debug|verbose|visual|available|isinstance|tensor",
     re.IGNORECASE,
 )
 _TARGETS = (cst.AssignTarget, cst.AugAssign)
@@ -38,7 +39,7 @@ class HostReasons:
 
     def belongs_there(self, call: cst.Call) -> bool:
         """Return whether a call runs what is at its best on the host, or of a library that computes there only."""
-        return bool(_FUNCTIONS.match(identifier(call.func))) or any(map(_LIBRARIES.match, self._origins(call)))
+        return bool(_FUNCTIONS.match(identifier(call.func))) or any(map(_LIBRARIES.search, self._origins(call)))
 
     def _origins(self, call: cst.Call) -> Iterator[str]:
         """Yield the full name of what is called, and of what made the object whose method it is."""
@@ -80,7 +81,7 @@ class HostReasons:
         return any(self._asks(branch.test) for branch in branches)
 
     def _asks(self, test: cst.BaseExpression) -> bool:
-        """Whether a test asks where or how the program runs, or whether an object keeps a result already."""
+        """Whether a test asks where or how the program runs, what was given, or if an object keeps a result already."""
         parts = (part for part in self._tree.descendants(test) if isinstance(part, (cst.Name, cst.Attribute)))
         kept = (c for c in self._tree.below(test, cst.Comparison) if isinstance(c.left, cst.Attribute))
         return any(_WHERE.search(identifier(part)) for part in parts) or any(
