@@ -341,7 +341,7 @@ class Parts:
         """What becomes of values that are read."""
         from torchlint.semantics.synchronization.decisions import Decisions
 
-        return Decisions(self.evaluator)
+        return Decisions(self.evaluator, self.moves)
 
     @cached_property
     def numpy_detours(self) -> NumpyDetours:

@@ -11,8 +11,9 @@ Keep metrics on the device and copy them once, after the loop or every few steps
 collect the detached tensors and move them together. What is known before a loop begins is copied once, before it:
 `lengths = mask.sum(1).tolist()` outside the loop that denoises. Rows are not copied one by one (`x[i].tolist()`): one
 `x.tolist()` waits once. What is only added up, in an evaluation too, is added up on the device: `x.sum()`, not
-`x.cpu().sum()`. What a forward pass keeps for the next one stays on the device. Write `.detach().cpu()`, not
-`.cpu().detach()`: the latter records the copy in the graph first.
+`x.cpu().sum()`. What a forward pass keeps for the next one stays on the device, and so does what it would bring back:
+`f(x.cpu().numpy())` that goes `.to(x.device)` in the same function makes the GPU wait twice. Write `.detach().cpu()`,
+not `.cpu().detach()`: the latter records the copy in the graph first.
 
 ## When to ignore it
 
@@ -33,6 +34,7 @@ from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.roles import computes_loss
 from torchlint.semantics.synchronization.host_reads import COPIERS
+from torchlint.syntax.calls import identifier
 
 _COPIES = ("cpu", "numpy", "tolist")
 _ROLES = (Role.TRAINING_LOOP, Role.STEP, Role.LOSS, Role.UPDATE)
@@ -44,6 +46,10 @@ _ROWS = ", row by row: the host waits for the GPU with each row. Copy the whole 
 _ADDED = (
     ", only to be added up there: the host waits for the GPU. "
     "Add it up on the device, and read the total once after the loop."
+)
+_BACK = (
+    ", and what is made of it there is copied back, by {}: the GPU waits for the host, and the host for the GPU. "
+    "Compute it on the device."
 )
 _KNOWN = ", although it is known before: the host waits for the GPU each time. Copy it once, before the loop."
 
@@ -103,19 +109,29 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     added = heat.role is Role.EVALUATION_LOOP and model.host_reads.is_added_up_there(call)
     needless = model.host_reads.shows(call) or model.host_reads.is_kept(call)
     roles = (*_ROLES, Role.FORWARD) if needless else _ROLES
-    if not (known or rows or added or _runs_often(call, heat, roles, model)):
+    back = _round_trip(call, heat, model) if not (known or rows or added) else None
+    if not (known or rows or added or back is not None or _runs_often(call, heat, roles, model)):
         return
     if rule.silent("read-as-number", model.host_reads.is_read_as_number(call)):
         return
     if rule.silent("decision", model.decides(call)) or rule.silent("needs-host", model.host_reads.needs_host(call)):
         return
     shown = model.code(call)
+    comes_back = "" if back is None else _BACK.format(model.shown(back, f"`{identifier(back.func)}(...)`"))
     yield Finding(
         call,
         f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host {heat.often}"
-        f"{_KNOWN if known else _ROWS if rows else _ADDED if added else _NEEDLESS}",
-        _fix(call, model),
+        f"{_KNOWN if known else _ROWS if rows else _ADDED if added else comes_back or _NEEDLESS}",
+        _fix(call, model) if back is None else None,
     )
+
+
+def _round_trip(call: cst.Call, heat: Heat, model: Model) -> cst.Call | None:
+    """Return the call in a forward pass or loss that brings back to the device what the host made of a copy."""
+    if heat.role not in (Role.FORWARD, Role.LOSS) or heat.evaluates:
+        return None
+    back = model.decisions.brought_back(call)
+    return None if back is None or rule.silent("rare", _is_decided_by_tensor(call, model)) else back
 
 
 def _fix(call: cst.Call, model: Model) -> Fix | None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import targets as bound_names
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.synchronization.host_detours import HostDetours
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
+
+if TYPE_CHECKING:
+    from torchlint.semantics.tensors.moves import Moves
 
 _SCHEDULER = re.compile(r"sched|plateau|warm|anneal|stop|(^|_)lrs?(_|$)", re.IGNORECASE)
 _SIZED = frozenset(("view", "reshape", "expand", "repeat", "narrow", "new_zeros", "new_ones", "new_empty", "new_full"))
@@ -33,8 +38,13 @@ _OF_KIND = frozenset(
 class Decisions:
     """Follows what is read to where it is used."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, moves: Moves) -> None:
         self._evaluator = evaluator
+        self._detours = HostDetours(evaluator, moves)
+
+    def brought_back(self, copy: cst.Call) -> cst.Call | None:
+        """Return the call that copies to a device again what the host made of a copy, None if there is none."""
+        return self._detours.back(copy)
 
     def sizes(self, call: cst.Call) -> bool:
         """Return whether what a call reads is a size, at once or by a name of its own: a bound of a slice, a shape."""
