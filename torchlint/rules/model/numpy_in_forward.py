@@ -77,7 +77,6 @@ class Net(nn.Module):
         "evaluation": "It runs in evaluation only, while the model is exported, or is guarded by a flag.",
         "not-forward": "It is no forward pass: in a training loop TL203 reports the copy.",
         "on-cpu": "The tensor is known to live on the CPU.",
-        "round-trip": "What NumPy makes is copied back to the device: TL203 reports the round trip.",
         "test": "The code belongs to a test.",
     },
 )
@@ -104,8 +103,6 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     evaluates = heat.evaluates or _asks_for_mode(call, model) or model.inference.only_evaluates(call)
     if rule.silent("evaluation", evaluates) or rule.silent("test", model.in_test(call)):
-        return
-    if call is not function and rule.silent("round-trip", model.decisions.brought_back(call) is not None):
         return
     user = function or call
     does = "makes a tensor again of" if model.qualified_name(user.func) == BACK else "computes on the host with"

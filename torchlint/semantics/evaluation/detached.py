@@ -182,9 +182,13 @@ class DetachedForwards:
         return found
 
     def _is_repeated(self, call: cst.Call) -> bool:
-        """Whether a call stands in a loop of its function, or in a helper that loops of others call."""
+        """Whether a call stands in a loop of its function, or is detached at once in a helper that such loops call."""
+        if self._is_in_loop(call):
+            return True
+        attribute = self._tree.parent(call)
         around = self._tree.enclosing(call, cst.FunctionDef)
-        return self._is_in_loop(call) or any(helper is around for helper in self._helpers)
+        is_detached = isinstance(attribute, cst.Attribute) and attribute.attr.value == "detach"
+        return is_detached and any(helper is around for helper in self._helpers)
 
     def _is_in_loop(self, call: cst.Call) -> bool:
         """Whether a call stands in a loop of its function, which does not leave it after one pass."""

@@ -8,7 +8,7 @@ from torchlint.semantics.autograd.differentiated import COMPUTES, PASSES_ON
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.inference import Inference
-from torchlint.semantics.values import Graph
+from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import identifier, literal, method_call
 
 _PARTS = frozenset(("chunk", "split", "unbind", "max", "min", "topk", "sort"))
@@ -94,7 +94,8 @@ class EvaluatedOutputs:
         if self._is_for_nothing(call):
             return self._tree.within(call, loop)
         known = self._evaluator.value(call)
-        if known.graph is Graph.DETACHED or (known.known and not known.is_tensor):
+        may_be = known.is_tensor or known.kind is Kind.SEQUENCE or not known.known  # `x.max(0)` is a pair
+        if known.graph is Graph.DETACHED or not may_be:
             return False
         name = self._evaluator.names.qualified(call.func)
         if name is not None:
