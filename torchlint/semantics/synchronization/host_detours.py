@@ -14,6 +14,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.synchronization.host_reasons import HostReasons
 from torchlint.semantics.values import Device
 from torchlint.syntax.calls import bind, identifier, literal, method_call
+from torchlint.syntax.remembered import remembered
 
 if TYPE_CHECKING:
     from torchlint.semantics.tensors.moves import Moves
@@ -55,6 +56,7 @@ class HostDetours:
         self._moves = moves
         self._reasons = HostReasons(evaluator)
 
+    @remembered
     def back(self, copy: cst.Call) -> cst.Call | None:
         """Return the call that brings what the host made of a copy back to a device, None if there is none.
 
@@ -85,10 +87,10 @@ class HostDetours:
                 if not isinstance(ancestor, cst.NamedExpr):
                     return
             elif isinstance(ancestor, cst.Call):
-                goes_back = self._goes_back(ancestor, child)
-                if (goes_back and is_computed) or self._reasons.belongs_there(ancestor):
+                goes_back, belongs_there = self._goes_back(ancestor, child), self._reasons.belongs_there(ancestor)
+                if (goes_back and is_computed) or belongs_there:
                     yield ancestor
-                if goes_back or self._reasons.belongs_there(ancestor):
+                if goes_back or belongs_there:
                     return
                 pending += (_Step(name, is_computed) for name in self._stored(ancestor, child))
                 if not self._computes_there(ancestor, child):
