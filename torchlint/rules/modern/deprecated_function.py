@@ -6,8 +6,8 @@ Calls, imports and other uses of the names in a table: `torch.cuda.amp.autocast`
 
 ## Why it costs
 
-Most of them warn on each run, all of them can go with a later release, and some are slower or less exact than what
-replaced them.
+Most of them warn on each run, all of them can go with a later release (torch 2.14 went without `torch.cholesky` and
+`torch.qr`), and some are slower or less exact than what replaced them.
 
 ## What to write instead
 
@@ -88,6 +88,8 @@ def _message(use: Use) -> str:
         instead = f"Use `{symbol.replacement}`, which takes the same arguments."
     else:
         instead = f"Write {symbol.instead}."
+    if symbol.removed:
+        return f"`{use.name}` is deprecated{since}, and an error since torch {shown(symbol.removed)}. {instead}"
     return f"`{use.name}` is deprecated{since}: it warns, or a later release may go without it. {instead}"
 
 

@@ -104,8 +104,14 @@ DEPRECATED = SymbolTable(
             lost=frozenset(("to_str_fn", "maybe_from_str_fn")),
             positions=3,
         ),
-        "torch.cholesky": Symbol(deprecated=(1, 9), instead="`torch.linalg.cholesky(A)`, with `upper=` by name"),
-        "torch.qr": Symbol(deprecated=(1, 9), instead='`torch.linalg.qr(A)`, with `mode="complete"` for `some=False`'),
+        "torch.cholesky": Symbol(
+            deprecated=(1, 9), removed=(2, 14), instead="`torch.linalg.cholesky(A)`, with `upper=` by name"
+        ),
+        "torch.qr": Symbol(
+            deprecated=(1, 9),
+            removed=(2, 14),
+            instead='`torch.linalg.qr(A)`, with `mode="complete"` for `some=False`',
+        ),
         "torch.chain_matmul": Symbol(
             since=(1, 9), deprecated=(1, 9), instead="`torch.linalg.multi_dot([A, B])`, with the matrices in a list"
         ),
@@ -150,7 +156,7 @@ DEPRECATED = SymbolTable(
         ),
     }
 )
-"""Names that torch still has, and says that it will not have for ever."""
+"""Names that torch has, or had for years until lately, and says that it will not have for ever."""
 
 REMOVED = SymbolTable(
     {
