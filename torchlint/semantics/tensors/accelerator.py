@@ -10,7 +10,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import named_device
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS
-from torchlint.semantics.values import Device, Kind
+from torchlint.semantics.values import Device, Kind, Origin
 from torchlint.syntax.calls import identifier, is_none, literal
 
 _FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "fabric")
@@ -58,6 +58,8 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
             and evaluator.names.qualified(call.func) == f"torch.cuda.{name}"
         ):
             found = Evidence.INFERRED  # it waits for a GPU, or looks after its memory
+        elif name == "backward" and found is None and not quantizes and _hands_loss_over(call, evaluator):
+            found = Evidence.INFERRED
     if quantizes:
         return found
     imports: list[cst.Import | cst.ImportFrom] = [*tree.nodes(cst.Import), *tree.nodes(cst.ImportFrom)]
@@ -73,6 +75,13 @@ def _quantizes(evaluator: Evaluator) -> bool:
     """Whether a file makes integer models by the eager mode, of which the kernels are the CPU's."""
     called = (evaluator.names.qualified(call.func) for call in evaluator.tree.nodes(cst.Call))
     return any(name in _QUANTIZERS for name in called)
+
+
+def _hands_loss_over(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Whether a framework takes the backward pass, which places models and batches: ``accelerator.backward(loss)``."""
+    if evaluator.names.qualified(call.func) is not None or not call.args or not isinstance(call.func, cst.Attribute):
+        return False
+    return not evaluator.value(call.func.value).is_tensor and evaluator.value(call.args[0].value).origin is Origin.LOSS
 
 
 def hides_accelerators(evaluator: Evaluator) -> bool:
