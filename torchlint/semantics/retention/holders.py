@@ -10,9 +10,11 @@ import libcst as cst
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Hotness
 from torchlint.semantics.retention.stores import Store, combined, container, stored, summed
+from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
@@ -104,7 +106,18 @@ class Holders:
 
     def _takes_batches(self, loop: cst.For) -> bool:
         given = batch_evidence(self._evaluator.iterated(loop)) is not None
-        return given or self._hotness.next_batch(loop) is not None
+        return given or self._hotness.next_batch(loop) is not None or self._feeds_model(loop)
+
+    def _feeds_model(self, loop: cst.For) -> bool:
+        """Whether each iteration gives a model what the loop goes over, as batches that a step has put aside."""
+        taken = [name.value for name in self._tree.below(loop.target, cst.Name)]
+        given = (
+            argument.value
+            for call in self._tree.below(loop.body, cst.Call)
+            if _is_model(self._evaluator.value(call.func))
+            for argument in call.args
+        )
+        return any(isinstance(value, cst.Name) and value.value in taken for value in given)
 
     def is_carried(self, kept: Store, node: cst.CSTNode, place: cst.CSTNode) -> bool:
         """Return whether each step replaces the element by what it makes of it: ``state[i] = repackage(state[i])``."""
@@ -194,6 +207,10 @@ def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield from _parts(element.value)
     else:
         yield target
+
+
+def _is_model(called: Value) -> bool:
+    return called.kind is Kind.MODULE and called.origin is not Origin.LOSS and called.evidence >= Evidence.INFERRED
 
 
 def _base(variable: cst.BaseExpression) -> cst.BaseExpression:
