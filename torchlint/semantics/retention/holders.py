@@ -117,7 +117,8 @@ class Holders:
             if _is_model(self._evaluator.value(call.func))
             for argument in call.args
         )
-        return any(isinstance(value, cst.Name) and value.value in taken for value in given)
+        fed = (value for value in given if isinstance(value, cst.Name) and value.value in taken)
+        return any(self._evaluator.value(value).kind is not Kind.NUMBER for value in fed)
 
     def is_carried(self, kept: Store, node: cst.CSTNode, place: cst.CSTNode) -> bool:
         """Return whether each step replaces the element by what it makes of it: ``state[i] = repackage(state[i])``."""
