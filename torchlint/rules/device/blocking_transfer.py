@@ -16,10 +16,10 @@ to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where th
 what the collation puts into it is an object of its own (of a tokenizer, a detector, a graph), there is no fix; nor in a
 function that moves whatever batch it is given, such as `to_device(batch)`.
 
-A batch that the step itself makes of arrays, as `torch.stack([torch.from_numpy(data[i : i + n]) for i in starts])`, is
-not pinned, and `non_blocking=True` alone gains little. What helps large batches is a loader that makes and pins them in
-other threads, or a buffer that is pinned once and filled again when its copy is over. `x.pin_memory()` in the step, of
-which TL220 warns, pays where the next batch is fetched while the device computes.
+A batch that a step makes of arrays, `torch.stack([torch.from_numpy(data[i : i + n]) for i in starts])`, or gathers by
+what the loader gives, `features[batch.n_id]`, is not pinned, and `non_blocking=True` alone gains little. What helps is
+a loader that makes and pins it in other threads, or a buffer that is pinned once and filled again when its copy is
+over. `x.pin_memory()` in the step (TL220) pays where the next batch is fetched while the device computes.
 
 ## When to ignore it
 
@@ -32,7 +32,6 @@ Holds for all supported versions of torch; read in the tutorial on `pin_memory` 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -42,14 +41,12 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import NO_FLAG, Role
 from torchlint.semantics.model import Model
-from torchlint.semantics.tensors.assembled import assembled
 from torchlint.semantics.tensors.batch_movers import moves_batches
+from torchlint.semantics.tensors.gathered import made_on_host
 from torchlint.semantics.tensors.joined_batches import joins_batch
+from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Device, Kind, Origin, Value
 from torchlint.syntax.calls import literal
-
-if TYPE_CHECKING:
-    from torchlint.semantics.tensors.moves import Move
 
 _MOVING = ("to", "cuda", "cpu", "type")
 _MOVED = (Kind.TENSOR, Kind.BATCH)
@@ -151,21 +148,24 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 @rule.check(cst.Call, called=("to", "cuda"))
 def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
-    """Report a blocking move of a batch that the host makes of arrays in every step."""
+    """Report a blocking move of a batch that the host makes of arrays, or gathers, in every step."""
     move = model.move(call)
-    made = assembled(move.receiver, model.evaluator) if move is not None else None
-    if move is None or made is None or model.loaders.runs_on_tpu or not model.pinned.is_pageable(move.receiver):
+    made = made_on_host(move.receiver, model.evaluator, model.pinned) if move is not None else None
+    if move is None or made is None or model.loaders.runs_on_tpu:
         return
     if rule.silent("to-host", move.place is Device.CPU) or rule.silent("given", _is_set(move, model)):
         return
     heats = [model.heat(node, NO_FLAG) for node in (call, made)]
     if rule.silent("not-hot", not all(heat is not None and heat.role in _FOR_EACH_BATCH for heat in heats)):
         return
+    large = "Where batches are large"
+    if isinstance(made, cst.Subscript):
+        large = f"Move `{model.code(made.value)}` once before the loop if it fits on the device; else"
     yield Finding(
         call,
         f"{model.shown(move.receiver, 'the batch')} is put together on the host in every step, in memory that is not "
-        "pinned, and copied to the device while the host waits; `non_blocking=True` alone would change little. Where "
-        "batches are large let a `DataLoader` with `pin_memory=True` make them ahead, or fill a buffer pinned once.",
+        f"pinned, and copied to the device while the host waits; `non_blocking=True` alone would change little. {large}"
+        " let a `DataLoader` with `pin_memory=True` make them ahead, or fill a buffer pinned once.",
     )
 
 

@@ -1,0 +1,69 @@
+"""Rows of a tensor on the host that a step picks by what a loader gives: ``features[batch.n_id]``."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tensors.assembled import assembled
+from torchlint.semantics.tensors.pinned import KEEPING, Pinned
+from torchlint.semantics.values import Device, Kind, Origin
+from torchlint.syntax.calls import method_call
+from torchlint.syntax.canonical import is_same
+
+_MAY_HOLD = (Kind.TENSOR, Kind.UNKNOWN)
+_MOVES = ("to", "cuda")
+_BOUND = (BindingKind.ASSIGNMENT, BindingKind.PARAMETER)
+
+
+def made_on_host(tensor: cst.BaseExpression, evaluator: Evaluator, pinned: Pinned) -> cst.Call | cst.Subscript | None:
+    """Return the call that joins a batch out of arrays, or what picks its rows, where the host makes it in a step."""
+    joined = assembled(tensor, evaluator) if pinned.is_pageable(tensor) else None
+    return joined or _gathered(tensor, evaluator)
+
+
+def _gathered(tensor: cst.BaseExpression, evaluator: Evaluator) -> cst.Subscript | None:
+    """The expression that picks the rows, where a tensor is gathered of one that lies on the host."""
+    while (kept := method_call(tensor, *KEEPING)) is not None and evaluator.names.qualified(kept) is None:
+        tensor = kept.value
+    if not isinstance(tensor, cst.Subscript) or len(tensor.slice) != 1:
+        return None
+    index = tensor.slice[0].slice
+    if not isinstance(index, cst.Index) or not _is_of_batch(index.value, evaluator):
+        return None
+    return tensor if _stays_on_host(tensor.value, evaluator) else None
+
+
+def _is_of_batch(index: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether rows are picked by a tensor that a loader gives, wherever it has been moved to."""
+    moved = method_call(index, *_MOVES, "cpu")
+    given = evaluator.value(moved.value if moved is not None else index)
+    return given.origin is Origin.BATCH and given.kind is not Kind.NUMBER
+
+
+def _stays_on_host(whole: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether the tensor that rows are taken from is there before the loop, and nothing moves it to a device."""
+    held = evaluator.value(whole)
+    if held.origin is Origin.BATCH or held.kind not in _MAY_HOLD or held.device not in (Device.CPU, Device.UNKNOWN):
+        return False
+    parts = [whole]
+    while isinstance(parts[-1], cst.Attribute):
+        parts.append(parts[-1].value)
+    bindings = _bindings(parts[-1], evaluator)
+    loop = evaluator.tree.enclosing(whole, *LOOPS)
+    if loop is None or not bindings or any(evaluator.tree.within(binding.node, loop) for binding in bindings):
+        return False
+    if any(b.kind not in _BOUND or method_call(b.value, *_MOVES) is not None for b in bindings):
+        return False
+    moves = (method_call(call, *_MOVES) for call in evaluator.tree.nodes(cst.Call))
+    moved = [one.value for one in moves if one is not None and any(is_same(one.value, part) for part in parts)]
+    return not any(binding in bindings for one in moved for binding in _bindings(one, evaluator))
+
+
+def _bindings(expression: cst.BaseExpression, evaluator: Evaluator) -> list[Binding]:
+    """All bindings of the variable that an expression begins with."""
+    while isinstance(expression, cst.Attribute):
+        expression = expression.value
+    return evaluator.scopes.bindings(expression) if isinstance(expression, cst.Name) else []
