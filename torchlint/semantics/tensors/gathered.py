@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tensors.assembled import assembled
 from torchlint.semantics.tensors.pinned import KEEPING, Pinned
@@ -44,26 +44,18 @@ def _is_of_batch(index: cst.BaseExpression, evaluator: Evaluator) -> bool:
 
 
 def _stays_on_host(whole: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Whether the tensor that rows are taken from is there before the loop, and nothing moves it to a device."""
+    """Whether the tensor that rows are taken from is there before the loop, and nothing of its name is moved."""
     held = evaluator.value(whole)
     if held.origin is Origin.BATCH or held.kind not in _MAY_HOLD or held.device not in (Device.CPU, Device.UNKNOWN):
         return False
-    parts = [whole]
-    while isinstance(parts[-1], cst.Attribute):
-        parts.append(parts[-1].value)
-    bindings = _bindings(parts[-1], evaluator)
+    parts = [root := whole]
+    while isinstance(root, cst.Attribute):
+        parts.append(root := root.value)
+    bindings = evaluator.scopes.bindings(root) if isinstance(root, cst.Name) else []
     loop = evaluator.tree.enclosing(whole, *LOOPS)
     if loop is None or not bindings or any(evaluator.tree.within(binding.node, loop) for binding in bindings):
         return False
     if any(b.kind not in _BOUND or method_call(b.value, *_MOVES) is not None for b in bindings):
         return False
-    moves = (method_call(call, *_MOVES) for call in evaluator.tree.nodes(cst.Call))
-    moved = [one.value for one in moves if one is not None and any(is_same(one.value, part) for part in parts)]
-    return not any(binding in bindings for one in moved for binding in _bindings(one, evaluator))
-
-
-def _bindings(expression: cst.BaseExpression, evaluator: Evaluator) -> list[Binding]:
-    """All bindings of the variable that an expression begins with."""
-    while isinstance(expression, cst.Attribute):
-        expression = expression.value
-    return evaluator.scopes.bindings(expression) if isinstance(expression, cst.Name) else []
+    moved = (method_call(call, *_MOVES) for call in evaluator.tree.nodes(cst.Call))
+    return not any(is_same(one.value, part) for one in moved if one is not None for part in parts)
