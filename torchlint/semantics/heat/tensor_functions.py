@@ -89,17 +89,24 @@ class TensorFunctions:
 
     def _computes(self, function: cst.FunctionDef) -> bool:
         """Whether a function of a library takes a tensor and returns one, as its annotations say."""
-        if function.returns is None or function.asynchronous is not None or _ELSEWHERE.search(function.name.value):
+        if function.asynchronous is not None or _ELSEWHERE.search(function.name.value):
             return False
         definitions = self._evaluator.definitions
         if definitions.owner(function) is not None or definitions.enclosing_function(function) is not None:
             return False
         if not self._is_library or function.name.value in self._handed_on or self._works_on_host(function):
             return False
-        if not _is_tensor(type_hints.type_hint(function.returns.annotation, self._evaluator)):
+        if not self._gives_tensor(function):
             return False
         parameters = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
         return any(type_hints.may_be_tensor(parameter, self._evaluator) for parameter in parameters)
+
+    def _gives_tensor(self, function: cst.FunctionDef) -> bool:
+        """Whether a function returns a tensor by its annotation, or without one by all that it returns."""
+        if function.returns is not None:
+            return _is_tensor(type_hints.type_hint(function.returns.annotation, self._evaluator))
+        found = [self._evaluator.value(result) for result in self._evaluator.definitions.results(function)]
+        return bool(found) and all(_is_tensor(value) and value.evidence >= Evidence.INFERRED for value in found)
 
     @cached_property
     def _is_library(self) -> bool:
