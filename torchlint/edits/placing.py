@@ -22,7 +22,7 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 
 # Factories whose values are the same whether they are made with a dtype or cast to it.
-_CAST_FREE = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye", "torch.rand", "torch.randn"))
+_CAST_FREE = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"))
 _ONES_AND_ZEROS = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye"))
 # What assigning to anything but a name can run.
 _SETTERS = frozenset(("__setattr__", "__setitem__", "__set__"))
@@ -40,6 +40,9 @@ class Placement(NamedTuple):
 
     alike: bool = True
     """Whether the device certainly converts the numbers to those that the CPU would convert them to."""
+
+    is_recorded: bool = False
+    """Whether a tracer records the dtype of another tensor as it is, where it recorded `type_as` before."""
 
 
 def place(found: Creation, model: Model) -> Placement | None:
@@ -71,7 +74,8 @@ def place(found: Creation, model: Model) -> Placement | None:
         edits = (*added, device, *_keep_cast(move))
     else:
         edits = (*added, device, *_drop(found, model))
-    return Placement(edits, min(evidence, move.evidence), exact, _converts_alike(found, move, model))
+    recorded = move.method == "type_as" and any(isinstance(e, AddKeyword) and e.name == "dtype" for e in edits)
+    return Placement(edits, min(evidence, move.evidence), exact, _converts_alike(found, move, model), recorded)
 
 
 def _converts_alike(found: Creation, move: Move, model: Model) -> bool:
@@ -195,6 +199,14 @@ def may_be_another_device(found: Creation, model: Model) -> bool:
         elif isinstance(node, cst.Name) and node.value in declared and calls:
             return True
     return False
+
+
+def asks_for_gradient(found: Creation, model: Model) -> bool:
+    """Return whether the factory or a step before the move makes the tensor one that gets a gradient."""
+    calls = [found.factory, *(step for step in found.steps if isinstance(step, cst.Call))]
+    wanted = (model.arguments(call).get("requires_grad") for call in calls)
+    asked = any(value is not None and model.code(value) != "False" for value in wanted)
+    return asked or "requires_grad_" in found.methods
 
 
 def _declared(model: Model) -> set[str]:

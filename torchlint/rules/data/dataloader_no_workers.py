@@ -15,10 +15,10 @@ Hugging Face's trainers make their loaders themselves: `TrainingArguments(..., d
 `create_loader` has one worker unless it is told otherwise. The loaders of torch-geometric, MONAI, SpeechBrain
 (`SaveableDataLoader`), DGL (`GraphDataLoader`) and webdataset (`WebLoader`) have none, as torch's.
 
-The fix is unsafe. Worker processes need a dataset and a collate function that can be pickled where processes are
-spawned (Windows, macOS), and a main module that can be imported; random augmentations draw from other streams; and what
-a dataset notes about itself stays in its worker. No fix is offered for an `IterableDataset` that does not ask
-`get_worker_info()`: each worker would yield every item.
+The fix is unsafe. Worker processes need a dataset and a collate function that can be pickled where processes are not
+forked (Windows, macOS, Linux from Python 3.14 on), which no lambda or local function can be, and a main module that can
+be imported; random augmentations draw from other streams; and what a dataset notes about itself stays in its worker. No
+fix is offered for an `IterableDataset` that does not ask `get_worker_info()`: each worker would yield every item.
 
 ## When to ignore it
 
@@ -147,6 +147,7 @@ def _fix(loader: LoaderCall, workers: Choice, model: Model) -> Fix | None:
         f"Load with {count} worker processes",
         (edit,),
         Safety.UNSAFE,
-        "Worker processes must be able to import the main module and to pickle the dataset, random augmentations "
-        "draw other numbers, and what the dataset notes about itself stays there.",
+        "Where processes are not forked, workers must be able to import the main module and to pickle the dataset and the "
+        "collate function, which no lambda or local function can be; random augmentations draw other numbers, and what "
+        "the dataset notes about itself stays there.",
     )

@@ -12,7 +12,9 @@ then the first batches of the epoch are waited for, since nothing has been loade
 
 `DataLoader(..., num_workers=N, persistent_workers=True)`: the workers, and what they have prefetched, stay. The option
 exists since torch 1.7. The fix is unsafe: a dataset in a worker keeps its state from epoch to epoch and sees no change
-that is made to it in the main process, workers go on with their random generators, and their memory stays taken.
+that is made to it in the main process, workers go on with their random generators, and their memory stays taken. Nor
+does the loader draw a seed for its workers from the generator of the main process in each epoch, so that a seeded run
+shuffles, and draws whatever it draws on the CPU, differently from the second epoch on.
 
 ## When to ignore it
 
@@ -136,5 +138,6 @@ def _fix(loader: LoaderCall, keeps: str, model: Model) -> Fix | None:
         f"Pass `{KEEPS}={keeps}`",
         (AddKeyword(loader.call, KEEPS, keeps),),
         Safety.UNSAFE,
-        "Datasets in workers keep their state and random generators, and see no change made in the main process.",
+        "Datasets in workers keep their state and random generators, and see no change made in the main process. From "
+        "the second epoch on other random numbers are drawn, also for the order: torch asks for a seed only once.",
     )

@@ -17,7 +17,9 @@ Face's `TrainingArguments(dataloader_pin_memory=..)`, which pins unless it is to
 
 The fix is safe for the default collate function and a dataset that certainly yields tensors of the CPU, made in view
 or torchvision's own with its own transforms; otherwise it is unsafe, because a batch of CUDA or sparse tensors cannot
-be pinned, and a batch of a class of its own is pinned by its `pin_memory` method only.
+be pinned, and a batch of a class of its own is pinned by its `pin_memory` method only. `torch.cuda.is_available()` is
+unsafe as well in a file that may fork, since a forked process cannot use CUDA after that question, and where an option
+decides too.
 
 ## When to ignore it
 
@@ -43,6 +45,10 @@ from torchlint.syntax.calls import is_none, literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.loading.loaders import LoaderCall
+
+_REMOTE = ("rpc_sync", "rpc_async", "RRef")
+# What may fork, in which CUDA must not be asked for before.
+_STARTS_PROCESSES = ("multiprocessing", "Process", "Pool", "ProcessPoolExecutor", "fork", "joblib")
 
 rule = Rule(
     code="TL102",
@@ -80,7 +86,8 @@ def train(model, dataset):
         "on-device": "The dataset or the collate function yields CUDA tensors, which cannot be pinned.",
         "constants": "The items are prompts, indices or other settings of the dataset: no data to pin.",
         "text": "The items are text and paths: a batch is a list of strings.",
-        "on-host": "No use of the batches takes them off the host, or nothing but single batches is taken.",
+        "on-host": "No use of the batches takes them off the host, nothing but single batches is taken, or other "
+        "processes compute with them (RPC).",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
@@ -106,8 +113,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("on-device", model.loaders.reads_device(loader)):
         return
-    batches = model.batches
-    if rule.silent("on-host", batches.stay_on_host(call) or batches.only_one(call)):
+    on_host = model.batches.stay_on_host(call) or model.batches.only_one(call) or model.mentions(*_REMOTE)
+    if rule.silent("on-host", on_host):
         return
     value = _value(loader, destination, model)
     shown = model.shown(loader.source, "")
@@ -136,15 +143,18 @@ def _fix(loader: LoaderCall, pinning: Choice, value: str | None, model: Model) -
     if pinned is not None and not own and not model.is_partial(call):
         return None  # a mapping holds it, perhaps for other loaders too
     edit: Edit = Replace(pinned, value) if pinned is not None and own else AddKeyword(call, pinning.keyword, value)
-    is_safe = _is_certain(loader, model)
-    return Fix(
-        f"Pass `{pinning.keyword}={value}`",
-        (edit,),
-        Safety.SAFE if is_safe else Safety.UNSAFE,
-        ""
-        if is_safe
-        else "A batch that holds CUDA or sparse tensors, or is of a class of its own, may not be pinnable.",
-    )
+    why = " ".join(_risks(loader, value, model))
+    return Fix(f"Pass `{pinning.keyword}={value}`", (edit,), Safety.UNSAFE if why else Safety.SAFE, why)
+
+
+def _risks(loader: LoaderCall, value: str, model: Model) -> Iterator[str]:
+    """Yield a sentence for everything that can be different after the fix."""
+    if not _is_certain(loader, model):
+        yield "A batch that holds CUDA or sparse tensors, or is of a class of its own, may not be pinnable."
+    if value != "True" and model.mentions(*_STARTS_PROCESSES):
+        yield "A process that is forked after the loader has been made cannot use CUDA any more."
+    if value != "True" and model.loaders.may_decline_accelerator:
+        yield "Where an option keeps the program from using CUDA, CUDA is started for the pinned memory all the same."
 
 
 def _is_certain(loader: LoaderCall, model: Model) -> bool:

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits.placing import Placement, is_seen_halfway, may_be_another_device, place
+from torchlint.edits.placing import Placement, asks_for_gradient, is_seen_halfway, may_be_another_device, place
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
@@ -176,10 +176,12 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "The result stays a view, which `detach_` refuses."
     if found.is_view and model.evaluator.gradients.sometimes_disabled(found.factory):
         yield "The result stays a view, and without gradients made that refuses what has one to be written into it."
-    if _asks_for_gradient(found, model):
+    if asks_for_gradient(found, model):
         yield "The tensor on the device becomes a leaf, which gets the gradient itself."
     if not placement.exact:
         yield "The dtype or the kind of the data is what this file suggests, not certain."
+    if placement.is_recorded:
+        yield "A recorder, as `torch.jit.trace` and the older export to ONNX are, keeps the dtype of its example."
     if not placement.alike:
         yield "A float that the integer type cannot hold is converted differently by CPU and device."
     if name in ("torch.tensor", "torch.as_tensor") and not model.constructors.is_data(found.factory.args[0].value):
@@ -191,10 +193,3 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "The fill value is a tensor."
     if is_seen_halfway(found, model):
         yield "Something can see the tensor on the CPU: what catches the error of the move, or what an assignment runs."
-
-
-def _asks_for_gradient(found: Creation, model: Model) -> bool:
-    calls = [found.factory, *(step for step in found.steps if isinstance(step, cst.Call))]
-    wanted = (model.arguments(call).get("requires_grad") for call in calls)
-    asked = any(value is not None and model.code(value) != "False" for value in wanted)
-    return asked or "requires_grad_" in found.methods

@@ -10,8 +10,8 @@ same dtype that uses the memory of the array: nothing is allocated and nothing i
 `torch.as_tensor(array)`; with a dtype, `torch.as_tensor(array, dtype=torch.float32)` copies only where the array has
 another.
 
-The fix is unsafe, because writing to the array afterwards also changes the tensor, and the other way round. It is
-safe where the array is a fresh temporary that nobody else holds, such as `torch.tensor(np.zeros(n))`, in a file that
+The fix is unsafe, because writing to the array afterwards also changes the tensor, and the other way round, and a tensor
+of every second column, say, is not contiguous, so that `view` refuses it. It is safe where the array is a fresh temporary that nobody else holds, such as `torch.tensor(np.zeros(n))`, in a file that
 resizes no tensors: the memory of an array cannot grow.
 
 ## When to ignore it
@@ -127,7 +127,10 @@ def _fix(call: cst.Call, array: Array, model: Model) -> Fix | None:
         return None
     why = ""
     if not (array.owned and array.ordered and array.evidence is Evidence.PROVEN):
-        why = "The tensor shares the memory of the array: writing to one changes the other."
+        why = (
+            "The tensor shares the memory of the array: writing to one changes the other, and a part of an array that "
+            "is not contiguous stays so."
+        )
     elif _resizes(model):
         why = "The memory of an array cannot grow, and something in this file resizes tensors."
     return Fix(

@@ -168,6 +168,12 @@ class Loaders:
         return "prepare" in self._evaluator.usage.attributes(place.value) or named.startswith("accelerate.")
 
     @cached_property
+    def may_decline_accelerator(self) -> bool:
+        """Whether the file asks for something else beside whether there is CUDA: ``not args.no_cuda and ...``."""
+        asked = (c for c in self._tree.nodes(cst.Call) if identifier(c.func) == "is_available")
+        return any(isinstance(self._tree.parent(call), cst.BooleanOperation) for call in asked)
+
+    @cached_property
     def runs_on_tpu(self) -> bool:
         """Whether the file moves things to a TPU and never speaks of CUDA: pinned memory is nothing to it."""
         qualified = self._evaluator.names.qualified
