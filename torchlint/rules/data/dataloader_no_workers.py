@@ -147,7 +147,7 @@ def _fix(loader: LoaderCall, workers: Choice, model: Model) -> Fix | None:
         f"Load with {count} worker processes",
         (edit,),
         Safety.UNSAFE,
-        "Where processes are not forked, workers must be able to import the main module and to pickle the dataset and the "
-        "collate function, which no lambda or local function can be; random augmentations draw other numbers, and what "
-        "the dataset notes about itself stays there.",
+        "Where processes are not forked, workers must be able to import the main module and to pickle the dataset and "
+        "the collate function, which no lambda or local function can be; random augmentations draw other numbers, and "
+        "what the dataset notes about itself stays there.",
     )

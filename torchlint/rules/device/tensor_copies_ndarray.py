@@ -10,9 +10,10 @@ same dtype that uses the memory of the array: nothing is allocated and nothing i
 `torch.as_tensor(array)`; with a dtype, `torch.as_tensor(array, dtype=torch.float32)` copies only where the array has
 another.
 
-The fix is unsafe, because writing to the array afterwards also changes the tensor, and the other way round, and a tensor
-of every second column, say, is not contiguous, so that `view` refuses it. It is safe where the array is a fresh temporary that nobody else holds, such as `torch.tensor(np.zeros(n))`, in a file that
-resizes no tensors: the memory of an array cannot grow.
+The fix is unsafe, because writing to the array afterwards also changes the tensor, and the other way round, and a
+tensor of every second column, say, is not contiguous, so that `view` refuses it. It is safe where the array is a fresh
+temporary that nobody else holds, such as `torch.tensor(np.zeros(n))`, in a file that resizes no tensors: the memory of
+an array cannot grow.
 
 ## When to ignore it
 

@@ -29,6 +29,7 @@ import libcst as cst
 from torchlint.edits.operations import Unwrap
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.compilers.torchscript import comes_from_slice, may_become_script
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
@@ -58,6 +59,8 @@ rule = Rule(
         "own": "The object calls its own forward pass, or that of its base class.",
         "unbound": "The function is called with the object as an argument: that is how a base class is asked.",
         "interface": "The module is known by an interface of TorchScript, of which only the methods can be called.",
+        "sliced": "The module comes out of a slice of a list (`for layer in self.layers[1:]`) in a module that another "
+        "file may compile: TorchScript cannot call it, only its methods.",
         "call-protocol": "The code is a `__call__` itself, or the module's class has one of its own.",
         "not-a-module": "Nothing says for certain that the object is a module of torch: it can be a function of "
         "autograd, a network in NumPy, or a wrapper around several networks.",
@@ -90,6 +93,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("compared", model.module_calls.differs(call, receiver)):
         return
     if rule.silent("interface", _is_interface(receiver, definition, model)):
+        return
+    if rule.silent("sliced", comes_from_slice(receiver, model) and may_become_script(call, model)):
         return
     if rule.silent("call-protocol", _has_own_call(definition, call, model)):
         return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -47,3 +48,10 @@ def may_become_script(node: cst.CSTNode, model: Model) -> bool:
     function = model.enclosing_function(node)
     owner = model.definitions.owner(function) if function is not None else None
     return owner is not None and model.definitions.class_kind(owner) is Kind.MODULE
+
+
+def comes_from_slice(module: cst.BaseExpression, model: Model) -> bool:
+    """Return whether a loop takes a module out of a part of a list: ``for i, layer in enumerate(self.layers[1:])``."""
+    bindings = model.reaching(module) if isinstance(module, cst.Name) else []
+    iterated = [b.value for b in bindings if b.kind is BindingKind.ITERATION and b.value is not None]
+    return any(part for value in iterated for part in model.tree.below(value, cst.Slice))
