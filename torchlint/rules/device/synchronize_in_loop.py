@@ -138,6 +138,6 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
         "Remove the synchronisation",
         (RemoveStatement(statement),),
         Safety.UNSAFE,
-        "Times taken on the host after it no longer include the kernels.",
+        "Times taken on the host after it no longer include the kernels, nor is waited for those of other streams.",
         Evidence.PROVEN,
     )

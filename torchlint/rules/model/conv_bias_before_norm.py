@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 WHY = (
     "Training computes the same up to rounding, but saved checkpoints hold the removed bias and their running means "
-    "contain it, and the initialisation draws fewer random numbers."
+    "contain it, the initialisation draws fewer random numbers, and one of another file may expect a bias."
 )
 
 rule = Rule(

@@ -39,6 +39,8 @@ from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
 STEPS = ("backward", "step", "update", "unscale_", "zero_grad")
+# What may compute in a backward pass with tensors of two dtypes.
+_COUNTS_ON_CASTS = ("Function", "register_hook", "register_full_backward_hook")
 CLIPS = frozenset(("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"))
 
 
@@ -144,6 +146,8 @@ def _own_block(call: cst.Call, method: cst.Attribute, model: Model) -> Block | N
 def _fix(call: cst.Call, block: Block, model: Model) -> Fix | None:
     """Return the fix that moves the backward pass and what follows it out of the block."""
     body = block.statement.body
+    if model.mentions(*_COUNTS_ON_CASTS) and not model.mentions("custom_bwd"):
+        return None
     if len(block.statement.items) != 1 or not isinstance(body, cst.IndentedBlock):
         return None
     kept, moved = _split(call, body, model)
@@ -156,7 +160,8 @@ def _fix(call: cst.Call, block: Block, model: Model) -> Fix | None:
             InsertAfter(block.statement, tuple(_shown(line, model) for line in moved)),
         ),
         Safety.UNSAFE,
-        "Gradients of what ran in float32 inside the block are no longer cast to half precision.",
+        "Gradients of what ran in float32 inside the block are no longer cast to half precision, nor is what functions "
+        "of autograd and hooks of other files compute.",
     )
 
 

@@ -47,7 +47,7 @@ class Writes:
         several functions share. What is written to an array that is not the function's own (``is_own``) others see.
         """
         root = self._root(array)
-        if not is_own and (self._is_changed_at_once(copy) or self._writes_to(copy)):
+        if not is_own and (self._is_changed_at_once(copy) or self.writes_to(copy)):
             return True
         if root is None:
             return False
@@ -67,6 +67,11 @@ class Writes:
             if self._may_follow(place, copy, root) and (is_kept or is_seen or is_elsewhere):
                 return True
         return self._copy_is_written(root, copy)
+
+    def writes_to(self, copy: cst.CSTNode) -> bool:
+        """Return whether the variable that holds a copy, or what else a call makes, is written to."""
+        target = self._variable(copy)
+        return target is not None and any(self._may_follow(place, copy, target) for place in self._places(target, copy))
 
     def is_stored(self, copy: cst.CSTNode) -> bool:
         """Return whether a copy is put at once where it stays: into a container or an attribute."""
@@ -218,11 +223,6 @@ class Writes:
         bindings = self._evaluator.scopes.bindings(root)
         fresh = (each.node for each in bindings if each.kind is not BindingKind.AUGMENTED)  # `a += 1` keeps the memory
         return function is not None and not any(self._tree.within(node, function) for node in fresh)
-
-    def _writes_to(self, copy: cst.CSTNode) -> bool:
-        """Whether the variable that holds a copy is written to."""
-        target = self._variable(copy)
-        return target is not None and any(self._may_follow(place, copy, target) for place in self._places(target, copy))
 
     def _other_names(self, root: cst.BaseExpression) -> Iterator[str]:
         """Yield the names that plain assignments give to what a variable holds: ``other = root``, ``root = other``."""
