@@ -169,9 +169,9 @@ class Loaders:
 
     @cached_property
     def may_decline_accelerator(self) -> bool:
-        """Whether the file asks for something else beside whether there is CUDA: ``not args.no_cuda and ...``."""
-        asked = (c for c in self._tree.nodes(cst.Call) if identifier(c.func) == "is_available")
-        return any(isinstance(self._tree.parent(call), cst.BooleanOperation) for call in asked)
+        """Whether more decides than whether there is CUDA: ``not args.no_cuda and ...``, a device from elsewhere."""
+        asked = [call for call in self._tree.nodes(cst.Call) if identifier(call.func) == "is_available"]
+        return not asked or any(isinstance(self._tree.parent(call), cst.BooleanOperation) for call in asked)
 
     @cached_property
     def runs_on_tpu(self) -> bool:
