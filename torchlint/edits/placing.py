@@ -42,7 +42,7 @@ class Placement(NamedTuple):
     """Whether the device certainly converts the numbers to those that the CPU would convert them to."""
 
     is_recorded: bool = False
-    """Whether a tracer records the dtype of another tensor as it is, where it recorded `type_as` before."""
+    """Whether a tracer records the device of another tensor as it is, where it recorded `type_as` before."""
 
 
 def place(found: Creation, model: Model) -> Placement | None:
@@ -74,8 +74,8 @@ def place(found: Creation, model: Model) -> Placement | None:
         edits = (*added, device, *_keep_cast(move))
     else:
         edits = (*added, device, *_drop(found, model))
-    recorded = move.method == "type_as" and any(isinstance(e, AddKeyword) and e.name == "dtype" for e in edits)
-    return Placement(edits, min(evidence, move.evidence), exact, _converts_alike(found, move, model), recorded)
+    alike, is_recorded = _converts_alike(found, move, model), move.method == "type_as"
+    return Placement(edits, min(evidence, move.evidence), exact, alike, is_recorded)
 
 
 def _converts_alike(found: Creation, move: Move, model: Model) -> bool:

@@ -20,7 +20,8 @@ made, filled and moved in the end is best filled where it ends.
 The fix passes the device to the factory and drops the move. It is safe for `zeros`, `ones`, `full`, `eye`, `empty`,
 integer `arange`, and for `tensor` of Python data. It is unsafe for random factories (the generator of the device
 draws other numbers than the CPU's), for `arange`, `linspace` and `logspace` of floats (the two round differently),
-and with `requires_grad=True` (the result becomes a leaf).
+with `requires_grad=True` (the result becomes a leaf), for views (of which the move made a copy), for `type_as` (which
+`torch.jit.trace` records as it is), and in files that speak of streams (for which the host waited).
 
 Where the tensor moves only if there is a device (`if use_cuda: noise = noise.cuda()`) nothing is rewritten: work the
 device out once, `device = torch.device("cuda" if use_cuda else "cpu")`, and pass it.
@@ -53,6 +54,8 @@ from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.tensors.creations import Creation
+
+_STREAMS = ("Stream", "stream", "ExternalStream", "current_stream", "default_stream")
 
 rule = Rule(
     code="TL201",
@@ -171,17 +174,17 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
     ):
         yield "CPU and device can round the steps differently."
     if found.takes_part:
-        yield "The result stays a view of a larger tensor, which the move would have copied out of it."
-    if found.is_view and model.speaks_of("detach_"):
-        yield "The result stays a view, which `detach_` refuses."
-    if found.is_view and model.evaluator.gradients.sometimes_disabled(found.factory):
-        yield "The result stays a view, and without gradients made that refuses what has one to be written into it."
+        yield "The result stays a view of a tensor with more or fewer elements, which the move would have copied out."
+    elif found.is_view:
+        yield "The result stays a view: `detach_` refuses it, as it does values with a gradient if made without one."
+    if model.mentions(*_STREAMS):
+        yield "The host no longer waits until the tensor is there: another stream could read it too early."
     if asks_for_gradient(found, model):
         yield "The tensor on the device becomes a leaf, which gets the gradient itself."
     if not placement.exact:
         yield "The dtype or the kind of the data is what this file suggests, not certain."
     if placement.is_recorded:
-        yield "A recorder, as `torch.jit.trace` and the older export to ONNX are, keeps the dtype of its example."
+        yield "A recorder, as `torch.jit.trace` and the older export to ONNX are, keeps the device of its example."
     if not placement.alike:
         yield "A float that the integer type cannot hold is converted differently by CPU and device."
     if name in ("torch.tensor", "torch.as_tensor") and not model.constructors.is_data(found.factory.args[0].value):
