@@ -171,8 +171,8 @@ def _range(use: Use, model: Model) -> Rewrite | None:
     why = "" if all(e is None or literal(e) is not None for e in (start, end)) else _WHOLE
     if not all(_is_given(given.get(name), model) for name in ("dtype", "out")):
         why = _DTYPE
-    if "device" not in given.named and (model.device_context(call) or model.on_default_device(call)):
-        why = _DEVICE
+    if "device" not in given.named:
+        why = why or _DEVICE
     if may_become_script(call, model):
         why = why or _SCRIPT
     return Rewrite(tuple(dict.fromkeys(edits)), why)

@@ -153,6 +153,8 @@ def _risks(loader: LoaderCall, value: str, model: Model) -> Iterator[str]:
         yield "A batch that holds CUDA or sparse tensors, or is of a class of its own, may not be pinnable."
     if value != "True" and model.mentions(*_STARTS_PROCESSES):
         yield "A process that is forked after the loader has been made cannot use CUDA any more."
+    if model.writes.may_overtake_copies:
+        yield "What is written to a batch after a copy with `non_blocking=True` can reach the GPU in place of it."
     if value != "True" and model.loaders.may_decline_accelerator:
         yield "Where an option keeps the program from using CUDA, CUDA is started for the pinned memory all the same."
 

@@ -99,4 +99,7 @@ def _fix(setting: Setting, model: Model) -> Fix | None:
         statement = parent if isinstance(parent, cst.Expr) else statement
     if not setting.alone or not isinstance(statement, (cst.Assign, cst.Expr)) or model.environment.may_be_read(NAME):
         return None
+    keywords = {arg.keyword.value for arg in model.nodes(cst.Arg) if arg.keyword is not None}
+    if model.mentions("Stream", "stream") or "non_blocking" in keywords:
+        return None  # what runs on several streams, or is copied meanwhile, may count on the order
     return Fix("Remove the setting", (RemoveStatement(statement),), Safety.SAFE)

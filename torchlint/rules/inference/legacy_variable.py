@@ -50,7 +50,6 @@ NAME = "torch.autograd.Variable"
 ONE_TENSOR = "Both names are one tensor then: what is set on one of them shows on the other."
 NUMBER = "`requires_grad_` takes True and False only, and refuses other numbers."
 MAPPED = "`requires_grad_` fails in a function that `torch.func` transforms, as `vmap` does."
-TRANSFORMS = ("vmap", "functorch", "func", "jacrev", "jacfwd", "hessian", "vjp", "jvp")
 SUBCLASS = "A subclass of `torch.Tensor` stays one, where `Variable` makes a plain tensor."
 
 rule = Rule(
@@ -175,7 +174,7 @@ def _fix(found: Wrapped | None, model: Model) -> Fix | None:
     message = f"Write `{'' if keeps else '.detach()'}{found.grad}`" if found.grad or not keeps else "Use the tensor"
     if found.new and found.detached is Evidence.PROVEN:
         why = NUMBER if found.grad not in ("", ".requires_grad_()") else ""
-        why = MAPPED if found.grad and model.mentions(*TRANSFORMS) else why
+        why = why or (MAPPED if found.grad else "")
         return Fix(message, edits, Safety.UNSAFE, why, Evidence.INFERRED) if why else Fix(message, edits, Safety.SAFE)
     return Fix(message, edits, Safety.UNSAFE, ONE_TENSOR if keeps and not found.new else SUBCLASS, Evidence.INFERRED)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Origin
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import canonical
 
@@ -72,6 +74,13 @@ class Writes:
         """Return whether the variable that holds a copy, or what else a call makes, is written to."""
         target = self._variable(copy)
         return target is not None and any(self._may_follow(place, copy, target) for place in self._places(target, copy))
+
+    @cached_property
+    def may_overtake_copies(self) -> bool:
+        """Whether the file copies without waiting for it (``non_blocking``), and writes to a part of a batch."""
+        told = {a.keyword.value for a in self._tree.nodes(cst.Arg) if a.keyword is not None}
+        places = self.places() if "non_blocking" in told else []
+        return any(self._evaluator.value(place).origin is Origin.BATCH for place in places)
 
     def is_stored(self, copy: cst.CSTNode) -> bool:
         """Return whether a copy is put at once where it stays: into a container or an attribute."""

@@ -20,6 +20,9 @@ COPYING = frozenset(("detach", "clone", "data"))
 _METHODS = COPYING | frozenset(DTYPE_CASTS) | {"cuda", "cpu", "to", "type", "contiguous"}  # views resist detach_()
 _LEGACY = LEGACY_CONSTRUCTORS | CUDA_CONSTRUCTORS
 _OF_TENSORS = _LEGACY | {"torch.normal"}  # the graph of their arguments goes on in what they make
+_HANDS_BACK = frozenset(
+    ("torch.as_tensor", "torch.asarray")
+)  # the tensor that they are given, where they are given one
 _MAKERS = SIZED_FACTORIES | _LEGACY | {"torch.tensor", "torch.from_numpy"}
 _DATA = (cst.List, cst.Tuple, cst.ListComp)
 
@@ -59,7 +62,11 @@ def may_hold_a_graph(call: cst.BaseExpression, model: Model) -> bool:
     """
     if isinstance(call, cst.Name):
         return model.value(call).origin is not Origin.BATCH and _is_given(call, model)
-    if not isinstance(call, cst.Call) or model.callee(call) not in _OF_TENSORS:
+    if not isinstance(call, cst.Call):
+        return False
+    if model.callee(call) in _HANDS_BACK and call.args:
+        return model.value(call.args[0].value).kind not in (Kind.NDARRAY, Kind.NUMBER)
+    if model.callee(call) not in _OF_TENSORS:
         return False
     values = [a.value for a in call.args if a.keyword is None or a.keyword.value != "device"]
     if model.callee(call) in _LEGACY:
