@@ -41,6 +41,8 @@ class KeptWorkers:
         holders = [self._holder(place) for place in places]
         if any(holders) and len(set(holders)) > 1:
             return True
+        if any(isinstance(self._tree.parent(place), cst.ListComp) for place in places):
+            return True  # `[iter(loader) for _ in range(2)]`
         again = [*places, *filter(self._is_iterated, reads)]
         if any(self._tree.within(place, region) for place in again for region in regions):
             return True
@@ -49,9 +51,11 @@ class KeptWorkers:
         return any(self._shares(function) for call, _ in self._given(reads) for function in self._reached(call))
 
     def _holder(self, place: cst.CSTNode) -> str:
-        """The variable that keeps an iterator; "" for a loop, which is done with it at its end."""
+        """What keeps an iterator, a variable or a list; "" for a loop, which is done with it at its end."""
         is_kept = isinstance(place, cst.Call) and identifier(place.func) == "iter"
         statement = self._tree.parent(place) if is_kept else None
+        if isinstance(statement, cst.Element):
+            return f"the {self._tree.order(place)}th node"
         return identifier(statement.targets[0].target) if isinstance(statement, cst.Assign) else ""
 
     def _given(self, reads: Iterable[cst.CSTNode]) -> Iterator[tuple[cst.Call, cst.Arg]]:
