@@ -66,6 +66,19 @@ class Aliases:
             else:
                 return value
 
+    def names_behind(self, value: cst.BaseExpression, loop: cst.CSTNode) -> frozenset[str]:
+        """Return the names that a value is made of, and those of which a pass of a loop makes them."""
+        found: set[str] = set()
+        waiting = list(self._evaluator.tree.below(value, cst.Name))
+        while waiting:
+            name = waiting.pop()
+            if name.value not in found:
+                found.add(name.value)
+                bound = (b for b in self._evaluator.flow.definitions(name) if self._evaluator.tree.within(b.node, loop))
+                values = [b.value for b in bound if b.kind is BindingKind.ASSIGNMENT and b.value is not None]
+                waiting += [other for made in values for other in self._evaluator.tree.below(made, cst.Name)]
+        return frozenset(found)
+
     def _is_bound_to_kept(self, binding: Binding, loop: cst.CSTNode, depth: int) -> bool:
         if binding.value is None:
             return False

@@ -54,8 +54,8 @@ class Touches:
             if method.attr.value != "eval" or not isinstance(self._tree.parent(method), cst.Call):
                 continue
             created = self._created(method.value)
-            if method.value is call or (created is not None and call in created):
-                return True
+            if self._tree.within(call, method.value) or (created is not None and call in created):
+                return True  # also `nn.Sequential(conv, norm).eval()`
             if created is None and self._names_class(method, {name.rpartition(".")[2] for name in class_names}):
                 return True
         return False

@@ -14,6 +14,7 @@ from torchlint.semantics.heat.hotness import Hotness
 from torchlint.semantics.retention.beams import keeps_rows, reordered
 from torchlint.semantics.retention.few_passes import FewPasses
 from torchlint.semantics.roles import Role
+from torchlint.semantics.values import Graph
 from torchlint.syntax.calls import code, identifier, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same, places, root_of
 from torchlint.syntax.remembered import remembered
@@ -319,6 +320,10 @@ class Growths:
             return None
         if not all(self._is_made_in(part, block) for block in self._blocks(statement, loop) for part in rest):
             return None  # what `no_grad` cuts off there, the concatenation after the loop would not
+        gradients = self._evaluator.gradients
+        if gradients.disabled(statement) and not gradients.disabled(loop):
+            if self._evaluator.value(own).graph is not Graph.DETACHED:
+                return None
         text = "".join(f", {code(a.with_changes(comma=cst.MaybeSentinel.DEFAULT))}" for a in options)
         return Collected(statement, rest, code(call.func), text)
 
@@ -363,7 +368,7 @@ class Growths:
 
     def _changes(self, part: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
         """Whether the loop may write into a part after it was collected: only fresh values of each pass are certain."""
-        names = {n.value for n in self._tree.descendants(part) if isinstance(n, cst.Name)}
+        names = self._aliases.names_behind(part, loop)
         for node in self._tree.descendants(loop.body):
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
                 method = node.func.attr.value
