@@ -124,7 +124,10 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 def _of_tensors(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Model) -> Finding:
     fix = None
     name = model.spelling("torch.stack", call)
-    if name is not None and len(call.args) == 1 and call.args[0].keyword is None and not model.is_partial(call):
+    used = model.parent(call)
+    is_read = isinstance(used, cst.Attribute) and used.attr.value == "numpy"  # which refuses what has a graph
+    is_plain = len(call.args) == 1 and call.args[0].keyword is None and not model.is_partial(call)
+    if name is not None and is_plain and not is_read:
         fix = _rewritten(call, "torch.stack", (Replace(call.func, name),), _KEPT)
     shown = model.shown(data, "the list")
     return Finding(

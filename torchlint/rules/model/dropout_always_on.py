@@ -120,7 +120,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("guarded", model.mode_questions.guards(call, method) or model.mode_questions.knows(probability)):
         return
     itself = model.definitions.receiver_at(call, method)
-    edit = _edit(call, probability, f"{itself}.training", model) if itself else None
+    is_short = probability is None or "\n" not in model.code(probability)
+    edit = _edit(call, probability, f"{itself}.training", model) if itself and is_short else None
     yield Finding(
         call,
         f"`{model.code(call.func)}` drops values in evaluation too: {cure}.",

@@ -184,6 +184,6 @@ def _cloned(call: cst.Call, data: cst.BaseExpression, given: Arguments, evidence
         "Say that it is a copy without a graph",
         (Replace(call, f"{code}{cut}.{copy}{ending}"),),
         Safety.UNSAFE,
-        "A tensor of another class stays what it is, and the warning goes.",
+        "A tensor of another class stays what it is, on its device whatever the default is, and the warning goes.",
         evidence,
     )

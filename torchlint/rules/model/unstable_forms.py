@@ -195,6 +195,6 @@ def _fix(node: cst.BaseExpression, form: Form, model: Model) -> Fix | None:
         f"Use `{form.name}`",
         (*edits, *new.imports),
         Safety.UNSAFE,
-        "The result is more exact, so it is not the same number.",
+        "The result is another number, mostly a more exact one, and can have another dtype under autocast.",
         form.evidence,
     )

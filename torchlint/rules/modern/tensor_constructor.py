@@ -73,7 +73,8 @@ def constructed(call: cst.Call, model: Model) -> Iterator[Finding]:
             "Make the tensor with a factory and its dtype",
             modern.edits,
             Safety.UNSAFE,
-            "The default dtype, which another file can change, decided about the type.",
+            "The default dtype, which another file can change, decided about the type, and no default device about the "
+            "place.",
             modern.evidence,
         ),
     )

@@ -321,9 +321,9 @@ class Growths:
         if not all(self._is_made_in(part, block) for block in self._blocks(statement, loop) for part in rest):
             return None  # what `no_grad` cuts off there, the concatenation after the loop would not
         gradients = self._evaluator.gradients
-        if gradients.disabled(statement) and not gradients.disabled(loop):
-            if self._evaluator.value(own).graph is not Graph.DETACHED:
-                return None
+        cuts_off = gradients.disabled(statement) and not gradients.disabled(loop)
+        if cuts_off and self._evaluator.value(own).graph is not Graph.DETACHED:
+            return None
         text = "".join(f", {code(a.with_changes(comma=cst.MaybeSentinel.DEFAULT))}" for a in options)
         return Collected(statement, rest, code(call.func), text)
 

@@ -98,7 +98,10 @@ class Arrays:
     def is_own(self, expression: cst.BaseExpression) -> bool:
         """Return whether the array that an expression holds was certainly made where it stands, or for its variable."""
         if isinstance(expression, cst.Name):
-            bindings = self._evaluator.flow.definitions(expression)
+            bindings, enclosing = self._evaluator.flow.definitions(expression), self._evaluator.definitions
+            here = enclosing.enclosing_function(expression)
+            if any(enclosing.enclosing_function(b.node) is not here for b in bindings):
+                return False  # what another function makes, or the module, is there in the next call too
             values = [b.part if b.kind is BindingKind.ASSIGNMENT else None for b in bindings]
             return bool(values) and all(value is not None and self.is_own(value) for value in values)
         found = self.array(expression)
