@@ -42,6 +42,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
+from torchlint.semantics.values import Graph
 from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _fix(kept: Retention, model: Model) -> Fix | None:
     assigned = getattr(model.statement(kept.values[0]), "value", None)
     branches = (assigned.body, assigned.orelse) if isinstance(assigned, cst.IfExp) else ()
     others = (b for b in branches if not any(model.within(v, b) for v in kept.values) and not is_same(b, kept.variable))
-    if any(model.value(other).is_tensor for other in others):
+    if any(model.value(other).graph is Graph.ATTACHED for other in others):
         return None  # what it starts with would keep its graph
     return Fix(
         "Detach the value that is kept",

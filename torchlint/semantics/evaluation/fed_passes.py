@@ -51,6 +51,13 @@ class FedPasses:
         """Return whether attributes are computed of variables, and another method backpropagates them."""
         return any(self._backward.reaches(kept, self._tree.module) for kept in self._kept(held, frame))
 
+    def stored(self, call: cst.Call, function: cst.FunctionDef | None) -> bool:
+        """Return whether a function keeps what a call gives in an attribute, and another one backpropagates that."""
+        held = list(self._held(call, collected=False)) if function is not None else []
+        own = [variable for variable in held if isinstance(variable, cst.Attribute)]
+        kept = [*own, *(self._kept(held, function) if function is not None else ())]
+        return any(self._backward.reaches(attribute, self._tree.module) for attribute in kept)
+
     def _held(self, call: cst.Call, collected: bool) -> Iterator[cst.BaseExpression]:
         """The variables that hold a result afterwards, alone or among others, or one part of it after the other."""
         child: cst.CSTNode = call

@@ -140,6 +140,7 @@ class Inference:
             return None
         trains = not is_part and bool(self._backward.passes(frame))
         trains = trains or ((not is_part or turn is not None) and self.fed_passes.by(function))
+        trains = trains or self.fed_passes.stored(call, function)
         return InferenceCall(
             function,
             Evidence.INFERRED,
