@@ -34,7 +34,8 @@ class Case:
     """A program that the fix rewrites, and what may be different afterwards: nothing, unless it says so.
 
     The program defines ``run(device, **inputs)`` and returns what is compared. It may name CUDA devices; the runner
-    plays them on any machine. A case that lets nothing differ demands that all its fixes are safe.
+    plays them on any machine. A case that lets nothing differ demands that all its fixes are safe, or says what for they
+    are not.
     """
 
     name: str
@@ -43,6 +44,9 @@ class Case:
     may_differ: frozenset[May] | set[May] = field(default_factory=frozenset)
     may_differ_on_gpu: frozenset[May] | set[May] = field(default_factory=frozenset)
     """What else the fix changes where there is a GPU: no stand-in shows it."""
+
+    unsafe_for: str = ""
+    """What a fix is unsafe for all the same, which a program by itself does not show: other files, streams, tracers."""
 
     tolerance: float = 0.0
     """How far values may lie apart, relative and absolute; they must be equal bit for bit by default."""
