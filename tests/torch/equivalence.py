@@ -34,8 +34,8 @@ class Case:
     """A program that the fix rewrites, and what may be different afterwards: nothing, unless it says so.
 
     The program defines ``run(device, **inputs)`` and returns what is compared. It may name CUDA devices; the runner
-    plays them on any machine. A case that lets nothing differ demands that all its fixes are safe, or says what for they
-    are not.
+    plays them on any machine. A case that lets nothing differ demands that all its fixes are safe, or says what for
+    they are not.
     """
 
     name: str

@@ -51,7 +51,7 @@ _THEN = (
     *(".to(marked)", ".type_as(marked)", ".to(other)"),
 )
 _OPTIONS = (
-    *("", "", "", "", ", requires_grad=True", ", requires_grad=True", ", requires_grad=False", ", True", ", False"),
+    *("", "", "", "", "", "", ", requires_grad=True", ", requires_grad=False", ", requires_grad=False", ", False"),
     *(", requires_grad=flag", ", volatile=False", ", requires_grad=True, volatile=False", ", requires_grad=n > 2"),
     *(", requires_grad=0", ", requires_grad=1", ", requires_grad=number", ", number"),
 )
