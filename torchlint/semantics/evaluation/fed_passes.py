@@ -56,7 +56,17 @@ class FedPasses:
         held = list(self._held(call, collected=False)) if function is not None else []
         own = [variable for variable in held if isinstance(variable, cst.Attribute)]
         kept = [*own, *(self._kept(held, function) if function is not None else ())]
-        return any(self._backward.reaches(attribute, self._tree.module) for attribute in kept)
+        frames = [self._evaluator.definitions.enclosing_function(one) for one in self._backward.passes() if kept]
+        others = [frame for frame in frames if frame is not None and frame is not function]
+        return any(
+            self._backward.reaches(attribute, frame) and not self._is_bound_in(attribute, frame)
+            for attribute in kept
+            for frame in others
+        )
+
+    def _is_bound_in(self, attribute: cst.Attribute, frame: cst.FunctionDef) -> bool:
+        """Whether a function gives an attribute a value of its own."""
+        return any(is_same(target.target, attribute) for target in self._tree.below(frame, cst.AssignTarget))
 
     def _held(self, call: cst.Call, collected: bool) -> Iterator[cst.BaseExpression]:
         """The variables that hold a result afterwards, alone or among others, or one part of it after the other."""
