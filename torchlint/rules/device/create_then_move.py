@@ -176,7 +176,7 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
     if found.takes_part:
         yield "The result stays a view of a tensor with more or fewer elements, which the move would have copied out."
     elif found.is_view:
-        yield "The result stays a view: `detach_` refuses it, as it does values with a gradient if made without one."
+        yield "The result stays a view, which refuses `detach_`, and values with a gradient if it was made without."
     if model.mentions(*_STREAMS):
         yield "The host no longer waits until the tensor is there: another stream could read it too early."
     if asks_for_gradient(found, model):

@@ -88,7 +88,7 @@ class TensorFunctions:
         return not callers or any(caller is not None and self._is_called(caller) for caller in around)
 
     def _computes(self, function: cst.FunctionDef) -> bool:
-        """Whether a function of a library takes a tensor and returns one, as its annotations say."""
+        """Whether a function of a library takes a tensor, as its annotations say, and returns one."""
         if function.asynchronous is not None or _ELSEWHERE.search(function.name.value):
             return False
         definitions = self._evaluator.definitions
@@ -96,10 +96,9 @@ class TensorFunctions:
             return False
         if not self._is_library or function.name.value in self._handed_on or self._works_on_host(function):
             return False
-        if not self._gives_tensor(function):
-            return False
         parameters = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
-        return any(type_hints.may_be_tensor(parameter, self._evaluator) for parameter in parameters)
+        takes_tensor = any(type_hints.may_be_tensor(parameter, self._evaluator) for parameter in parameters)
+        return takes_tensor and self._gives_tensor(function)
 
     def _gives_tensor(self, function: cst.FunctionDef) -> bool:
         """Whether a function returns a tensor by its annotation, or without one by all that it returns."""

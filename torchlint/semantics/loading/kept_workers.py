@@ -55,7 +55,7 @@ class KeptWorkers:
         is_kept = isinstance(place, cst.Call) and identifier(place.func) == "iter"
         statement = self._tree.parent(place) if is_kept else None
         if isinstance(statement, cst.Element):
-            return f"the {self._tree.order(place)}th node"
+            return str(self._tree.order(place))
         return identifier(statement.targets[0].target) if isinstance(statement, cst.Assign) else ""
 
     def _given(self, reads: Iterable[cst.CSTNode]) -> Iterator[tuple[cst.Call, cst.Arg]]:

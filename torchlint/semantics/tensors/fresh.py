@@ -20,9 +20,7 @@ COPYING = frozenset(("detach", "clone", "data"))
 _METHODS = COPYING | frozenset(DTYPE_CASTS) | {"cuda", "cpu", "to", "type", "contiguous"}  # views resist detach_()
 _LEGACY = LEGACY_CONSTRUCTORS | CUDA_CONSTRUCTORS
 _OF_TENSORS = _LEGACY | {"torch.normal"}  # the graph of their arguments goes on in what they make
-_HANDS_BACK = frozenset(
-    ("torch.as_tensor", "torch.asarray")
-)  # the tensor that they are given, where they are given one
+_HANDS_BACK = frozenset(("torch.as_tensor", "torch.asarray"))  # a tensor, where they are given one
 _MAKERS = SIZED_FACTORIES | _LEGACY | {"torch.tensor", "torch.from_numpy"}
 _DATA = (cst.List, cst.Tuple, cst.ListComp)
 
