@@ -251,8 +251,9 @@ def _autocast(device: str, use: Use, model: Model) -> Rewrite | None:
     for name, argument in given.nodes.items():
         if argument.keyword is None:
             edits += [RemoveArgument(use.call, argument), AddKeyword(use.call, name, model.code(argument.value))]
-    is_settled = "dtype" in given.named or literal(given.get("enabled")) is False
-    if not is_settled and _is_in_autocast(use.call, model):
+    is_settled = "dtype" in given.named
+    is_off = literal(given.get("enabled")) is False
+    if not is_settled and not is_off and _is_in_autocast(use.call, model):
         dtype = None if given.open else spelled(_AUTOCAST_TO[device], use.call, model)
         if dtype is None:
             return None

@@ -178,7 +178,7 @@ def _fix(call: cst.Call, name: str, model: Model) -> Fix | None:
 
 def _is_looked_at(model: Model) -> bool:
     """Whether the file asks for the mode, or for what it leaves in the graph."""
-    if model.speaks_of("metadata") and model.speaks_of("grad_fn"):
+    if model.speaks_of("metadata"):
         return True
     return model.speaks_of(*TRACES) or model.names_any_of(*TRACES)
 

@@ -15,8 +15,9 @@ The message says it for each name. The fix writes it where every argument keeps 
 given by name where their order changed, `torch.range` gets an end that is one further and the dtype that it had, and
 what the new name needs is imported. It is safe where both forms compute the same and the project's oldest torch has
 the new one, unsafe otherwise. There is none where stars may carry arguments that would change. For
-`torch.cuda.amp.autocast()` it is safe where the dtype is given or the block is switched off: without a dtype the old
-name takes float16, the new one that of an autocast around it, and a caller in another file may have entered one.
+`torch.cuda.amp.autocast()` it is safe where the dtype is given: without one the old name takes float16, also for blocks
+inside of one that is switched off, the new one that of an autocast around it, and a caller in another file may have
+entered one.
 
 ## When to ignore it
 
@@ -99,9 +100,17 @@ def _fix(use: Use, model: Model) -> Fix | None:
         return None
     needs = f"It needs torch {shown(use.symbol.since)}, and nothing says which one is used."
     patched = "A string names the function, which may be replaced by something else." * _is_patched(use, model)
-    why = " ".join(filter(None, (found.why, patched, needs if model.target.version < use.symbol.since else "")))
+    caught = "What is caught here may have another text, or not come." * _may_be_caught(use, model)
+    needed = needs if model.target.version < use.symbol.since else ""
+    why = " ".join(filter(None, (found.why, patched, caught, needed)))
     message = f"Use `{use.symbol.replacement}`" if use.symbol.replacement else f"Write {use.symbol.instead}"
     return Fix(message, found.edits, Safety.UNSAFE if why else Safety.SAFE, why)
+
+
+def _may_be_caught(use: Use, model: Model) -> bool:
+    """Whether a `try` around a call has handlers, for which an error may come from another function."""
+    tries = (around for around in model.ancestors(use.node) if isinstance(around, (cst.Try, cst.TryStar)))
+    return use.call is not None and any(one.handlers for one in tries)
 
 
 def _is_patched(use: Use, model: Model) -> bool:
