@@ -54,11 +54,18 @@ class Touches:
             if method.attr.value != "eval" or not isinstance(self._tree.parent(method), cst.Call):
                 continue
             created = self._created(method.value)
-            if self._tree.within(call, method.value) or (created is not None and call in created):
-                return True  # also `nn.Sequential(conv, norm).eval()`
+            if self._holds(method.value, call) or (created is not None and call in created):
+                return True
             if created is None and self._names_class(method, {name.rpartition(".")[2] for name in class_names}):
                 return True
         return False
+
+    def _holds(self, made: cst.BaseExpression, call: cst.Call) -> bool:
+        """Whether a module is made of a layer where it stands: ``nn.Sequential(*layers).requires_grad_(False)``."""
+        given = self._tree.below(made, cst.Name) if isinstance(made, cst.Call) else []
+        bound = (binding.value for name in given for binding in self._evaluator.flow.definitions(name))
+        lists = (value for value in bound if isinstance(value, (cst.List, cst.Tuple)))
+        return any(self._tree.within(call, one) for one in (made, *lists))
 
     def _owners(self, parameter: str) -> Iterator[cst.BaseExpression]:
         """The layers of which a parameter is asked for by its name: ``prune.l1_unstructured(m.conv, "bias", 0.2)``."""
