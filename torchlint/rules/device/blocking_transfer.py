@@ -4,8 +4,7 @@
 
 `batch.to(device)` from pinned memory makes the host wait until the copy has finished; with `non_blocking=True` the
 copy is queued on the stream like a kernel, and Python goes on to queue the forward pass. From pageable memory the
-copy is staged through a pinned buffer and the flag changes little: it goes together with `pin_memory=True` in the
-loader.
+copy is staged through a pinned buffer and the flag changes little: it goes with `pin_memory=True` in the loader.
 
 ## What to write instead
 
@@ -141,7 +140,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     yield Finding(
         call,
         f"{waits} From pinned memory `non_blocking=True` lets Python go on queueing work: write "
-        f"`{_written(call, batch, model)}` and `pin_memory=True` in the loader.",
+        f"{_written(call, batch, model)}.",
         _fix(move, moved, model) if not for_all else None,  # what is moved may take no `non_blocking`
     )
 
@@ -178,11 +177,12 @@ def _is_set(move: Move, model: Model) -> bool:
 
 
 def _written(call: cst.Call, batch: str, model: Model) -> str:
-    """The call as it should be."""
+    """The call as it should be, and what pins the batch, where the code does not pin it itself."""
     whole = model.shown(call, "").strip("`")
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
     start = f"{whole[:-1]}{', ' if call.args else ''}" if whole else f"{batch}.{method}(..., "
-    return f"{start}non_blocking=True)"
+    pins = "" if batch.endswith(".pin_memory()") else " and `pin_memory=True` in the loader"
+    return f"`{start}non_blocking=True)`{pins}"
 
 
 def _fix(move: Move, moved: Value, model: Model) -> Fix | None:

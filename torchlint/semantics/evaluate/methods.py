@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _SAME_VALUES = frozenset(
-    "clone float half double long int bool bfloat16 contiguous squeeze unsqueeze view reshape flatten permute t".split()
+    "clone float half double long int bool bfloat16 contiguous squeeze unsqueeze view reshape flatten permute t "
+    "pin_memory".split()
 )
 _OF_NO_TENSOR = frozenset(("has", "has_value", "set_value", "append", "copy", "update", "sizes", "sparse_sizes"))
 _OF_TENSORS = api.TENSOR_ONLY | {"to", "cuda", "cpu"}

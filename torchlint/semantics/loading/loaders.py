@@ -17,6 +17,7 @@ from torchlint.semantics.loading.collations import Collations
 from torchlint.semantics.loading.datasets import Datasets
 from torchlint.semantics.loading.placed_batches import PlacedBatches
 from torchlint.semantics.tables.loaders import LOADER_KINDS, PREPARES, TRAINER_SETTINGS, Choice, LoaderKind
+from torchlint.semantics.tensors.accelerator import frameworks_run_on_cpu
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind, Value
 from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
@@ -139,7 +140,8 @@ class Loaders:
         """Return the place that the batches of a loader are moved to: an accelerator, one of them, or None."""
         if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only):
             return None
-        if self.runs_on_tpu or (self._runs_on_cpu() and self._moves.destination is not Device.ACCELERATOR):
+        on_cpu = frameworks_run_on_cpu(self._evaluator) and self._moves.destination is not Device.ACCELERATOR
+        if self.runs_on_tpu or on_cpu:
             return None
         if not loader.kind.moves:
             framework = self._framework_destination
@@ -183,13 +185,6 @@ class Loaders:
         return not any(a.attr.value == "cuda" for a in self._tree.nodes(cst.Attribute)) and not any(
             text.raw_value.startswith("cuda") for text in self._tree.nodes(cst.SimpleString)
         )
-
-    def _runs_on_cpu(self) -> bool:
-        """Whether everything of Lightning's that the file makes is told to run on the CPU: ``accelerator="cpu"``."""
-        if not any(map(self._evaluator.scopes.imports, ("lightning", "pytorch_lightning"))):
-            return False
-        given = [a.value for a in self._tree.nodes(cst.Arg) if a.keyword and a.keyword.value == "accelerator"]
-        return bool(given) and all(literal(value) == "cpu" for value in given)
 
     @cached_property
     def _framework_destination(self) -> Device | None:

@@ -38,7 +38,7 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
         if value.startswith(_DEVICE_STRINGS) and value.partition(":")[0] in _DEVICE_STRINGS:
             return Evidence.PROVEN
     found: Evidence | None = None
-    quantizes = _quantizes(evaluator)
+    on_host = _quantizes(evaluator) or frameworks_run_on_cpu(evaluator)
     for call in tree.nodes(cst.Call):
         if not isinstance(call.func, cst.Attribute):
             continue
@@ -54,13 +54,13 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
         elif (
             name in _OF_DEVICE
             and found is None
-            and not quantizes
+            and not on_host
             and evaluator.names.qualified(call.func) == f"torch.cuda.{name}"
         ):
             found = Evidence.INFERRED  # it waits for a GPU, or looks after its memory
-        elif name == "backward" and found is None and not quantizes and _hands_loss_over(call, evaluator):
+        elif name == "backward" and found is None and not on_host and _hands_loss_over(call, evaluator):
             found = Evidence.INFERRED
-    if quantizes:
+    if on_host:
         return found
     imports: list[cst.Import | cst.ImportFrom] = [*tree.nodes(cst.Import), *tree.nodes(cst.ImportFrom)]
     for statement in imports:
@@ -69,6 +69,14 @@ def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
     if found is None and _extends_trainer(evaluator):
         return Evidence.INFERRED
     return found or _type_evidence(evaluator) or _keyword_evidence(evaluator)
+
+
+def frameworks_run_on_cpu(evaluator: Evaluator) -> bool:
+    """Return whether everything of Lightning's that a file makes is told to run on the CPU: ``accelerator="cpu"``."""
+    if not any(map(evaluator.scopes.imports, ("lightning", "pytorch_lightning"))):
+        return False
+    given = [a.value for a in evaluator.tree.nodes(cst.Arg) if a.keyword and a.keyword.value == "accelerator"]
+    return bool(given) and all(literal(value) == "cpu" for value in given)
 
 
 def _quantizes(evaluator: Evaluator) -> bool:
