@@ -16,6 +16,7 @@ from torchlint.semantics.tables.torch_api import (
     LEGACY_CONSTRUCTORS,
     RESHAPING_METHODS,
 )
+from torchlint.semantics.tensors.casts import FLOATING
 from torchlint.semantics.tensors.creations import Creation
 from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind
@@ -23,6 +24,7 @@ from torchlint.syntax.calls import identifier, method_call
 
 # Factories whose values are the same whether they are made with a dtype or cast to it.
 _CAST_FREE = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"))
+_DRAWN = frozenset(("torch.rand", "torch.randn"))  # which make no whole numbers
 _ONES_AND_ZEROS = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye"))
 # What assigning to anything but a name can run.
 _SETTERS = frozenset(("__setattr__", "__setitem__", "__set__"))
@@ -67,7 +69,8 @@ def place(found: Creation, model: Model) -> Placement | None:
     device = AddKeyword(found.factory, "device", move.device)
     given = model.arguments(found.factory).named
     shaped_only = all(_is_view(step) for step in found.steps)
-    if move.dtype and name in _CAST_FREE and "dtype" not in given and shaped_only:
+    takes_dtype = name in _CAST_FREE and (name not in _DRAWN or _dtype(move, model) in (None, *FLOATING))
+    if move.dtype and takes_dtype and "dtype" not in given and shaped_only:
         dtype = AddKeyword(found.factory, "dtype", move.dtype)
         edits: tuple[Edit, ...] = (dtype, device, *_drop(found, model))
     elif move.dtype and not _casts_to_own(move, added):
@@ -78,13 +81,18 @@ def place(found: Creation, model: Model) -> Placement | None:
     return Placement(edits, min(evidence, move.evidence), exact, alike, is_recorded)
 
 
+def _dtype(move: Move, model: Model) -> str | None:
+    """The dtype that a move casts to, None where it is that of another tensor."""
+    return model.value(move.names[1]).name if len(move.names) > 1 else None
+
+
 def _converts_alike(found: Creation, move: Move, model: Model) -> bool:
     """Whether every cast after the factory, which then happens on the device, gives what it gave on the CPU."""
     name, given = model.callee(found.factory), model.arguments(found.factory)
     dtypes = [DTYPE_CASTS.get(method) for method in found.methods & DTYPE_CASTS.keys()]
     dtypes += [model.value(cast).name for cast in found.casts]
     if move.dtype:
-        dtypes.append(model.value(move.names[1]).name if len(move.names) > 1 else None)
+        dtypes.append(_dtype(move, model))
     if not dtypes or identifier(found.factory.func).startswith(_WHOLE):
         return True
     fills = (step for step in found.steps if isinstance(step, cst.Call) and method_call(step, "fill_") is not None)

@@ -10,10 +10,10 @@ copy is staged through a pinned buffer and the flag changes little: it goes with
 
 `x.to(device, non_blocking=True)`, with a loader that pins its memory; `x.type(torch.cuda.FloatTensor)` is such a copy
 too, and takes the flag as well. Kernels on the same stream wait for the copy, so nothing else has to change. The fix is
-unsafe: the host must not write to the batch before the copy is over, and where the device is chosen at run time, copies
-to MPS with `non_blocking=True` have returned garbage (pytorch#139550). Where the file speaks of MPS, or the batch or
-what the collation puts into it is an object of its own (of a tokenizer, a detector, a graph), there is no fix; nor in a
-function that moves whatever batch it is given, such as `to_device(batch)`.
+unsafe: the host must not write to the batch before the copy is over, a move that converts does so on the device, and
+where the device is chosen at run time, copies to MPS have returned garbage (pytorch#139550). Where the file speaks of
+MPS or of streams, or the batch or what the collation puts into it is an object of its own (of a tokenizer, a graph),
+there is no fix; nor in a function that moves whatever batch it is given, such as `to_device(batch)`.
 
 A batch that a step makes of arrays, `torch.stack([torch.from_numpy(data[i : i + n]) for i in starts])`, or gathers by
 what the loader gives, `features[batch.n_id]`, is not pinned, and `non_blocking=True` alone gains little. What helps is
@@ -51,7 +51,8 @@ _MOVING = ("to", "cuda", "cpu", "type")
 _MOVED = (Kind.TENSOR, Kind.BATCH)
 _FOR_EACH_BATCH = (Role.TRAINING_LOOP, Role.EVALUATION_LOOP, Role.STEP)
 _MAY_WRITE = "The host may write to the batch before it is copied."
-_MAY_BE_MPS = "The device is chosen at run time, and MPS has returned garbage from such copies."
+_MAY_BE_MPS = " The device is chosen at run time, and MPS has returned garbage from such copies."
+_CONVERTS = " The device converts it then, and holds both: floats that no integer can hold come out otherwise."
 _ASSUMED = " It is only assumed to be a tensor: the `to` of other classes may take no such flag."
 _MOVE_PARTS = "It is joined from parts of a batch: move those, with `non_blocking=True`, and join them on the device."
 
@@ -99,10 +100,8 @@ def train(model, dataset, optimizer):
         "not-hot": "The move is not in a loop over batches.",
         "to-host": "The move goes to the CPU, to where a tensor is that it indexes and that moves on, or changes the "
         "dtype only.",
-        "prepared": "The move goes to `accelerator.device`, where the loaders that accelerate prepares put their "
-        "batches.",
-        "on-device": "The tensors are on the device already: the dataset, the collate function or a wrapper of the "
-        "loader puts them there.",
+        "prepared": "The move goes to `accelerator.device`, where the loaders that accelerate prepares put batches.",
+        "on-device": "The dataset, the collate function or a wrapper of the loader puts the tensors on the device.",
     },
     fixes=(Safety.UNSAFE,),
 )
@@ -187,14 +186,14 @@ def _written(call: cst.Call, batch: str, model: Model) -> str:
 
 def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
     collations = model.loaders.collations
-    if model.vocabulary.mentions_mps or collations.may_be_object(move, moved.kind):
-        return None  # a class of its own may have a `to` that takes no `non_blocking`
+    if model.vocabulary.mentions_mps or model.vocabulary.mentions_streams or collations.may_be_object(move, moved.kind):
+        return None  # other streams would not wait; a class of its own may have a `to` that takes no `non_blocking`
     certain = move.place is Device.ACCELERATOR and move.evidence is Evidence.PROVEN
-    assumed = "" if collations.is_tensor(move) else _ASSUMED
+    assumed = f"{_CONVERTS if move.dtype else ''}{'' if collations.is_tensor(move) else _ASSUMED}"
     return Fix(
         "Add `non_blocking=True`",
         (AddKeyword(move.call, "non_blocking", "True"),),
         Safety.UNSAFE,
-        f"{_MAY_WRITE if certain else _MAY_BE_MPS}{assumed}",
+        f"{_MAY_WRITE}{'' if certain else _MAY_BE_MPS}{assumed}",
         min(moved.evidence, max(move.evidence, Evidence.INFERRED)),
     )

@@ -11,10 +11,11 @@ once.
 Every factory takes `dtype=`: `torch.zeros(n, dtype=torch.long)`, `torch.arange(n, dtype=torch.float32)`,
 `torch.ones(n, dtype=x.dtype)`.
 
-The fix is safe for `zeros`, `ones` and `eye`, for `empty` of floats, and for `full`, `tensor`, `as_tensor` and `arange`
-of numbers that are written out and that both dtypes hold exactly, where the dtype is one of torch's by name. It is
-unsafe for everything else: random factories draw other numbers in another dtype, numbers are rounded once instead of
-twice, and a variable may hold a device. Where a factory may refuse the dtype there is no fix: older releases make no
+The fix is safe for `zeros`, `ones` and `eye`, and for `full`, `tensor`, `as_tensor` and `arange`
+of numbers that are written out and that both dtypes hold exactly, where the dtype is one of torch's by name and not
+one of floats. It is unsafe for everything else: what wraps the factories while a model is built, as DeepSpeed does, may
+make floats narrower, random factories draw other numbers in another dtype, numbers are rounded once instead of twice,
+and a variable may hold a device. Where a factory may refuse the dtype there is no fix: older releases make no
 `arange` or `eye` of 16-bit floats on the CPU. Nor is there one with `layout=` or `pin_memory=`.
 
 ## When to ignore it
@@ -38,6 +39,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import DTYPE_CASTS, FACTORIES, RANDOM_FACTORIES
+from torchlint.semantics.tensors.casts import FLOATING
 
 if TYPE_CHECKING:
     from torchlint.semantics.tensors.casts import Cast
@@ -131,6 +133,8 @@ def _fix(found: Cast, dtype: str | None, model: Model) -> Fix | None:
         why = "Numbers that one of the dtypes cannot hold are rounded once instead of twice, or refused."
     elif found.legacy:
         why = "That type stands for the CPU too, where a default device may not be."
+    elif found.dtype in FLOATING:
+        why = "What wraps the factories while a model is built, as DeepSpeed does, may make the floats narrower."
     elif found.evidence is not Evidence.PROVEN:
         why = "Whether it is a dtype that the tensor is cast to cannot be seen here."
     return Fix(

@@ -55,7 +55,6 @@ from torchlint.syntax.calls import literal
 if TYPE_CHECKING:
     from torchlint.semantics.tensors.creations import Creation
 
-_STREAMS = ("Stream", "stream", "ExternalStream", "current_stream", "default_stream")
 
 rule = Rule(
     code="TL201",
@@ -168,6 +167,8 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
     name, given = model.callee(found.factory), model.arguments(found.factory)
     if name in RANDOM_FACTORIES or found.methods & RANDOM_METHODS:
         yield "The generator of the device draws other numbers than that of the CPU."
+    if name in ("torch.rand", "torch.randn") and found.move is not None and found.move.dtype:
+        yield "It draws floats only, and refuses a dtype of whole numbers."
     steps = model.arguments(found.factory, ("start", "end", "step"))
     if name in ("torch.linspace", "torch.logspace") or (
         name == "torch.arange" and not model.constructors.counts(steps)
@@ -177,7 +178,7 @@ def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]
         yield "The result stays a view of a tensor with more or fewer elements, which the move would have copied out."
     elif found.is_view:
         yield "The result stays a view, which refuses `detach_`, and values with a gradient if it was made without."
-    if model.mentions(*_STREAMS):
+    if model.vocabulary.mentions_streams:
         yield "The host no longer waits until the tensor is there: another stream could read it too early."
     if asks_for_gradient(found, model):
         yield "The tensor on the device becomes a leaf, which gets the gradient itself."

@@ -35,6 +35,7 @@ from torchlint.semantics.model import Model
 
 _EMPTIES = frozenset(("torch.cuda.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache"))
 _COLLECTS = "gc.collect"
+_BY_HAND = frozenset(("gc.disable", "gc.freeze"))
 _SETTING = re.compile(r"empty|clear|flush|free|mem|vram|gc|collect|offload|cleanup", re.IGNORECASE)
 
 rule = Rule(
@@ -75,6 +76,7 @@ def validate(model, loader):
         "not-hot": "The call does not run on every step: once per epoch, once per retry, in a clean-up.",
         "guarded": "A periodic test, a flag that is off by default, or an exception handler stands around it.",
         "asked-for": "A setting asks for it by name: `if args.empty_cache`, `if self.save_memory`.",
+        "by-hand": "`gc.collect()` in a file that switches the collector off, or freezes what it knows.",
         "no-accelerator": "`gc.collect()` in a file that does not compute on an accelerator.",
     },
     fixes=(Safety.UNSAFE,),
@@ -87,7 +89,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     name = model.qualified_name(call.func)
     if name not in _EMPTIES and name != _COLLECTS:
         return
-    if name == _COLLECTS and model.accelerator is None:
+    if name == _COLLECTS and (model.accelerator is None or _collects_by_hand(model)):
         return
     heat = model.heat(call)
     if heat is None or heat.role is Role.DATA or (name == _COLLECTS and heat.role is Role.FORWARD):
@@ -100,6 +102,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         "allocate it again, which waits for the device. Remove it, or call it once after the loop.",
         _fix(call, model),
     )
+
+
+def _collects_by_hand(model: Model) -> bool:
+    """Whether the file decides itself when garbage is collected."""
+    return any(model.qualified_name(call.func) in _BY_HAND for call in model.nodes(cst.Call))
 
 
 def _fix(call: cst.Call, model: Model) -> Fix | None:

@@ -130,14 +130,21 @@ def _synchronises(call: cst.Call, model: Model) -> bool:
     return isinstance(stream, cst.Call) and model.qualified_name(stream.func) in _STREAMS
 
 
+def _fills_pinned(model: Model) -> bool:
+    """Whether the file pins memory by hand, which may be filled again, or copies to the host without waiting."""
+    calls = model.nodes(cst.Call)
+    return any(method_call(each, "pin_memory") is not None or _does_not_wait(each, model) for each in calls)
+
+
 def _fix(call: cst.Call, model: Model) -> Fix | None:
     statement = model.parent(call)
-    if not isinstance(statement, cst.Expr):
+    if not isinstance(statement, cst.Expr) or _fills_pinned(model):
         return None
     return Fix(
         "Remove the synchronisation",
         (RemoveStatement(statement),),
         Safety.UNSAFE,
-        "Times taken on the host after it no longer include the kernels, nor is waited for those of other streams.",
+        "Times taken on the host after it no longer include the kernels, nor is waited for those of other streams or "
+        "for copies out of pinned memory.",
         Evidence.PROVEN,
     )

@@ -186,8 +186,8 @@ def _has_no_object(method: cst.FunctionDef, model: Model) -> bool:
 
 
 def _edit(call: cst.Call, probability: cst.BaseExpression | None, mode: str, model: Model) -> Edit | None:
-    if isinstance(call.func, cst.Call):
-        return None
+    if isinstance(call.func, cst.Call) or model.writes.changes_result(call):
+        return None  # in evaluation the result is the argument itself, which must stay as it is
     if model.qualified_name(call.func) != ATTENTION:
         return AddKeyword(call, "training", mode)
     return Replace(probability, f"{model.code(probability)} if {mode} else 0.0") if probability is not None else None

@@ -29,7 +29,7 @@ import libcst as cst
 from torchlint.edits.operations import Unwrap
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
-from torchlint.semantics.compilers.torchscript import comes_from_slice, may_become_script
+from torchlint.semantics.compilers.torchscript import is_handed_on, may_become_script
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
@@ -94,7 +94,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("interface", _is_interface(receiver, definition, model)):
         return
-    if rule.silent("sliced", comes_from_slice(receiver, model) and may_become_script(call, model)):
+    if rule.silent("sliced", is_handed_on(receiver, model) and may_become_script(call, model)):
         return
     if rule.silent("call-protocol", _has_own_call(definition, call, model)):
         return

@@ -131,7 +131,8 @@ def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
     is_seen = bool(found.statements) and model.enclosing_function(call) is None  # names of a module or a class
     if options is None or model.target.version < (2, 1) or found.others or is_seen or model.differentiates_twice:
         return None
-    if not all(model.is_plain(part) for part in (found.query, found.key, found.value)):
+    inputs = (found.query, found.key, found.value)
+    if not all(model.is_plain(part) for part in inputs) or model.writes.may_break_backward(found.result):
         return None
     if not _is_one_run(found.statements, found.result, model) or _needs_layout(found.result, model):
         return None
@@ -142,13 +143,12 @@ def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
         name = spelled(FUSED, function, model)
     if name is None:
         return None
-    given = ", ".join(model.code(part) for part in (found.query, found.key, found.value))
     removed: list[Edit] = [
         RemoveStatement(statement) for statement in found.statements if isinstance(statement, cst.Assign)
     ]
     return Fix(
         "Call `scaled_dot_product_attention`",
-        (*removed, Replace(found.result, f"{name.code}({given}{options})"), *name.imports),
+        (*removed, Replace(found.result, f"{name.code}({', '.join(map(model.code, inputs))}{options})"), *name.imports),
         Safety.UNSAFE,
         "The sums are taken in another order, dropout draws other numbers, the layout in memory may differ, and hooks "
         "on the layers in between do not run. Values of one dimension are refused.",

@@ -109,7 +109,7 @@ def _fix(call: cst.Call, given: Fed, found: Activation, model: Model) -> Fix | N
     scores = applied(found.call, "sigmoid", model)
     if not found.direct or not given.is_function or given.loss != "binary_cross_entropy" or scores is None:
         return None
-    if not isinstance(call.func, (cst.Name, cst.Attribute)):
+    if not isinstance(call.func, (cst.Name, cst.Attribute)) or model.writes.may_break_backward(call, (scores.operand,)):
         return None
     new = from_root(call.func, f"torch.nn.functional.{WITH_LOGITS}", model)
     if new is None:

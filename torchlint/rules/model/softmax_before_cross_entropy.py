@@ -124,7 +124,7 @@ def _fix(call: cst.Call, inner: Activation, model: Model) -> Fix | None:
         new = spelled(name, call, model)
     if new is None or scores is None or scores.arguments.extra:
         return None
-    if model.writes.writes_to(call) and not model.evaluator.gradients.disabled(call):
+    if model.writes.may_break_backward(call):
         return None  # the backward pass of `log_softmax` needs its result as it was
     others = [argument for name, argument in scores.arguments.nodes.items() if name != "input"]
     shown = ", ".join(model.code(part).strip().rstrip(",").rstrip() for part in (scores.operand, *others))

@@ -180,7 +180,7 @@ def _finding(node: cst.BaseExpression, form: Form, model: Model) -> Finding:
 
 def _fix(node: cst.BaseExpression, form: Form, model: Model) -> Fix | None:
     new = spelled(form.name, node, model)
-    if new is None:
+    if new is None or model.writes.may_break_backward(node, form.arguments):
         return None
     term = form.arguments[0]
     edits: tuple[Edit, ...]

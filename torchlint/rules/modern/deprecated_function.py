@@ -36,6 +36,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.process.target import shown
+from torchlint.semantics.references.handlers import may_be_caught
 from torchlint.semantics.references.symbols import Use, is_spoken_of, is_type_test, moved_with, symbol_uses
 from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.semantics.tables.symbols import DEPRECATED
@@ -100,17 +101,12 @@ def _fix(use: Use, model: Model) -> Fix | None:
         return None
     needs = f"It needs torch {shown(use.symbol.since)}, and nothing says which one is used."
     patched = "A string names the function, which may be replaced by something else." * _is_patched(use, model)
-    caught = "What is caught here may have another text, or not come." * _may_be_caught(use, model)
+    is_caught = use.call is not None and may_be_caught(use.node, model)
+    caught = "What is caught here may have another text, or not come." * is_caught
     needed = needs if model.target.version < use.symbol.since else ""
     why = " ".join(filter(None, (found.why, patched, caught, needed)))
     message = f"Use `{use.symbol.replacement}`" if use.symbol.replacement else f"Write {use.symbol.instead}"
     return Fix(message, found.edits, Safety.UNSAFE if why else Safety.SAFE, why)
-
-
-def _may_be_caught(use: Use, model: Model) -> bool:
-    """Whether a `try` around a call has handlers, for which an error may come from another function."""
-    tries = (around for around in model.ancestors(use.node) if isinstance(around, (cst.Try, cst.TryStar)))
-    return use.call is not None and any(one.handlers for one in tries)
 
 
 def _is_patched(use: Use, model: Model) -> bool:

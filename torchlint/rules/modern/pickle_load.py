@@ -39,6 +39,7 @@ from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
+from torchlint.semantics.references.handlers import may_be_caught
 from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.syntax.calls import Arguments, is_none, literal
 
@@ -139,6 +140,8 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 def _fix(call: cst.Call, given: Arguments, model: Model) -> Fix | None:
     if "pickle_module" in given.named or given.open_positions or model.target.lacks(FIRST_CHOICE):
         return None
+    if may_be_caught(call, model):
+        return None  # a file that no longer loads may go unnoticed
     needs = "" if model.target.version >= FIRST_CHOICE else " It needs torch 1.13."
     return Fix(
         "Pass `weights_only=True`",

@@ -12,8 +12,7 @@ autocast are not recommended."
 ## What to write instead
 
 Move `loss.backward()`, or `accelerator.backward(loss)`, and what follows it, one level out. The fix does so where only
-the backward pass, the optimizer's step and the like follow. It is unsafe: gradients of what ran in float32 become more
-exact.
+steps of the training follow that compute nothing else. It is unsafe: gradients of float32 become more exact.
 
 ## When to ignore it
 
@@ -39,6 +38,7 @@ from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
 STEPS = ("backward", "step", "update", "unscale_", "zero_grad")
+_PASSES_ON = ("scale", "parameters", "mean")
 # What may compute in a backward pass with tensors of two dtypes.
 _COUNTS_ON_CASTS = ("Function", "register_hook", "register_full_backward_hook")
 CLIPS = frozenset(("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"))
@@ -185,7 +185,16 @@ def _can_move(line: cst.SimpleStatementLine, model: Model) -> bool:
     calls = [small.value for small in line.body if isinstance(small, cst.Expr)]
     if len(calls) != len(line.body) or "#" in model.code(line) or "\n" in model.code(line).strip():
         return False
-    return all(
+    return not any(_computes(made, model) for made in calls) and all(
         method_call(made, *STEPS) is not None or (isinstance(made, cst.Call) and model.callee(made) in CLIPS)
         for made in calls
     )
+
+
+def _computes(made: cst.BaseExpression, model: Model) -> bool:
+    """Whether something below a step computes in the types of autocast, or calls what may: `step(closure)`."""
+    calls = model.tree.below(made, cst.Call)
+    others = [call for call in calls if call is not made and method_call(call, *_PASSES_ON) is None]
+    given = (model.definition(argument.value) for call in calls for argument in call.args)
+    operators = (each.operator for each in model.tree.below(made, cst.BinaryOperation))
+    return bool(others) or any(isinstance(each, (cst.FunctionDef, cst.MatrixMultiply)) for each in (*given, *operators))

@@ -46,6 +46,10 @@ WHY = (
     "A parameter that gets no gradient in a step has None instead of zeros: momentum, weight decay and Adam still move "
     "it under zeros and skip it under None, and code that reads `.grad` sees None."
 )
+ASSUMED = " The optimizer may be none of torch's: its `zero_grad` must take the argument."
+OTHER_OPTIMIZERS = "apex.optimizers."
+"""Their `zero_grad` takes no argument and drops the gradients."""
+GRAPHS = ("CUDAGraph", "make_graphed_callables")
 FIRST_CHOICE = (1, 7)
 """`set_to_none` exists since then."""
 OTHERS = frozenset((Kind.NDARRAY, Kind.STRING, Kind.NUMBER, Kind.DATASET, Kind.DATALOADER, Kind.DEVICE, Kind.BATCH))
@@ -76,7 +80,8 @@ rule = Rule(
     silences={
         "argument": "`set_to_none` is True, or a variable or a star argument decides it.",
         "default": "A bare call, where torch is at least 2.0.",
-        "own-method": "The class in this file that the receiver is an instance of defines `zero_grad` itself, or a "
+        "own-method": "The class in this file that the receiver is an instance of defines `zero_grad` itself, as the "
+        "optimizers of apex do, or a "
         "`zero_grad` hands on to something unknown, which may be another wrapper.",
         "not-torch": "The receiver is known to be neither an optimizer nor a module.",
         "selected": "A loop that zeroes the gradients of some parameters only: the zeros mask.",
@@ -103,6 +108,7 @@ def zero_grad(node: cst.Call, model: Model) -> Iterator[Finding]:
     known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE) and receiver.evidence is Evidence.PROVEN
     known = known or model.evaluator.usage.has_parameters(node.func.value)
     handed_on = bare and not known and not _is_super(node.func.value) and _in_zero_grad(node, model)
+    handed_on = handed_on or (receiver.name or "").startswith(OTHER_OPTIMIZERS)
     if rule.silent("own-method", handed_on or model.own_method(node.func) is not None):
         return
     yield Finding(node, _message(node, bare, model), _call_fix(node, model))
@@ -127,6 +133,8 @@ def _call_fix(call: cst.Call, model: Model) -> Fix | None:
         return None
     if model.gradient_clearing.shares_memory(call):
         return None  # dropping the gradients would part them from that tensor
+    if model.mentions(*GRAPHS) or model.scopes.imports("apex"):
+        return None  # a graph adds to the gradients that were there; apex puts another `zero_grad` in place
     given = model.arguments(call, ("set_to_none",)).nodes.get("set_to_none")
     edit: Edit = AddKeyword(call, "set_to_none", "True")
     if given is not None:
@@ -135,7 +143,9 @@ def _call_fix(call: cst.Call, model: Model) -> Fix | None:
     message = "Leave `set_to_none` out" if isinstance(edit, RemoveArgument) else "Pass `set_to_none=True`"
     receiver = model.value(call.func.value)
     known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE)
-    return Fix(message, (edit,), Safety.UNSAFE, WHY, receiver.evidence if known else Evidence.NAMED)
+    of_torch = known and (receiver.kind is Kind.MODULE or (receiver.name or "").startswith("torch."))
+    why = WHY if of_torch or given is not None else f"{WHY}{ASSUMED}"
+    return Fix(message, (edit,), Safety.UNSAFE, why, receiver.evidence if known else Evidence.NAMED)
 
 
 def _is_super(receiver: cst.BaseExpression) -> bool:

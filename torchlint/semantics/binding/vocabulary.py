@@ -9,6 +9,8 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import dotted
 from torchlint.syntax.walk import Tree
 
+_STREAMS = ("Stream", "stream", "ExternalStream", "current_stream", "default_stream", "set_stream")
+
 
 class Vocabulary:
     """Answers whether a name occurs: cheap, and enough where a rule stays silent if it does."""
@@ -39,6 +41,11 @@ class Vocabulary:
             found = not all(known.isdisjoint(names) for known in (self.identifiers, self.attributes, self.imported))
             self._mentioned[names] = found
         return found
+
+    @cached_property
+    def mentions_streams(self) -> bool:
+        """Whether the file speaks of streams of the device, between which nothing waits by itself."""
+        return self.mentions(_STREAMS)
 
     @cached_property
     def mentions_mps(self) -> bool:

@@ -12,6 +12,9 @@ from torchlint.semantics.values import Kind
 if TYPE_CHECKING:
     from torchlint.semantics.model import Model
 
+_CHOICES = (cst.IfExp, cst.BooleanOperation)
+_DISPLAYS = (cst.Tuple, cst.List)
+
 
 def is_script(node: cst.CSTNode, model: Model) -> bool:
     """Return whether TorchScript may compile the function around a node, as far as the file shows.
@@ -50,8 +53,20 @@ def may_become_script(node: cst.CSTNode, model: Model) -> bool:
     return owner is not None and model.definitions.class_kind(owner) is Kind.MODULE
 
 
-def comes_from_slice(module: cst.BaseExpression, model: Model) -> bool:
-    """Return whether a loop takes a module out of a part of a list: ``for i, layer in enumerate(self.layers[1:])``."""
+def is_handed_on(module: cst.BaseExpression, model: Model) -> bool:
+    """Return whether a module went through a value, by which TorchScript cannot call it.
+
+    A loop takes it out of a part of a list (``for i, layer in enumerate(self.layers[1:])``) or out of a tuple, a choice
+    or an unpacking gives it a name.
+    """
     bindings = model.reaching(module) if isinstance(module, cst.Name) else []
-    iterated = [b.value for b in bindings if b.kind is BindingKind.ITERATION and b.value is not None]
-    return any(part for value in iterated for part in model.tree.below(value, cst.Slice))
+    for binding in bindings:
+        iterates = binding.kind is BindingKind.ITERATION
+        if isinstance(binding.value, _CHOICES) or (iterates and isinstance(binding.value, _DISPLAYS)):
+            return True
+        if binding.value is not None and (
+            (iterates and model.tree.below(binding.value, cst.Slice))
+            or (not iterates and binding.path and isinstance(binding.value, _DISPLAYS))
+        ):
+            return True
+    return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -74,6 +74,26 @@ class Writes:
         """Return whether the variable that holds a copy, or what else a call makes, is written to."""
         target = self._variable(copy)
         return target is not None and any(self._may_follow(place, copy, target) for place in self._places(target, copy))
+
+    def changes_result(self, made: cst.CSTNode) -> bool:
+        """Return whether what an expression gives is written to, where it is made or by the name that holds it."""
+        return self._is_changed_at_once(made) or self.writes_to(made)
+
+    def may_break_backward(self, made: cst.CSTNode, given: Iterable[cst.CSTNode] = ()) -> bool:
+        """Return whether a result, or a tensor of which it is computed (``given``), is written to afterwards.
+
+        Each function keeps some of them for the backward pass, which refuses those that have changed: another function
+        in its place may keep others.
+        """
+        if self._evaluator.gradients.disabled(made):
+            return False
+        operands = (self._root(part) for part in given if isinstance(part, cst.BaseExpression))
+        return self.changes_result(made) or any(
+            self._may_follow(place, made, root)
+            for root in operands
+            if root is not None
+            for place in self._places(root, made)
+        )
 
     @cached_property
     def may_overtake_copies(self) -> bool:

@@ -28,6 +28,7 @@ _JOINS = frozenset(
         "intersect1d union1d delete insert append roll"
     ).split()
 )
+_TAKES_ANYTHING = ("asarray", "asanyarray", "ascontiguousarray")
 _VIEWS = frozenset(
     (
         "asarray ascontiguousarray asanyarray expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr "
@@ -186,7 +187,13 @@ class Arrays:
             return Array(owned=True, dtypes=default)
         if name not in _VIEWS or is_mapped(call, self._evaluator):
             return None
-        return Array(dtypes=default)
+        return Array(dtypes=default, writable=name not in _TAKES_ANYTHING or self._is_made(call))
+
+    def _is_made(self, call: cst.Call) -> bool:
+        """Whether what an array is made of is one that may be written to, or a list: a picture's memory may not."""
+        given = call.args[0].value if call.args else call
+        array = self.array(given) if given is not call else None
+        return array.writable if array is not None else self._evaluator.value(given).kind is Kind.SEQUENCE
 
     @staticmethod
     def _dimensions(call: cst.Call) -> int:
@@ -219,7 +226,8 @@ class Arrays:
         if name == "numpy" and not call.args:
             owner = self._evaluator.value(method.value)
             detached = method_call(method.value, "cpu", "detach") is not None
-            return Array(Evidence.INFERRED, dtypes=OTHER) if owner.is_tensor or detached else None
+            # A parameter that the array is the memory of goes on changing: as good as not its own to write to.
+            return Array(Evidence.INFERRED, dtypes=OTHER, writable=False) if owner.is_tensor or detached else None
         if name in _RANDOM and self._is_generator(method.value):
             return self._numpy(call, name)
         owned = self.array(method.value)

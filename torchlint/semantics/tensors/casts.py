@@ -34,7 +34,7 @@ _OF_BITS = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.eye"))
 _COMPUTED = frozenset(f"torch.{name}" for name in "eye arange rand randn linspace logspace randint randperm".split())
 _WHOLE_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo)
 _NARROW = ("torch.float16", "torch.bfloat16")
-_FLOATING = ("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16")
+FLOATING = ("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16")
 _LARGEST_EXACT = 2**24
 """Up to here 32-bit floats hold every whole number."""
 
@@ -101,7 +101,7 @@ class Casts:
             return None
         exact = self._is_exact(name, given, dtype)
         fixable = exact or (_is_taken(name, made, dtype) and not self._is_refused(given, dtype))
-        rounds = made == _FLOAT and dtype not in (None, *_FLOATING) and self._has_fractions(name, given)
+        rounds = made == _FLOAT and dtype not in (None, *FLOATING) and self._has_fractions(name, given)
         rounds = rounds or self._wraps(given, dtype)
         return Cast(call, factory, name, dtype, expression, given, exact, fixable, evidence, legacy is not None, rounds)
 
@@ -213,7 +213,7 @@ class Casts:
         if name in _COMPUTED and (dtype is None or dtype in _NARROW):
             return False
         if name == "torch.empty":  # in deterministic mode it is filled with the number that says most, of each dtype
-            return dtype in _FLOATING or any(literal(size) == 0 for size in given.extra)
+            return dtype in FLOATING or any(literal(size) == 0 for size in given.extra)
         if name in _OF_BITS:
             return True
         if dtype is None or name not in ("torch.full", "torch.arange", "torch.tensor", "torch.as_tensor"):
@@ -222,7 +222,7 @@ class Casts:
             bounds = [literal(bound) for bound in _bounds(given)]
             whole = [bound for bound in bounds if isinstance(bound, int) and _holds(bound, dtype)]
             # A kernel for floats counts from the start in floats: the distance has to be one of them too.
-            is_near = dtype not in _FLOATING or sum(map(abs, whole)) <= _LARGEST_EXACT
+            is_near = dtype not in FLOATING or sum(map(abs, whole)) <= _LARGEST_EXACT
             return dtype != _BOOL and len(whole) == len(bounds) and is_near
         data = given.get("fill_value" if name == "torch.full" else "data")
         return data is not None and _all_hold(data, dtype)
@@ -246,7 +246,7 @@ def _is_taken(name: str, made: str, dtype: str | None) -> bool:
         return False
     if name == "torch.empty":
         return True
-    if dtype is None or dtype in _FLOATING:
+    if dtype is None or dtype in FLOATING:
         return name != "torch.arange" or made == _INTEGER
     if name in _OF_INTEGERS:
         return dtype in ("torch.int32", "torch.int64")
