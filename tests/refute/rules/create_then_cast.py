@@ -19,6 +19,7 @@ _BOUNDS = ("4", "1", "0, 1", "0, 6, 2", "1, 5", "n", "2, n + 3", "10, 0, -3", "3
            "0, 2, step=0.5", "0, end=2.5", "start=0, end=6, step=2", "1, step=2, end=n", "*shape")  # fmt: skip
 _METHODS = (".half()", ".double()", ".float()", ".bfloat16()", ".long()", ".int()", ".short()", ".char()", ".byte()",
             ".bool()")  # fmt: skip
+_TO_WHOLE = _METHODS[4:]  # only such casts have safe fixes
 _DTYPES = ("torch.float16", "torch.bfloat16", "torch.float64", "torch.long", "torch.int32", "torch.int16", "torch.int8",
            "torch.uint8", "torch.bool", "torch.complex64", "kind", "other.dtype", "options.dtype", "torch.half",
            "torch.float32", "nothing", "other", "'cpu'", "torch.uint16", "torch.float8_e4m3fn",
@@ -97,8 +98,8 @@ def _factory(choices: Choices, torch: str) -> str:
 
 def _cast(choices: Choices) -> str:
     kind = choices.below(6)
-    if kind < 3:
-        return choices.of(*_METHODS)
+    if kind < 4:
+        return choices.of(*_METHODS) if kind < 2 else choices.of(*_TO_WHOLE)
     dtype = choices.of(*_DTYPES)
     return choices.of(f".to({dtype})", f".to(dtype={dtype})", f".type({dtype})", f".type(dtype={dtype})")
 
