@@ -103,7 +103,7 @@ class HostReasons:
             return True
         names = (name for name in tree.below(body, cst.Name) if not isinstance(tree.parent(name), _TARGETS))
         found = ((name, b) for name in names for b in flow.definitions(name) if b.kind is BindingKind.ASSIGNMENT)
-        made = ((name, b.node) for name, b in found if tree.within(b.node, body))
+        made = ((name, b.node) for name, b in found if name is not b.node and tree.within(b.node, body))
         return any(tree.order(n) < tree.order(b) or flow.statement(n) is flow.statement(b) for n, b in made)
 
 
