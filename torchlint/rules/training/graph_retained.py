@@ -124,8 +124,8 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
     if kept.is_record:
         what, whose = f"the losses in `{value}`", "their"
         cure = f"Keep of `{value}` what you need, with `.detach()`"
-    elif model.retentions.detachable.may_be_numbers(kept):
-        cure = f"Write `{_detached(first, model)}` where it is a tensor (it may be a number or None here)"
+    elif (other := model.retentions.detachable.maybe_number(kept)) is not None:
+        cure = f"Write `{_detached(other, model)}` where it is a tensor (it may be a number or None here)"
     yield Finding(
         node,
         f"`{name}` keeps {what} with {whose} autograd graph from step to step, so that memory grows with every step. "
@@ -188,7 +188,8 @@ def _detached(value: cst.BaseExpression, model: Model) -> str:
 def _fix(kept: Retention, model: Model) -> Fix | None:
     if kept.is_part or kept.is_record:
         return None
-    if model.retentions.detachable.starts_with_graph(kept) or model.retentions.detachable.may_be_numbers(kept):
+    detachable = model.retentions.detachable
+    if detachable.starts_with_graph(kept) or detachable.maybe_number(kept) is not None:
         return None
     return Fix(
         "Detach the value that is kept",

@@ -49,7 +49,7 @@ class OtherPasses:
         """Whether calls, or functions of the file behind them, compute gradients without switching them on."""
         waiting, seen = list(calls), set[int]()
         for call in waiting:
-            for code in self._held.behind(call.func):
+            for code in (*self._held.behind(call.func), *self._held.handed_to(call)):
                 if id(code) not in seen and len(seen) < _MAX_FUNCTIONS:
                     seen.add(id(code))
                     waiting += self._tree.below(code.body, cst.Call)

@@ -19,9 +19,9 @@ class Detachable:
         self._tree = evaluator.tree
         self._numbers = MaybeNumbers(evaluator)
 
-    def may_be_numbers(self, kept: Retention) -> bool:
-        """Return whether the file shows a way on which what is kept is a number, or None: neither has ``detach``."""
-        return any(self._numbers.kinds(value) for value in kept.values)
+    def maybe_number(self, kept: Retention) -> cst.BaseExpression | None:
+        """Return which value that is kept is a number or None, without ``detach``, on a way that the file shows."""
+        return next((value for value in kept.values if self._numbers.kinds(value)), None)
 
     def starts_with_graph(self, kept: Retention) -> bool:
         """Return whether another branch of a conditional expression keeps its graph: ``a if x is None else x + b``."""

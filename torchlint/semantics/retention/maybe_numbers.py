@@ -131,17 +131,37 @@ class MaybeNumbers:
     def _of_place(self, place: cst.Attribute | cst.Subscript, depth: int) -> _Kinds:
         function = self._evaluator.definitions.enclosing_function(place) or self._tree.module
         places = [p for p in self._tree.below(function, type(place)) if p is not place and is_same(p, place)]
-        holds, order = conditions(place, self._tree), self._tree.order
+        holds = conditions(place, self._tree)
         if any(self._takes_tensor(p) and conditions(p, self._tree) <= holds for p in places):
             return _NOTHING
         found = frozenset[Kind]().union(*(self._kinds(start, depth + 1) for start in self._starts(place)))
+        if not found:
+            return found
+        for at, value in sorted(self._assigned(place, places, function), key=lambda pair: self._tree.order(pair[0])):
+            if self._tree.order(at) < self._tree.order(place):
+                given = self._kinds(value, depth + 1)
+                found = given if conditions(at, self._tree) <= holds else found | given
+        return found - self._ruled_out(place)
+
+    def _assigned(
+        self, place: cst.Attribute | cst.Subscript, places: Iterable[cst.CSTNode], function: cst.CSTNode
+    ) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
+        """Where a function assigns to an attribute or item, or calls a method that always does, with the value."""
         for each in places:
-            target = self._tree.parent(each)
-            statement = self._tree.parent(target) if isinstance(target, cst.AssignTarget) else None
-            if isinstance(statement, cst.Assign) and order(each) < order(place):
-                given = self._kinds(statement.value, depth + 1)
-                found = given if conditions(statement, self._tree) <= holds else found | given
-        return found - self._ruled_out(place) if found else found
+            if (value := self._assigned_to(each)) is not None:
+                yield each, value
+        for call in self._tree.below(function, cst.Call) if isinstance(place, cst.Attribute) else ():
+            method = self._evaluator.definitions.definition(call.func)
+            if isinstance(method, cst.FunctionDef) and method is not function:
+                for each in self._tree.below(method.body, cst.Attribute):
+                    value = self._assigned_to(each) if is_same(each, place) else None
+                    if value is not None and not conditions(each, self._tree):
+                        yield call, value
+
+    def _assigned_to(self, place: cst.CSTNode) -> cst.BaseExpression | None:
+        target = self._tree.parent(place)
+        statement = self._tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+        return statement.value if isinstance(statement, cst.Assign) else None
 
     def _starts(self, place: cst.Attribute | cst.Subscript) -> Iterator[cst.BaseExpression]:
         """What an attribute, or an item of a dictionary, is made with."""
