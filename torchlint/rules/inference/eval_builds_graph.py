@@ -10,10 +10,10 @@ switch it off.
 
 Decorate the routine with `@torch.no_grad()` (or `@torch.inference_mode()`, torch 1.9 and newer, where its results are
 not used in training later). The fix adds `@torch.no_grad()`. It is unsafe in that the results no longer carry a
-graph. A generator or a coroutine is not decorated: wrap the call in `with torch.no_grad():`. Where a routine trains
-and evaluates by turns (a loop over a validation loader, or behind `model.eval()`), wrap the loop that evaluates; where
-it does what it is told (`if split == "train": loss.backward()`), write
-`with torch.set_grad_enabled(split == "train"):`.
+graph. A generator, a coroutine, what is handed something that may differentiate (a callback, `cam(x)`) or imports torch
+itself is not decorated: wrap the call in `with torch.no_grad():`. Where a routine trains and evaluates by turns (a loop
+over a validation loader, or behind `model.eval()`), wrap the loop that evaluates; where it does what it is told
+(`if split == "train": loss.backward()`), write `with torch.set_grad_enabled(split == "train"):`.
 
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
 (by the object, by a function of the file, at the top level of a script) and nothing in the file trains, and so does a
@@ -155,7 +155,7 @@ def _report(call: cst.Call, found: InferenceCall, model: Model) -> Iterator[Find
         call,
         f"{place} runs `{model.code(call.func)}` with gradients on: the graph keeps every activation in memory, "
         f"{waste}. {_cure(found, model)}",
-        _fix(call, found, model),
+        _fix(found, model),
     )
 
 
@@ -180,16 +180,14 @@ def _cure(found: InferenceCall, model: Model) -> str:
 
 def _may_differentiate(found: InferenceCall, model: Model) -> bool:
     """Whether something else that the function calls may need gradients."""
-    if found.function is None:
-        return False
-    return model.training_code.may_train(found.function.body) or model.inference.gradient_uses.of_calls(found.function)
+    return found.function is not None and model.inference.other_passes.run_by(found.function)
 
 
-def _fix(call: cst.Call, found: InferenceCall, model: Model) -> Fix | None:
-    torch = model.spelling("torch.no_grad", call)
-    if found.function is None or found.is_part or found.is_generator or torch is None:
+def _fix(found: InferenceCall, model: Model) -> Fix | None:
+    if found.function is None or found.is_part or found.is_generator or _may_differentiate(found, model):
         return None
-    if _may_differentiate(found, model):
+    torch = model.spelling("torch.no_grad", found.function)  # where the decorator runs
+    if torch is None:
         return None
     return Fix(
         f"Decorate `{found.function.name.value}` with `@{torch}()`",

@@ -18,7 +18,8 @@ part of a loss that this file differentiates.
 `total += loss.detach()`, and read the value once after the loop (`.item()` in each step would make the host wait for
 the device). Where a method keeps what it is given, the place is the method if it knows that it keeps a tensor
 (`self.smooth(loss)`, `scores.step(logits, loss)`), and the call if it takes any number (`meter.update(value)`). The fix
-adds `.detach()`. It is unsafe only in that the value that is kept no longer carries a graph.
+adds `.detach()`, but for what may be a number or None on some ways (`else: penalty = 0`). It is unsafe only in that
+the value that is kept no longer carries a graph.
 
 ## When to ignore it
 
@@ -42,8 +43,6 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.values import Graph
-from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
     from torchlint.semantics.retention.stores import Retention
@@ -125,11 +124,13 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
     if kept.is_record:
         what, whose = f"the losses in `{value}`", "their"
         cure = f"Keep of `{value}` what you need, with `.detach()`"
+    elif (other := model.retentions.detachable.maybe_number(kept)) is not None:
+        cure = f"Write `{_detached(other, model)}` where it is a tensor (it may be a number or None here)"
     yield Finding(
         node,
         f"`{name}` keeps {what} with {whose} autograd graph from step to step, so that memory grows with every step. "
         f"{cure}, and read the value once after the loop.",
-        None if kept.is_part or kept.is_record else _fix(kept, model),
+        _fix(kept, model),
     )
 
 
@@ -185,11 +186,11 @@ def _detached(value: cst.BaseExpression, model: Model) -> str:
 
 
 def _fix(kept: Retention, model: Model) -> Fix | None:
-    assigned = getattr(model.statement(kept.values[0]), "value", None)
-    branches = (assigned.body, assigned.orelse) if isinstance(assigned, cst.IfExp) else ()
-    others = (b for b in branches if not any(model.within(v, b) for v in kept.values) and not is_same(b, kept.variable))
-    if any(model.value(other).graph is Graph.ATTACHED for other in others):
-        return None  # what it starts with would keep its graph
+    if kept.is_part or kept.is_record:
+        return None
+    detachable = model.retentions.detachable
+    if detachable.starts_with_graph(kept) or detachable.maybe_number(kept) is not None:
+        return None
     return Fix(
         "Detach the value that is kept",
         tuple(Replace(value, _detached(value, model)) for value in kept.values),

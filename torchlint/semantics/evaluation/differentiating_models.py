@@ -78,8 +78,8 @@ def _makers(model: cst.BaseExpression, evaluator: Evaluator, depth: int) -> Iter
     bindings = evaluator.flow.definitions(model) if isinstance(model, cst.Name) and depth < _MAX_DEPTH else []
     for binding in bindings:
         if binding.kind is BindingKind.PARAMETER:
-            for given in _given(binding.node, evaluator):
-                yield from _makers(given, evaluator, depth + 1)
+            for passed in given(binding.node, evaluator):
+                yield from _makers(passed, evaluator, depth + 1)
         elif not binding.path:
             yield from _class_called(binding.value)
     if depth and isinstance(model, cst.Call):
@@ -99,7 +99,7 @@ def _adapts(made: cst.Call) -> bool:
     return any(_OPTIMIZER.search(identifier(g.func if isinstance(g, cst.Call) else g)) for g in given)
 
 
-def _given(parameter: cst.CSTNode, evaluator: Evaluator) -> Iterator[cst.BaseExpression]:
+def given(parameter: cst.CSTNode, evaluator: Evaluator) -> Iterator[cst.BaseExpression]:
     """Yield what the calls of the file pass for a parameter."""
     held, function = evaluator.tree.parent(parameter), evaluator.tree.enclosing(parameter, cst.FunctionDef)
     if not isinstance(held, cst.Param) or function is None:

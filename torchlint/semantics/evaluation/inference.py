@@ -28,6 +28,7 @@ from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
 from torchlint.semantics.evaluation.fed_passes import FedPasses
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
+from torchlint.semantics.evaluation.other_passes import OtherPasses
 from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run, model_run_by
 from torchlint.semantics.evaluation.pipelines import Pipelines
 from torchlint.semantics.evaluation.predictors import Predictors
@@ -93,6 +94,7 @@ class Inference:
         self._predictors = Predictors(evaluator, backward, self._evaluated_models)
         self.frozen = backward.frozen
         self.gradient_uses = GradientUses(evaluator)
+        self.other_passes = OtherPasses(evaluator, training_code, self.gradient_uses)
         self._abstract_steps = AbstractSteps(evaluator, backward)
         self._pipelines = Pipelines(evaluator, backward)
         self._routines = Routines(evaluator, backward, self._pipelines, self._evaluation_loops)

@@ -22,6 +22,7 @@ from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.carried_states import CarriedStates
+from torchlint.semantics.retention.detachable import Detachable
 from torchlint.semantics.retention.evaluated_outputs import EvaluatedOutputs
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.meters import Given, Meters
@@ -63,6 +64,7 @@ class Retentions:
         self._holders = Holders(evaluator, hotness)
         self._evaluated = EvaluatedOutputs(evaluator, inference)
         self._graphs_given: dict[int, frozenset[str]] = {}
+        self.detachable = Detachable(evaluator)
         self.metric_states = MetricStates(evaluator)
         self.carried_states = CarriedStates(evaluator, hotness, backward)
         self.parameter_averages = ParameterAverages(evaluator, inference.frozen)

@@ -1,0 +1,35 @@
+"""Whether ``.detach()`` can be written where a value is kept."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.retention.maybe_numbers import MaybeNumbers
+from torchlint.semantics.retention.stores import Retention
+from torchlint.semantics.values import Graph
+from torchlint.syntax.canonical import is_same
+
+
+class Detachable:
+    """Answers it."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._numbers = MaybeNumbers(evaluator)
+
+    def maybe_number(self, kept: Retention) -> cst.BaseExpression | None:
+        """Return which value that is kept is a number or None, without ``detach``, on a way that the file shows."""
+        return next((value for value in kept.values if self._numbers.kinds(value)), None)
+
+    def starts_with_graph(self, kept: Retention) -> bool:
+        """Return whether another branch of a conditional expression keeps its graph: ``a if x is None else x + b``."""
+        assigned = getattr(self._evaluator.flow.statement(kept.values[0]), "value", None)
+        branches = (assigned.body, assigned.orelse) if isinstance(assigned, cst.IfExp) else ()
+        return any(self._keeps_graph(branch, kept) for branch in branches)
+
+    def _keeps_graph(self, branch: cst.BaseExpression, kept: Retention) -> bool:
+        if any(self._tree.within(v, branch) for v in kept.values) or is_same(branch, kept.variable):
+            return False
+        return self._evaluator.value(branch).graph is Graph.ATTACHED
