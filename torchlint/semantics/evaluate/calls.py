@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
-from torchlint.semantics.evaluate import distributions, functions, methods
+from torchlint.semantics.evaluate import distributions, functions, lambdas, methods
 from torchlint.semantics.evaluate.decorated import gives_other
 from torchlint.semantics.evaluate.host_modules import runs_on_host
 from torchlint.semantics.evaluate.names import argument_for
@@ -54,6 +54,9 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
         found = methods.evaluate(call, call.func, evaluator)
         if found.known:
             return found
+    nameless = lambdas.called(call, evaluator)
+    if nameless is not None and (found := evaluator.value(nameless.body)).is_tensor:
+        return _without_graph(found) if evaluator.gradients.disabled(call) else found
     return functions.unseen(call, identifier(call.func), evaluator)
 
 

@@ -70,6 +70,11 @@ class Evaluator:
         return narrowing.tensor_tests(self)
 
     @cached_property
+    def tested_names(self) -> frozenset[str]:
+        """The variables that the file asks for their type."""
+        return narrowing.tested_names(self)
+
+    @cached_property
     def vocabulary(self) -> Vocabulary:
         """The names that occur in the file."""
         return Vocabulary(self.tree)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
-from torchlint.semantics.evaluate import hints, items_put_back, type_hints
-from torchlint.semantics.evaluate.narrowing import is_tensor_here
+from torchlint.semantics.evaluate import filled_tensors, hints, items_put_back, lambdas, type_hints
+from torchlint.semantics.evaluate.narrowing import is_container_here, is_tensor_here
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPES, LEGACY_CONSTRUCTORS
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, join, tensor
@@ -31,7 +31,9 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     found = join([_of_definition(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
     if found.kind is Kind.PENDING:
         return found
-    found = items_put_back.placed(found, name, evaluator)
+    if found.is_tensor and is_container_here(name, evaluator):
+        return UNKNOWN
+    found = filled_tensors.with_graph(items_put_back.placed(found, name, evaluator), name, evaluator)
     if hints.is_start(found):
         found = hints.filled(found, name, evaluator)
     if not found.known:
@@ -184,7 +186,8 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
         is_class = isinstance(function, cst.FunctionDef) and _is_given_the_class(function, evaluator)
         return Value(Kind.CLASS if is_class else evaluator.definitions.class_kind(owner), definition=owner)
     if isinstance(function, cst.Lambda):
-        return _mapped(function, param, evaluator).weakened(Evidence.INFERRED)
+        mapped = _mapped(function, param, evaluator).weakened(Evidence.INFERRED)
+        return mapped if mapped.known else lambdas.passed(function, param, evaluator)
     if not isinstance(function, cst.FunctionDef):
         return UNKNOWN
     if param is function.params.star_arg or param is function.params.star_kwarg:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.semantics.binding.scopes import BindingKind
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _TAKEN = frozenset(("detach", "item", "tolist"))
 _NUMBERS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "builtins.complex", "numbers.Number"))
+_TESTS = ("isinstance", "is_tensor", "hasattr")
+_OTHERS = _NUMBERS | {f"builtins.{kind}" for kind in ("list", "tuple", "dict", "set", "str", "bytes")}
 
 
 def tensor_tests(evaluator: Evaluator) -> dict[str, list[tuple[cst.Name, cst.CSTNode]]]:
@@ -27,6 +30,12 @@ def tensor_tests(evaluator: Evaluator) -> dict[str, list[tuple[cst.Name, cst.CST
             if branch is not None:
                 found.setdefault(asked.value, []).append((asked, branch))
     return found
+
+
+def tested_names(evaluator: Evaluator) -> frozenset[str]:
+    """Return the variables that the file asks for their type."""
+    calls = (call for call in evaluator.tree.nodes(cst.Call) if call.args and identifier(call.func) in _TESTS)
+    return frozenset(call.args[0].value.value for call in calls if isinstance(call.args[0].value, cst.Name))
 
 
 def is_tensor_here(name: cst.Name, evaluator: Evaluator) -> bool:
@@ -52,7 +61,10 @@ def is_other_here(name: cst.Name, evaluator: Evaluator) -> bool:
             return False
         tested: list[tuple[cst.BaseExpression, bool]] = []
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
-            tested = [(ancestor.test, child is ancestor.body)]
+            tested = [(test, child is ancestor.body) for test in _parts(ancestor.test, child is ancestor.body)]
+        elif isinstance(ancestor, cst.BooleanOperation) and child is ancestor.right:
+            holds = isinstance(ancestor.operator, cst.And)
+            tested = [(test, holds) for test in _parts(ancestor.left, holds)]
         elif isinstance(ancestor, cst.IndentedBlock):
             before = ancestor.body[: ancestor.body.index(child)]
             ends = (line for line in before if isinstance(line, cst.If) and line.orelse is None)
@@ -63,10 +75,19 @@ def is_other_here(name: cst.Name, evaluator: Evaluator) -> bool:
     return False
 
 
+def is_container_here(name: cst.Name, evaluator: Evaluator) -> bool:
+    """Return whether a test left no tensor for a variable, other than one whose items are asked for: those may be."""
+    if name.value not in evaluator.tested_names or isinstance(
+        evaluator.tree.parent(name), (cst.Subscript, cst.Attribute)
+    ):
+        return False
+    return is_other_here(name, evaluator)
+
+
 def _leaves_no_tensor(test: cst.BaseExpression, holds: bool, name: cst.Name, evaluator: Evaluator) -> bool:
     """Whether a variable is no tensor where a test holds or does not, and is the one that was tested."""
     if holds:
-        is_none = _is_no_tensor(test, name, evaluator)
+        is_none = _is_no_tensor(test, name, evaluator, _OTHERS)
     else:
         is_none = _is_asked(test, name, evaluator) or _is_tensor_or_other(test, name, evaluator)
     if not is_none:
@@ -74,6 +95,15 @@ def _leaves_no_tensor(test: cst.BaseExpression, holds: bool, name: cst.Name, eva
     asked = next(each for each in evaluator.tree.below(test, cst.Name) if each.value == name.value)
     before, now = (evaluator.flow.definitions(each) for each in (asked, name))
     return [id(binding.node) for binding in before] == [id(binding.node) for binding in now]
+
+
+def _parts(test: cst.BaseExpression, holds: bool) -> Iterator[cst.BaseExpression]:
+    """Yield the parts of a test that hold, or do not, if it as a whole does so."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And if holds else cst.Or):
+        yield from _parts(test.left, holds)
+        yield from _parts(test.right, holds)
+    else:
+        yield test
 
 
 def is_detached_tensor(value: cst.BaseExpression, evaluator: Evaluator) -> bool:
@@ -149,7 +179,9 @@ def _is_tensor_or_other(test: cst.BaseExpression, variable: cst.Name, evaluator:
     return is_same and any(evaluator.names.qualified(kind) == "torch.Tensor" for kind in named)
 
 
-def _is_no_tensor(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator: Evaluator) -> bool:
+def _is_no_tensor(
+    test: cst.BaseExpression, variable: cst.BaseExpression, evaluator: Evaluator, others: frozenset[str] = _NUMBERS
+) -> bool:
     """Whether a test holds where a variable is no tensor: ``isinstance(v, float)``, ``not torch.is_tensor(v)``."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _is_asked(test.expression, variable, evaluator)
@@ -160,7 +192,7 @@ def _is_no_tensor(test: cst.BaseExpression, variable: cst.BaseExpression, evalua
     asked, kinds = (argument.value for argument in test.args)
     named = [element.value for element in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
     is_same = isinstance(asked, cst.Name) and asked.value == variable.value
-    return is_same and all(evaluator.names.qualified(kind) in _NUMBERS for kind in named)
+    return is_same and all(evaluator.names.qualified(kind) in others for kind in named)
 
 
 def _is_no_number(test: cst.BaseExpression, variable: cst.Name, evaluator: Evaluator) -> bool:

@@ -14,7 +14,7 @@ from torchlint.semantics.tensors.array_dtypes import OTHER, ArrayDtypes, combine
 from torchlint.semantics.tensors.data_frames import is_converted, is_frame
 from torchlint.semantics.tensors.mapped import is_mapped
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, identifier, literal, method_call
+from torchlint.syntax.calls import bind, literal, method_call
 
 Item = TypeVar("Item")
 
@@ -29,20 +29,15 @@ _JOINS = frozenset(
     ).split()
 )
 _TAKES_ANYTHING = ("asarray", "asanyarray", "ascontiguousarray")
-_VIEWS = frozenset(
-    (
-        "asarray ascontiguousarray asanyarray expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr "
-        "flipud load atleast_1d atleast_2d ravel"
-    ).split()
-)
+_VIEWS = frozenset("expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr flipud load ravel".split())
+_VIEWS |= {"atleast_1d", "atleast_2d", *_TAKES_ANYTHING}
 _OWNING_METHODS = frozenset("astype copy flatten repeat cumsum clip round".split())
 _VIEW_METHODS = frozenset("reshape transpose swapaxes squeeze ravel view".split())
 _ONLY_ARRAYS = frozenset(("astype", "to_numpy"))
 _SHAPED = frozenset("zeros ones empty full".split())
 _KEEP_DIMENSIONS = frozenset("astype copy clip round".split())
-# How many arguments stand before `order`.
+# How many arguments stand before `order`, and before `dtype`.
 _BEFORE_ORDER = {"zeros": 2, "ones": 2, "empty": 2, "full": 3, "eye": 4, "array": 3}
-# And how many before `dtype`.
 _BEFORE_DTYPE = dict.fromkeys("zeros ones empty array asarray asanyarray frombuffer fromfile loadtxt".split(), 1)
 _BEFORE_DTYPE["full"] = 2
 _FLOAT64 = frozenset(
@@ -76,7 +71,7 @@ class Array(NamedTuple):
     """How many dimensions it has at least."""
 
     writable: bool = True
-    """Whether nothing says that it may not be written to, as columns of pandas 3: torch warns where it shares one."""
+    """Whether nothing says that it may not be written to: torch warns where it shares such an array."""
 
 
 class Arrays:
@@ -127,16 +122,16 @@ class Arrays:
         while True:
             if isinstance(expression, cst.Subscript):
                 expression = expression.value
-            elif isinstance(expression, cst.Call) and expression.args and identifier(expression.func) in _VIEWS:
-                if not (self._evaluator.names.qualified(expression.func) or "").startswith("numpy."):
-                    return expression
-                expression = expression.args[0].value
-            else:
+                continue
+            if not isinstance(expression, cst.Call) or not expression.args:
                 return expression
+            root, _, last = (self._evaluator.names.qualified(expression.func) or "").rpartition(".")
+            if root != "numpy" or last not in _VIEWS:
+                return expression
+            expression = expression.args[0].value
 
     def _known_dtypes(self, expression: cst.BaseExpression) -> frozenset[str | None] | None:
-        found = self.array(expression)
-        return found.dtypes if found is not None else None
+        return found.dtypes if (found := self.array(expression)) is not None else None
 
     def _array(self, expression: cst.CSTNode) -> Array | None:
         if isinstance(expression, cst.Call):
@@ -187,12 +182,12 @@ class Arrays:
             return Array(owned=True, dtypes=default)
         if name not in _VIEWS or is_mapped(call, self._evaluator):
             return None
-        return Array(dtypes=default, writable=name not in _TAKES_ANYTHING or self._is_made(call))
+        return Array(dtypes=default, writable=name not in _TAKES_ANYTHING or not call.args or self._is_made(call))
 
     def _is_made(self, call: cst.Call) -> bool:
         """Whether what an array is made of is one that may be written to, or a list: a picture's memory may not."""
-        given = call.args[0].value if call.args else call
-        array = self.array(given) if given is not call else None
+        given = call.args[0].value
+        array = self.array(given)
         return array.writable if array is not None else self._evaluator.value(given).kind is Kind.SEQUENCE
 
     @staticmethod
@@ -226,7 +221,7 @@ class Arrays:
         if name == "numpy" and not call.args:
             owner = self._evaluator.value(method.value)
             detached = method_call(method.value, "cpu", "detach") is not None
-            # A parameter that the array is the memory of goes on changing: as good as not its own to write to.
+            # The tensor whose memory it is may go on changing, as a parameter does.
             return Array(Evidence.INFERRED, dtypes=OTHER, writable=False) if owner.is_tensor or detached else None
         if name in _RANDOM and self._is_generator(method.value):
             return self._numpy(call, name)

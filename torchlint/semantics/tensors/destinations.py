@@ -39,12 +39,20 @@ class Destinations:
 
     def _to_tensor(self, call: cst.Call, other: cst.BaseExpression) -> Move | None:
         """``x.to(other)``: it also casts, so that nothing can be dropped."""
-        if not self._is_tensor(other):
+        if not self._is_tensor(other) or self._is_collated(call):
             return None
         value, text = self._evaluator.value(other), code(other)
         is_short = "\n" not in text and len(text) <= _LONGEST
         device, dtype = (f"{text}.device", f"{text}.dtype") if is_short else ("", "")
         return _made(call, value.device, device, dtype, other, Evidence.INFERRED, droppable=False)
+
+    def _is_collated(self, call: cst.Call) -> bool:
+        """Whether a call makes a part of a batch beside items of a dataset, which lie where those are: on the host."""
+        definitions = self._evaluator.definitions
+        function = definitions.enclosing_function(call)
+        owner = definitions.owner(function) if function is not None else None
+        is_dataset = owner is not None and definitions.class_kind(owner) is Kind.DATASET
+        return function is not None and (is_dataset or "collat" in function.name.value)
 
     def _to_named(self, call: cst.Call, place: cst.BaseExpression) -> Move | None:
         """``x.to(self.device_in)``: what has such a name and no known value."""
