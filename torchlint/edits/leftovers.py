@@ -96,7 +96,7 @@ def _only_counts(loop: cst.For, model: Model) -> bool:
 def _can_go(handler: cst.ExceptHandler) -> bool:
     lines = handler.body.body
     small = [part for line in lines for part in getattr(line, "body", (line,))]
-    return handler.name is None and all(isinstance(part, _HARMLESS) for part in small)
+    return all(isinstance(part, _HARMLESS) for part in small)
 
 
 def _may_lose_comments(statement: cst.CSTNode) -> bool:
