@@ -69,15 +69,14 @@ def _idle_condition(locator: Locator, block: cst.BaseSuite, *, is_wide: bool) ->
     condition = locator.parent(block)
     if not isinstance(condition, (cst.If, cst.Else, cst.Finally)) or any(comments_inside(condition)):
         return None
-    around = locator.parent(condition)
+    around, is_above = locator.parent(condition), any(line.comment is not None for line in condition.leading_lines)
     if not isinstance(condition, cst.If):
         can_go = isinstance(condition, cst.Else) or (isinstance(around, cst.Try) and bool(around.handlers))
-        return condition if is_wide and can_go else None
+        return condition if is_wide and can_go and not is_above else None
     if condition.orelse is not None or isinstance(around, (cst.If, cst.Else)):
         return None  # an `elif` keeps the others from running
     if is_wide:
         return condition if is_idle_test(condition.test) else None
-    is_above = any(line.comment is not None for line in condition.leading_lines)
     return condition if asks_for_device(condition.test) and not is_above else None
 
 

@@ -20,8 +20,9 @@ _SHAPES = ("view", "reshape", "unsqueeze", "flatten", "expand", "repeat", "ravel
 
 def may_differ(tensor: cst.BaseExpression, loop: cst.For, evaluator: Evaluator) -> bool:
     """Return whether a tensor visibly has another shape, or lies elsewhere, on some passes of a loop than on others."""
-    sources = list(_sources(tensor, evaluator, _DEPTH))
-    return (len(sources) > 1 and any(_is_odd(each, evaluator) for each in sources)) or _changes_device(loop, evaluator)
+    sources = {id(each): each for each in _sources(tensor, evaluator, _DEPTH)}.values()
+    is_mixed = len(sources) > 1 and any(_is_odd(each, evaluator) for each in sources)
+    return is_mixed or _changes_device(loop, evaluator)
 
 
 def _sources(tensor: cst.BaseExpression, evaluator: Evaluator, depth: int) -> Iterator[cst.BaseExpression]:
@@ -33,8 +34,12 @@ def _sources(tensor: cst.BaseExpression, evaluator: Evaluator, depth: int) -> It
         yield from _sources(tensor.orelse, evaluator, depth)
     elif isinstance(tensor, cst.Name):
         for binding in evaluator.flow.definitions(tensor):
-            is_plain = binding.kind is BindingKind.ASSIGNMENT and binding.value is not None and not binding.path
-            yield from _sources(binding.value, evaluator, depth - 1) if is_plain and binding.value else (tensor,)
+            if binding.kind is BindingKind.ASSIGNMENT and binding.value is not None and not binding.path:
+                yield from _sources(binding.value, evaluator, depth - 1)
+            elif binding.kind is BindingKind.AUGMENTED and isinstance(binding.node, cst.Name):
+                yield from _sources(binding.node, evaluator, depth - 1)  # it stays what it was
+            else:
+                yield tensor
     else:
         function = evaluator.definitions.definition(tensor.func) if isinstance(tensor, cst.Call) else None
         results = evaluator.definitions.results(function) if isinstance(function, cst.FunctionDef) else []
