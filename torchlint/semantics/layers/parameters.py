@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import Enum
 
@@ -20,6 +21,7 @@ from torchlint.syntax.canonical import is_same
 from torchlint.syntax.constants import value_of
 
 _TESTS = (cst.If, cst.IfExp)
+_ANY = re.compile("Module|_ConvNd")
 _LAYERS = CONVOLUTIONS | LINEAR | NORMS
 
 
@@ -202,7 +204,9 @@ class Touches:
             return Touch.OWN
         if isinstance(owner, cst.Call) and self._asks_for(owner, call):
             return Touch.CHECKED if self._only_compared(attribute) else Touch.UNCHECKED
-        if not isinstance(owner, (cst.Name, cst.Attribute, cst.Subscript)) or self._is_other(attribute, class_name):
+        if not isinstance(owner, (cst.Name, cst.Attribute, cst.Subscript)) or self._is_other(
+            attribute, call, class_name
+        ):
             return Touch.NOT
         if isinstance(owner, cst.Attribute) and owner.attr.value not in self._names.of(call):
             return Touch.NOT  # a layer with another name
@@ -254,13 +258,14 @@ class Touches:
         made = self._constructors.of(call.func)
         return all(c.name is not None and c.name.rpartition(".")[2][:1].isupper() for c in made)
 
-    def _is_other(self, attribute: cst.Attribute, class_name: str) -> bool:
-        """Whether a test around says that this is a layer of another class."""
+    def _is_other(self, attribute: cst.Attribute, call: cst.Call, class_name: str) -> bool:
+        """Whether a test around says that this is a layer of another class, or of another name."""
+        own = (class_name, *self._names.of(call))
         child: cst.CSTNode = attribute
         for ancestor in self._tree.ancestors(attribute):
             if isinstance(ancestor, _TESTS) and child is ancestor.body:
                 classes = list(self._classes(ancestor.test))
-                if classes and not any(name in class_name or name in ("Module", "_ConvNd") for name in classes):
+                if classes and not any(_ANY.fullmatch(name) or any(name in each for each in own) for name in classes):
                     return True
             if isinstance(ancestor, cst.FunctionDef):
                 return False

@@ -25,7 +25,7 @@ class Taken(NamedTuple):
 def taken_by_position(evaluator: Evaluator) -> Iterator[Taken]:
     """Yield the modules: ``w, b = m.parameters()``, ``list(m.parameters())[3]``, parts of a flat vector."""
     for call in evaluator.tree.nodes(cst.Call):
-        method = method_call(call, "parameters")
+        method = method_call(call, "parameters", "named_parameters")
         if method is not None:
             yield from (Taken(method.value, index) for index in _places(call, evaluator))
 
@@ -67,8 +67,15 @@ def _places_of_argument(argument: cst.Arg, evaluator: Evaluator, depth: int) -> 
 def _sets_apart(call: cst.Call, name: str | None, evaluator: Evaluator) -> bool:
     """Whether a call pairs parameters with what is written out, or with numbers that a loop asks for."""
     if name == "builtins.zip":
-        return any(isinstance(each.value, (cst.List, cst.Tuple)) for each in call.args)
+        return any(_is_written_out(each.value, evaluator) for each in call.args)
     return name == "builtins.enumerate" and _asks_for_number(evaluator.tree.parent(call), evaluator)
+
+
+def _is_written_out(values: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    if isinstance(values, cst.Name):
+        bound = [binding.part for binding in evaluator.flow.definitions(values)]
+        return any(isinstance(part, (cst.List, cst.Tuple)) and bool(part.elements) for part in bound)
+    return isinstance(values, (cst.List, cst.Tuple))
 
 
 def _asks_for_number(loop: cst.CSTNode | None, evaluator: Evaluator) -> bool:
