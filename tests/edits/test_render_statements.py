@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 
@@ -53,6 +54,38 @@ from torchlint.edits.errors import RenderError
 def test_a_statement_is_removed(before: str, after: str) -> None:
     code = Code(before)
     assert code.edited(op.RemoveStatement(code.statement("s("))) == after
+    ast.parse(after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a\n# wait here\ns()\n\nb\n", "a\n\nb\n"),
+        ("a\n# other\ns()\nb\n", "a\n# other\nb\n"),
+        ("a\n# wait here\n\ns()\nb\n", "a\n# wait here\n\nb\n"),
+        ("a\n# see there,\n# where it waits\ns()\nb\n", "a\nb\n"),
+        ("a\n# noqa: wait\ns()\nb\n", "a\n# noqa: wait\nb\n"),
+        ("a\n# ---- wait ----\ns()\nb\n", "a\n# ---- wait ----\nb\n"),
+        ("a\n# wait, then drop\ns()\ndel b\n", "a\n# wait, then drop\ndel b\n"),
+        ("a\n# wait\ns()\nwait()\n", "a\n# wait\nwait()\n"),
+        ("a\r\n# wait\r\ns()\r\nb\r\n", "a\r\nb\r\n"),
+        ("if a:\n    # wait\n    s()\n\n    b\n", "if a:\n    b\n"),
+        ("if a:\n    # other\n    s()\n\n    b\n", "if a:\n    # other\n\n    b\n"),
+        ("if a.b == 'c' and not d:\n    s()\nb\n", "b\n"),
+        ("if a():\n    s()\nb\n", "if a():\n    pass\nb\n"),
+        ("if a:\n    b\nelse:\n    s()\n", "if a:\n    b\n"),
+        ("if a:\n    b\nelse: s()\nc\n", "if a:\n    b\nc\n"),
+        ("if a:\n    b\n# not a\nelse:\n    s()\nc\n", "if a:\n    b\n# not a\nelse:\n    pass\nc\n"),
+        ("if a:\n    b\nelse:\n    # why\n    s()\n", "if a:\n    b\nelse:\n    # why\n    pass\n"),
+        ("try:\n    a\nexcept b:\n    c\nfinally:\n    s()\n", "try:\n    a\nexcept b:\n    c\n"),
+        ("try:\n    a\nfinally:\n    s()\n", "try:\n    a\nfinally:\n    pass\n"),
+        ("for a in b:\n    c\nelse:\n    s()\nd\n", "for a in b:\n    c\nd\n"),
+        ("if a:\n    b\nelif c:\n    s()\n", "if a:\n    b\nelif c:\n    pass\n"),
+    ],
+)
+def test_what_is_there_for_its_sake_goes_with_a_statement(before: str, after: str) -> None:
+    code = Code(before)
+    assert code.edited(op.RemoveStatement(code.statement("s("), re.compile("wait"))) == after
     ast.parse(after)
 
 

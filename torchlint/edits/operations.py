@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -61,10 +62,12 @@ class ListArguments:
 class RemoveStatement:
     """Drop a small or compound statement; the only statement of a body becomes ``pass``.
 
-    A body that is left empty goes with the ``if torch.cuda.is_available():`` around it.
+    A body that is left empty goes with the ``if torch.cuda.is_available():`` or the ``else:`` around it.
     """
 
     statement: cst.BaseSmallStatement | cst.BaseCompoundStatement
+    about: re.Pattern[str] | None = None
+    """What a comment right above says that speaks of the statement only, and goes with it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def _text_edits(locator: Locator, edits: Sequence[op.Edit]) -> Iterator[TextEdit
         if isinstance(edit, op.ArgumentEdit):
             calls.setdefault(id(edit.call), edit.call)
         elif isinstance(edit, op.RemoveStatement):
-            yield from statements.remove_statement(locator, edit.statement, removed)
+            yield from statements.remove_statement(locator, edit.statement, removed, edit.about)
         else:
             yield from _render_one(locator, edit)
     for call in calls.values():

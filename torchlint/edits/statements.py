@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence, Set
+from itertools import takewhile
 
 import libcst as cst
 
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.errors import RenderError
+from torchlint.edits.idle import PRAGMA, asks_for_device, comments_inside, is_idle_test
 from torchlint.edits.locate import Locator
-from torchlint.edits.text import indentation, line_before, line_end, line_start, next_line, without_one_gap
+from torchlint.edits.text import (
+    indentation,
+    line_before,
+    line_end,
+    line_start,
+    next_line,
+    without_gap_below,
+    without_one_gap,
+)
 
 _INDENT_OF_LINES = "    "
+_MOST_LINES = 4
+_KEPT = re.compile(rf"{PRAGMA.pattern}|[-=#*~_]{{4}}")
+"""Comments that stay: those that tools read, and headings."""
 
 
-def remove_statement(locator: Locator, statement: cst.CSTNode, removed: Set[int]) -> list[TextEdit]:
-    """Return the edits that drop a statement; ``removed`` are the ids of all that the fix drops.
+def remove_statement(
+    locator: Locator, statement: cst.CSTNode, removed: Set[int], about: re.Pattern[str] | None = None
+) -> list[TextEdit]:
+    """Return the edits that drop a statement, and the comment above it that speaks of it.
+
+    ``removed`` are the ids of all that the fix drops.
 
     Raises:
         RenderError: the statement cannot go alone.
@@ -28,35 +46,72 @@ def remove_statement(locator: Locator, statement: cst.CSTNode, removed: Set[int]
     if not isinstance(block, (cst.Module, cst.BaseSuite)):
         raise RenderError("the statement is not one of a body")
     if not isinstance(block, cst.Module) and all(_is_removed(other, removed) for other in block.body):
-        condition = _idle_condition(locator, block)
+        is_first = _first_statement(block) in (line, statement) and (siblings or (statement,))[0] is statement
+        condition = _idle_condition(locator, block, is_wide=about is not None)
+        if isinstance(condition, cst.If):
+            removed = {*removed, id(condition)}
+            return remove_statement(locator, condition, removed, about) if is_first else []
         if condition is not None:
-            is_first = _first_statement(block) in (line, statement) and (siblings or (statement,))[0] is statement
-            return remove_statement(locator, condition, {*removed, id(condition)}) if is_first else []
+            return [TextEdit(_lines(locator, condition), "")] if is_first else []
         if block is line or block.body[0] is line:
             return _pass_instead(locator, statement, siblings or ())
     elif siblings is not None and siblings[0] is not statement:
         return []  # the first statement of the line takes all of it
-    lines = without_one_gap(locator.text, _lines(locator, line))
+    lines = _without_gap(locator, line, block, _with_comment(locator, line, about))
     return [TextEdit(_without_final_newline(locator.text, lines), "")]
 
 
-def _idle_condition(locator: Locator, block: cst.BaseSuite) -> cst.If | None:
-    """Return the ``if torch.cuda.is_available()`` around a body, unless more than the body hangs on it."""
+def _idle_condition(locator: Locator, block: cst.BaseSuite, *, is_wide: bool) -> cst.If | cst.Else | cst.Finally | None:
+    """Return the ``if torch.cuda.is_available()`` around a body, unless more than the body hangs on it.
+
+    Widely taken it is any condition that only looks, and an ``else`` or a ``finally`` that others can do without.
+    """
     condition = locator.parent(block)
-    if not isinstance(condition, cst.If) or condition.orelse is not None or any(_comments(condition)):
+    if not isinstance(condition, (cst.If, cst.Else, cst.Finally)) or any(comments_inside(condition)):
         return None
-    asked = condition.test.func if isinstance(condition.test, cst.Call) and not condition.test.args else None
-    if not isinstance(asked, cst.Attribute) or asked.attr.value != "is_available":
-        return None
-    is_branch = isinstance(locator.parent(condition), (cst.If, cst.Else))  # an `elif` keeps the others from running
-    return condition if not is_branch else None
+    around, is_above = locator.parent(condition), any(line.comment is not None for line in condition.leading_lines)
+    if not isinstance(condition, cst.If):
+        can_go = isinstance(condition, cst.Else) or (isinstance(around, cst.Try) and bool(around.handlers))
+        return condition if is_wide and can_go and not is_above else None
+    if condition.orelse is not None or isinstance(around, (cst.If, cst.Else)):
+        return None  # an `elif` keeps the others from running
+    if is_wide:
+        return condition if is_idle_test(condition.test) else None
+    return condition if asks_for_device(condition.test) and not is_above else None
 
 
-def _comments(node: cst.CSTNode) -> Iterator[cst.Comment]:
-    for child in node.children:
-        if isinstance(child, cst.Comment):
-            yield child
-        yield from _comments(child)
+def _with_comment(locator: Locator, line: cst.CSTNode, about: re.Pattern[str] | None) -> Range:
+    """Return the lines of a statement, with the comment right above that speaks of it and not of what follows."""
+    lines = _lines(locator, line)
+    above: Sequence[cst.EmptyLine] = getattr(line, "leading_lines", ())
+    near = takewhile(lambda each: each.comment is not None, reversed(above))
+    texts = [each.comment.value for each in near if each.comment is not None]
+    is_about = about is not None and any(about.search(each) for each in texts)
+    if about is None or not is_about or len(texts) > _MOST_LINES or any(_KEPT.search(each) for each in texts):
+        return lines
+    following = locator.text[lines.end : line_end(locator.text, lines.end)].strip()
+    if following.startswith("del ") or about.search(following.partition("#")[0]):
+        return lines
+    start = lines.start
+    for _ in texts:
+        start = line_start(locator.text, line_before(locator.text, start))
+    return Range(start, lines.end)
+
+
+def _without_gap(locator: Locator, line: cst.CSTNode, block: cst.Module | cst.BaseSuite, lines: Range) -> Range:
+    """Return the lines with blank ones around, so that one gap is left, and none at the top of a body."""
+    is_top = isinstance(block, cst.IndentedBlock) and block.body[0] is line and lines.start <= _top(locator, line)
+    found = without_one_gap(locator.text, lines)
+    return without_gap_below(locator.text, found) if is_top else found
+
+
+def _top(locator: Locator, line: cst.CSTNode) -> int:
+    """Return where the comment above a statement begins, or the statement."""
+    above = [each for each in getattr(line, "leading_lines", ()) if each.comment is not None]
+    start = _lines(locator, line).start
+    for _ in above:
+        start = line_start(locator.text, line_before(locator.text, start))
+    return start
 
 
 def _without_final_newline(text: str, lines: Range) -> Range:

@@ -57,6 +57,12 @@ def without_one_gap(text: str, lines: Range) -> Range:
     return Range(lines.start - sum(above[:count]), lines.end)
 
 
+def without_gap_below(text: str, lines: Range) -> Range:
+    """Return the lines with the blank ones below, unless the text ends with them."""
+    end = lines.end + sum(_blank_lines(text, lines.end))
+    return Range(lines.start, end) if end < len(text) else lines
+
+
 def without_gap_at_top(text: str, lines: Range) -> Range:
     """Return the lines with the blank ones below, where nothing stands above them."""
     return lines if text[: lines.start].strip() else Range(lines.start, lines.end + sum(_blank_lines(text, lines.end)))

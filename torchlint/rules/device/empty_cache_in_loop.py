@@ -10,7 +10,8 @@ use.
 
 Nothing in the step. Against fragmentation set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` (torch 2.1 and
 newer); call `empty_cache()` once where the workload changes, such as between training and evaluation. The fix removes
-the call. It is unsafe in that the peak of reserved memory can rise.
+the call, with the condition and the comment that are there for its sake. It is unsafe in that the peak of reserved
+memory can rise.
 
 ## When to ignore it
 
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.edits.leftovers import ABOUT, whole
 from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
@@ -86,13 +88,11 @@ def validate(model, loader):
 @rule.check(cst.Call, called=(*_EMPTIES, _COLLECTS))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report an emptied cache in a hot place."""
-    name = model.qualified_name(call.func)
-    if name not in _EMPTIES and name != _COLLECTS:
-        return
-    if name == _COLLECTS and (model.accelerator is None or _collects_by_hand(model)):
+    collects = model.qualified_name(call.func) == _COLLECTS
+    if not _empties(call, model) or (collects and model.accelerator is None):
         return
     heat = model.heat(call)
-    if heat is None or heat.role is Role.DATA or (name == _COLLECTS and heat.role is Role.FORWARD):
+    if heat is None or heat.role is Role.DATA or (collects and heat.role is Role.FORWARD):
         return
     if rule.silent("asked-for", model.conditions.is_asked_for(call, heat.root, _SETTING)):
         return
@@ -104,6 +104,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     )
 
 
+def _empties(call: cst.Call, model: Model) -> bool:
+    name = model.qualified_name(call.func)
+    return name in _EMPTIES or (name == _COLLECTS and not _collects_by_hand(model))
+
+
 def _collects_by_hand(model: Model) -> bool:
     """Whether the file decides itself when garbage is collected."""
     return any(model.qualified_name(call.func) in _BY_HAND for call in model.nodes(cst.Call))
@@ -113,9 +118,10 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
     statement = model.parent(call)
     if not isinstance(statement, cst.Expr):
         return None
+    removed = whole(statement, lambda other: _empties(other, model), model)
     return Fix(
         "Remove the call",
-        (RemoveStatement(statement),),
+        (RemoveStatement(removed, ABOUT),),
         Safety.UNSAFE,
         "The peak of reserved memory can rise.",
         Evidence.PROVEN,

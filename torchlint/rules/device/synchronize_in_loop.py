@@ -7,9 +7,9 @@ overlap of Python and the GPU: the GPU idles while Python queues the next step.
 
 ## What to write instead
 
-Nothing: PyTorch synchronises by itself where a value is needed on the host. The fix removes the call. It is unsafe in
-that times taken on the host after it then measure the queueing only: time with
-`torch.cuda.Event(enable_timing=True)`.
+Nothing: PyTorch synchronises by itself where a value is needed on the host. The fix removes the call, with the
+condition and the comment that are there for its sake. It is unsafe in that times taken on the host after it then
+measure the queueing only: time with `torch.cuda.Event(enable_timing=True)`.
 
 ## When to ignore it
 
@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.edits.leftovers import ABOUT, whole
 from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
@@ -140,9 +141,10 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
     statement = model.parent(call)
     if not isinstance(statement, cst.Expr) or _fills_pinned(model):
         return None
+    removed = whole(statement, lambda other: _synchronises(other, model), model)
     return Fix(
         "Remove the synchronisation",
-        (RemoveStatement(statement),),
+        (RemoveStatement(removed, ABOUT),),
         Safety.UNSAFE,
         "Times taken on the host after it no longer include the kernels, nor is waited for those of other streams or "
         "for copies out of pinned memory.",

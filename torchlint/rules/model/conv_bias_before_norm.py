@@ -18,7 +18,8 @@ the activation, with a gradient that is zero up to rounding), and the optimizer 
 The fix is unsafe: training computes the same up to rounding, but a checkpoint of the old model holds a key that the new
 one lacks, and its running means contain the old bias, so that it would evaluate differently; functions that fill
 `conv.bias` without asking whether it is None fail; and the initialisation draws fewer random numbers. There is no fix
-where the file loads weights into a model.
+where the file loads weights into a model, writes the name of the bias as text (`state["stem.conv.bias"]`), or takes
+parameters by their place (`list(model.parameters())[5]`, parts of a flat vector).
 
 A linear layer before `BatchNorm1d` is reported where its input is a matrix, or where both are written with the same
 number of features: anything but a matrix would need an axis of just that length. In the second case there is no fix.

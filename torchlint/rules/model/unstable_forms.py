@@ -14,7 +14,7 @@ sigmoid of -104 is 0, so its logarithm is -inf: then the loss is inf or nan, and
 `torch.log1p(x)`, `torch.expm1(x)`, `torch.logsumexp(x, dim)`, `torch.nn.functional.logsigmoid(x)`,
 `torch.nn.functional.softplus(x)`: all supported versions have them. The values above are those of torch 2.13.
 
-The fix is unsafe: the result is more exact, so it is not the same number.
+The fix is unsafe: the result is more exact, so it is not the same number. It is not offered for integers.
 
 ## When to ignore it
 
@@ -35,7 +35,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.operators.integral import is_whole
+from torchlint.semantics.operators.integral import is_whole, refuses_integers
 from torchlint.semantics.operators.operands import Applied, applied
 from torchlint.syntax.calls import identifier, is_none, literal
 
@@ -179,10 +179,9 @@ def _finding(node: cst.BaseExpression, form: Form, model: Model) -> Finding:
 
 
 def _fix(node: cst.BaseExpression, form: Form, model: Model) -> Fix | None:
-    new = spelled(form.name, node, model)
-    if new is None or model.writes.may_break_backward(node, form.arguments):
+    new, term = spelled(form.name, node, model), form.arguments[0]
+    if new is None or model.writes.may_break_backward(node, form.arguments) or refuses_integers(form.name, term, model):
         return None
-    term = form.arguments[0]
     edits: tuple[Edit, ...]
     if form.name == "torch.log1p" and isinstance(node, cst.Call) and node.args and isinstance(term, cst.BaseExpression):
         edits = (Replace(node.func, new.code), Unwrap(node.args[0].value, term))  # comments around the term stay

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import Enum
 
@@ -12,10 +13,16 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
-from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.semantics.layers.positions import taken_by_position
+from torchlint.semantics.layers.written_names import WrittenNames
+from torchlint.semantics.tables.layers import CONVOLUTIONS, LINEAR, NORMS
+from torchlint.syntax.calls import identifier, is_none, literal, method_call
+from torchlint.syntax.canonical import is_same
 from torchlint.syntax.constants import value_of
 
 _TESTS = (cst.If, cst.IfExp)
+_ANY = re.compile("Module|_ConvNd")
+_LAYERS = CONVOLUTIONS | LINEAR | NORMS
 
 
 class Touch(Enum):
@@ -34,10 +41,12 @@ class Touches:
         self._evaluator = evaluator
         self._constructors = constructors
         self._tree = evaluator.tree
+        self._names = WrittenNames(evaluator)
 
     def of(self, call: cst.Call, class_name: str, parameter: str) -> Touch:
         """Return how the file touches a parameter of the layer that a call of a class creates."""
         found = Touch.OWN if any(self._is_of(owner, call) for owner in self._owners(parameter)) else Touch.NOT
+        found = self._by_position(call) if found is Touch.NOT else found
         for attribute in self._tree.nodes(cst.Attribute):
             if attribute.attr.value != parameter:
                 continue
@@ -46,7 +55,7 @@ class Touches:
                 return Touch.OWN
             if touch is Touch.UNCHECKED or found is Touch.NOT:
                 found = touch
-        return found
+        return Touch.UNCHECKED if found is not Touch.OWN and self._names.writes(call, parameter) else found
 
     def frozen(self, call: cst.Call, class_names: frozenset[str]) -> bool:
         """Return whether the file calls ``.eval()`` on a layer, or on all layers of its class."""
@@ -74,13 +83,82 @@ class Touches:
             given = pair.args if isinstance(pair, cst.Call) else pair.elements if isinstance(pair, cst.Tuple) else ()
             if len(given) > 1 and given[1].value is text and value_of(text) == parameter:
                 yield given[0].value
+            elif isinstance(pair, (cst.Subscript, cst.SubscriptElement, cst.Call)) and value_of(text) == parameter:
+                yield from self._holder(pair)
+
+    def _holder(self, taken: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+        """The layer of whose parameters one is taken: ``m._parameters["bias"]``, ``m.get_parameter("bias")``."""
+        if isinstance(taken, cst.SubscriptElement):
+            taken = self._tree.parent(taken) or taken
+        method = method_call(taken, "get_parameter", "get", "pop")
+        if method is not None and method.attr.value == "get_parameter":
+            yield method.value
+            return
+        held = method.value if method is not None else taken.value if isinstance(taken, cst.Subscript) else None
+        if isinstance(held, cst.Call) and self._evaluator.names.qualified(held.func) == "builtins.dict" and held.args:
+            held = held.args[0].value
+        if isinstance(held, cst.Attribute) and held.attr.value == "_parameters":
+            yield held.value
+        elif held is not None and (whole := method_call(held, "state_dict", "named_parameters")) is not None:
+            yield whole.value
+
+    def _by_position(self, call: cst.Call) -> Touch:
+        """How the file takes parameters by their place, which a missing one moves."""
+        found = Touch.NOT
+        for owner, place in taken_by_position(self._evaluator):
+            if self._is_of(owner, call):
+                if place != 0:
+                    return Touch.OWN
+            elif place not in (0, -1, -2) and not self._is_other_layer(owner, call):
+                found = Touch.UNCHECKED  # those at the ends are of other layers: a normalisation follows
+        return found
+
+    def _is_other_layer(self, owner: cst.BaseExpression, call: cst.Call) -> bool:
+        """Whether an expression certainly is a layer that holds no other, and not the one that a call creates."""
+        created = self._created(owner)
+        if created is None and isinstance(owner, cst.Attribute):
+            created = list(self._assigned(owner.attr.value))
+        names = [c.name for each in created or () for c in self._constructors.of(each.func)]
+        return bool(names) and call not in (created or ()) and all(name in _LAYERS for name in names)
+
+    def _assigned(self, attribute: str) -> Iterator[cst.Call]:
+        """What any class of the file makes an attribute of this name by."""
+        for statement in self._tree.nodes(cst.Assign):
+            target, made = statement.targets[0].target, statement.value
+            is_meant = isinstance(target, cst.Attribute) and target.attr.value == attribute
+            if is_meant and isinstance(made, cst.Call):
+                yield made
 
     def _is_of(self, owner: cst.BaseExpression, call: cst.Call) -> bool:
         """Whether a layer is the one that a call creates, or has the name of its attribute."""
         created = self._created(owner)
         if created is not None:
-            return call in created
-        return isinstance(owner, cst.Attribute) and owner.attr.value in self._names(call)
+            return self._is_among(call, created)
+        return isinstance(owner, cst.Attribute) and owner.attr.value in self._names.of(call)
+
+    def _is_among(self, call: cst.Call, created: list[cst.Call]) -> bool:
+        """Whether one of several calls is the one that creates a layer, or calls the function that returns it."""
+        made = (self._evaluator.definitions.definition(each.func) for each in created)
+        functions = [function for function in made if isinstance(function, cst.FunctionDef)]
+        return call in created or any(call in self._evaluator.definitions.results(each) for each in functions)
+
+    def _asks_for(self, got: cst.Call, call: cst.Call) -> bool:
+        """Whether a layer is got by a name that it can have: ``getattr(model, "conv")``, ``get_submodule(name)``."""
+        names = self._names.of(call)
+        if identifier(got.func) not in ("getattr", "get_submodule") or not 0 < len(got.args) < 4:
+            return False
+        return any(self._names.may_be(name, got.args[min(1, len(got.args) - 1)].value) for name in names)
+
+    def _is_inside(self, owner: cst.Attribute, call: cst.Call) -> bool:
+        """Whether ``self.stem.conv`` is the layer that a call creates, by its name in what ``self.stem`` is made of."""
+        if owner.attr.value not in self._names.of(call):
+            return False
+        argument = self._tree.parent(call)
+        adds = self._tree.parent(argument) if argument is not None else None
+        method = method_call(adds, "add_module", "register_module")
+        if method is not None and is_same(method.value, owner.value):
+            return True
+        return any(self._tree.within(call, made) for made in self._created(owner.value) or ())
 
     def _meant(self, owner: cst.Name) -> Iterator[cst.BaseExpression]:
         """The attributes that a variable stands for, or that the file gives to the function whose parameter it is."""
@@ -121,10 +199,16 @@ class Touches:
         owner = attribute.value
         created = self._created(owner)
         if created is not None:
-            return Touch.OWN if call in created else Touch.NOT
-        if not isinstance(owner, (cst.Name, cst.Attribute, cst.Subscript)) or self._is_other(attribute, class_name):
+            return Touch.OWN if self._is_among(call, created) else Touch.NOT
+        if isinstance(owner, cst.Attribute) and self._is_inside(owner, call):
+            return Touch.OWN
+        if isinstance(owner, cst.Call) and self._asks_for(owner, call):
+            return Touch.CHECKED if self._only_compared(attribute) else Touch.UNCHECKED
+        if not isinstance(owner, (cst.Name, cst.Attribute, cst.Subscript)) or self._is_other(
+            attribute, call, class_name
+        ):
             return Touch.NOT
-        if isinstance(owner, cst.Attribute) and owner.attr.value not in self._names(call):
+        if isinstance(owner, cst.Attribute) and owner.attr.value not in self._names.of(call):
             return Touch.NOT  # a layer with another name
         if isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None:
             return Touch.NOT  # an attribute of the class itself
@@ -152,12 +236,6 @@ class Touches:
             return calls if calls and len(calls) == len(values) and known else None
         return None
 
-    def _names(self, call: cst.Call) -> list[str]:
-        """The attributes that the layer which a call creates is bound to."""
-        statement = self._tree.parent(call)
-        targets = statement.targets if isinstance(statement, cst.Assign) else ()
-        return [target.target.attr.value for target in targets if isinstance(target.target, cst.Attribute)]
-
     def _created_item(self, subscript: cst.Subscript) -> list[cst.Call] | None:
         """The calls that create ``sequence[0]``, where the arguments of the ``Sequential`` are visible."""
         index = subscript.slice[0].slice
@@ -171,6 +249,8 @@ class Touches:
             if starred or type(place) is not int or not -len(sequence.args) <= place < len(sequence.args):
                 return None
             item = sequence.args[place].value
+            if isinstance(item, cst.Call) and self._evaluator.names.qualified(item.func) == "collections.OrderedDict":
+                return None
             found += [item] if isinstance(item, cst.Call) else []
         return found or None
 
@@ -178,13 +258,14 @@ class Touches:
         made = self._constructors.of(call.func)
         return all(c.name is not None and c.name.rpartition(".")[2][:1].isupper() for c in made)
 
-    def _is_other(self, attribute: cst.Attribute, class_name: str) -> bool:
-        """Whether a test around says that this is a layer of another class."""
+    def _is_other(self, attribute: cst.Attribute, call: cst.Call, class_name: str) -> bool:
+        """Whether a test around says that this is a layer of another class, or of another name."""
+        own = (class_name, *self._names.of(call))
         child: cst.CSTNode = attribute
         for ancestor in self._tree.ancestors(attribute):
             if isinstance(ancestor, _TESTS) and child is ancestor.body:
                 classes = list(self._classes(ancestor.test))
-                if classes and not any(name in class_name or name in ("Module", "_ConvNd") for name in classes):
+                if classes and not any(_ANY.fullmatch(name) or any(name in each for each in own) for name in classes):
                     return True
             if isinstance(ancestor, cst.FunctionDef):
                 return False

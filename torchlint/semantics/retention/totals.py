@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.binding.flow import LOOPS, last_statement
 from torchlint.semantics.binding.scopes import FUNCTIONS, Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.retention.like_terms import may_differ
 from torchlint.semantics.synchronization.host_reads import ScalarRead
 from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import literal, method_call
@@ -75,7 +76,7 @@ class Accumulations:
         if statement is None or not isinstance(statement.target, cst.Name):
             return None
         feed = statement.target
-        if not self._only_fed_by(feed, loop):
+        if not self._only_fed_by(feed, loop) or may_differ(read.tensor or read.call, loop, self._evaluator):
             return None
         starts = self._starts(feed)
         if gives == "int" and starts == {"int"}:
