@@ -189,10 +189,11 @@ def _fix(found: InferenceCall, model: Model) -> Fix | None:
     torch = model.spelling("torch.no_grad", found.function)  # where the decorator runs
     if torch is None:
         return None
+    fills = " `nn.TransformerEncoder` may fill padded places with zeros then." * model.mentions("TransformerEncoder")
     return Fix(
         f"Decorate `{found.function.name.value}` with `@{torch}()`",
         (AddDecorator(found.function, f"{torch}()"),),
         Safety.UNSAFE,
-        "What the function computes no longer carries a graph.",
+        f"What the function computes no longer carries a graph.{fills}",
         found.evidence,
     )

@@ -180,7 +180,8 @@ class Gradients:
         name = self._names.qualified(call.func if call is not None else expression)
         if name is None or not name.startswith("torch."):
             called = call.func if call is not None else expression
-            return True if _SWITCHED_OFF.search(identifier(called)) or self._yields_without(called) else None
+            is_off = _SWITCHED_OFF.search(identifier(called)) or self._stands_for_off(called)
+            return True if is_off or self._yields_without(called) else None
         if name in NO_GRAD_CONTEXTS:
             mode = literal(call.args[0].value) if call is not None and call.args else True
             return None if mode is False else True
@@ -190,6 +191,18 @@ class Gradients:
             mode = literal(bind(call.args, ("mode",)).get("mode"))
             return None if mode is None else not mode
         return None
+
+    def _stands_for_off(self, called: cst.BaseExpression) -> bool:
+        """Whether a parameter stands for such a context by its default, or an attribute of the class: ``guard()``."""
+        values: list[cst.BaseExpression | None] = []
+        if isinstance(called, cst.Name):
+            parameters = (self._tree.parent(binding.node) for binding in self._evaluator.flow.definitions(called))
+            values = [each.default for each in parameters if isinstance(each, cst.Param)]
+        elif isinstance(called, cst.Attribute) and isinstance(called.value, cst.Name):
+            owner = self._definitions.receiver(called.value)
+            held = self._definitions.attribute(owner, called.attr.value) if owner is not None else ()
+            values = [each.value for each in held if not each.path]
+        return any(value is not None and self._names.qualified(value) in NO_GRAD_CONTEXTS for value in values)
 
     def _yields_without(self, called: cst.BaseExpression) -> bool:
         """Whether a context manager that the file writes as a generator yields where gradients are off."""
