@@ -284,11 +284,11 @@ def test_a_file_without_findings_is_checked_once() -> None:
 
 
 def test_a_fix_may_bring_to_light_what_a_rule_that_yields_to_it_says() -> None:
-    text = "import torch\nx = torch.arange(8).float().cuda()\n"
+    text = "import torch\nx = torch.arange(8).int().cuda()\n"
     result = fix_source(text, select=["TL201", "TL219"])
-    assert result.text == 'import torch\nx = torch.arange(8, device="cuda", dtype=torch.float32)\n'
+    assert result.text == 'import torch\nx = torch.arange(8, device="cuda", dtype=torch.int32)\n'
     result = fix_source(text.replace("8", "len(y)"), select=["TL201", "TL219"])
-    assert result.text == 'import torch\nx = torch.arange(len(y), device="cuda").float()\n'
+    assert result.text == 'import torch\nx = torch.arange(len(y), device="cuda").int()\n'
     assert not result.refused
     assert [diagnostic.code for diagnostic in result.remaining] == ["TL219"]
 
