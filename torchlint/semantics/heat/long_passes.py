@@ -15,14 +15,14 @@ from torchlint.semantics.heat.handfuls import is_handful
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal
 
-_COUNTED = re.compile(r"^_?(epoch|seed|fold|ckpt|checkpoint)(_?(idx|id|i|num|nr|no|path|file|name))?$", re.IGNORECASE)
+_COUNTED = re.compile(r"^_?(epoch|fold|ckpt|checkpoint)(_?(idx|id|i|num|nr|no|path|file|name))?$", re.IGNORECASE)
 # What a function of another file is called that trains for long, or goes through all data.
-_EPOCH = re.compile(r"^_*(\w+_)?(train|fit|run|one|single|do)(_\w+)?_epochs?$")
+_EPOCH = re.compile(r"^_*(\w+_)?(train|fit|learn|run|one|single|do)\w*epochs?(_\w+)?$", re.IGNORECASE)
 _TRAINING = re.compile(
     r"^_*(local_|run_)?(fit|fine_?tune|pre_?train|re_?train|train|training)_?(model|network|net|loop|local|one_cycle)$|"
     r"^_*(fit|fine_?tune|pre_?train|re_?train|local_train(ing)?|run_training)$"
 )
-_TRAIN = "train"
+_TRAIN = ("train", "run")
 _OVER_LOADER = re.compile(r"^_*(\w+_)?(train|fit|eval|evaluate|valid|validate|validation|test)(_\w+)?$")
 _OF_A_STEP = re.compile(r"step|batch|iter|mode$", re.IGNORECASE)
 _TRAINER = re.compile(r"trainer$|learner$|^client", re.IGNORECASE)
@@ -68,15 +68,16 @@ class LongPasses:
             return False
         if _EPOCH.match(name) or _TRAINING.match(name):
             return True
-        if name == _TRAIN and self._trains_by_name(call):
+        if name in _TRAIN and self._trains_by_name(call):
             return True
         return _OVER_LOADER.match(name) is not None and any(map(self._is_loader, call.args))
 
     def _trains_by_name(self, call: cst.Call) -> bool:
-        """Whether ``train`` trains, instead of setting the mode of a module: ``train(model)``, ``trainer.train()``."""
+        """Whether ``train`` trains and sets no mode: ``train(model)``, ``trainer.train()``, ``trainer.run()``."""
         if isinstance(call.func, cst.Attribute):
             return _TRAINER.search(identifier(call.func.value)) is not None
-        return bool(call.args) and not isinstance(literal(call.args[0].value), bool)
+        named = identifier(call.func) != "run"  # which may be anything
+        return named and bool(call.args) and not isinstance(literal(call.args[0].value), bool)
 
     def _is_loader(self, argument: cst.Arg) -> bool:
         return self._evaluator.value(argument.value).kind is Kind.DATALOADER
