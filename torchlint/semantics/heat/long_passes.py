@@ -24,7 +24,9 @@ _TRAINING = re.compile(
 )
 _TRAIN = ("train", "run")
 _OVER_LOADER = re.compile(r"^_*(\w+_)?(train|fit|eval|evaluate|valid|validate|validation|test)(_\w+)?$")
-_OF_A_STEP = re.compile(r"step|batch|iter|mode$", re.IGNORECASE)
+_OF_A_STEP = re.compile(r"(step|batch|iter|iteration|mode)(_\w+)?$", re.IGNORECASE)
+# How often a step updates a network, as agents and critics do: a few times.
+_UPDATES = re.compile(r"update|grad|critic|inner|disc", re.IGNORECASE)
 _TRAINER = re.compile(r"trainer$|learner$|^client", re.IGNORECASE)
 _MAX_DEPTH = 3
 
@@ -58,14 +60,12 @@ class LongPasses:
 
     def _is_long(self, call: cst.Call) -> bool:
         """Whether a call runs a function of the file that trains in a loop, or one of others that is named for it."""
-        if id(call) in self._calls:
-            return True
-        if isinstance(self._evaluator.definitions.definition(call.func), cst.FunctionDef):
-            return False
         qualified = self._evaluator.names.qualified(call.func)  # by what it is called where it is imported from
         name = qualified.rpartition(".")[2] if qualified else identifier(call.func)
         if _OF_A_STEP.search(name):
             return False
+        if id(call) in self._calls or isinstance(self._evaluator.definitions.definition(call.func), cst.FunctionDef):
+            return id(call) in self._calls
         if _EPOCH.match(name) or _TRAINING.match(name):
             return True
         if name in _TRAIN and self._trains_by_name(call):
@@ -107,6 +107,11 @@ class LongPasses:
         ]
         return any(self._is_of_steps(loop) and self._guards.guard(loop, function) is None for loop in loops)
 
+    def _counts_updates(self, loop: cst.For) -> bool:
+        """Whether a loop is over the updates of a step: ``range(self.gradient_steps)``."""
+        made = loop.iter if isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "range" else None
+        return made is not None and any(_UPDATES.search(identifier(argument.value)) for argument in made.args)
+
     def _is_of_steps(self, loop: cst.For | cst.While) -> bool:
         """Whether a loop trains or goes over batches; over a few things, or over the parts of a model, is no such."""
         if isinstance(loop, cst.For):
@@ -114,6 +119,10 @@ class LongPasses:
             if batch_evidence(taken) is not None:
                 return True
             parts = (taken, *(taken.elements or ()))
-            if is_handful(loop, self._evaluator) or any(p.kind in (Kind.MODULE, Kind.OPTIMIZER) for p in parts):
+            if (
+                is_handful(loop, self._evaluator)
+                or self._counts_updates(loop)
+                or any(p.kind in (Kind.MODULE, Kind.OPTIMIZER) for p in parts)
+            ):
                 return False
         return self._optimises(loop) is not None
