@@ -67,7 +67,7 @@ class Hotness:
         self.own_calls = OwnCalls(evaluator.tree).of
         self._handed_on = HandedOn(evaluator, guards)
         self._blocks = TrainingBlocks(evaluator, guards, self.own_calls)
-        self._long_passes = LongPasses(evaluator, guards, self._optimises)
+        self._long_passes = LongPasses(evaluator, guards)
 
     def heat(self, node: cst.CSTNode, besides: frozenset[Guard] = frozenset()) -> Heat | None:
         """Return what makes a node hot, None if it does not run on every step.
@@ -191,7 +191,7 @@ class Hotness:
     def _is_wide(self, loop: cst.For | cst.While) -> bool:
         """Whether a pass is no step but a whole epoch, a training or one of a few that are written out."""
         is_outer = self._has_batch_loop(loop) or self._trains_within(loop)
-        return is_outer or is_handful(loop, self._evaluator) or self._long_passes.has(loop)
+        return is_outer or is_handful(loop, self._evaluator) or self._long_passes.has(loop, self._optimises)
 
     def _trains_within(self, loop: cst.For | cst.While) -> bool:
         """Whether each iteration goes through a loop of training steps, as a round of roll-outs and updates does."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cached_property
 
 import libcst as cst
 
@@ -14,6 +13,8 @@ from torchlint.semantics.heat.guards import Guards
 from torchlint.semantics.heat.handfuls import is_handful
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal
+
+Optimises = Callable[[cst.For | cst.While], cst.Call | None]
 
 _COUNTED = re.compile(r"^_?(epoch|fold|ckpt|checkpoint)(_?(idx|id|i|num|nr|no|path|file|name))?$", re.IGNORECASE)
 # What a function of another file is called that trains for long, or goes through all data.
@@ -34,23 +35,24 @@ _MAX_DEPTH = 3
 class LongPasses:
     """Finds them among the loops that run a model."""
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        guards: Guards,
-        optimises: Callable[[cst.For | cst.While], cst.Call | None],
-    ) -> None:
+    def __init__(self, evaluator: Evaluator, guards: Guards) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._guards = guards
-        self._optimises = optimises
+        self._calls: frozenset[int] | None = None
 
-    def has(self, loop: cst.For | cst.While) -> bool:
-        """Return whether each pass trains for long by a function that it calls, or is counted as an epoch."""
+    def has(self, loop: cst.For | cst.While, optimises: Optimises) -> bool:
+        """Return whether each pass trains for long by a function that it calls, or is counted as an epoch.
+
+        ``optimises`` is not kept, since it belongs to what holds this.
+        """
+        if self._calls is None:
+            self._calls = self._find_calls(optimises)
+        calls = self._calls
         if isinstance(loop, cst.For) and self._counts_epochs(loop.target):
             return True
         return any(
-            self._is_long(call) and self._guards.guard(call, loop) is None
+            self._is_long(call, calls) and self._guards.guard(call, loop) is None
             for call in self._tree.below(loop.body, cst.Call)
         )
 
@@ -58,14 +60,14 @@ class LongPasses:
         several = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
         return any(isinstance(name, cst.Name) and _COUNTED.match(name.value) is not None for name in several)
 
-    def _is_long(self, call: cst.Call) -> bool:
+    def _is_long(self, call: cst.Call, calls: frozenset[int]) -> bool:
         """Whether a call runs a function of the file that trains in a loop, or one of others that is named for it."""
         qualified = self._evaluator.names.qualified(call.func)  # by what it is called where it is imported from
         name = qualified.rpartition(".")[2] if qualified else identifier(call.func)
         if _OF_A_STEP.search(name):
             return False
-        if id(call) in self._calls or isinstance(self._evaluator.definitions.definition(call.func), cst.FunctionDef):
-            return id(call) in self._calls
+        if id(call) in calls or isinstance(self._evaluator.definitions.definition(call.func), cst.FunctionDef):
+            return id(call) in calls
         if _EPOCH.match(name) or _TRAINING.match(name):
             return True
         if name in _TRAIN and self._trains_by_name(call):
@@ -82,12 +84,11 @@ class LongPasses:
     def _is_loader(self, argument: cst.Arg) -> bool:
         return self._evaluator.value(argument.value).kind is Kind.DATALOADER
 
-    @cached_property
-    def _calls(self) -> frozenset[int]:
+    def _find_calls(self, optimises: Optimises) -> frozenset[int]:
         """The calls of functions that train in a loop or go through a loader, also by functions that they call."""
         found: set[int] = set()
         seen: set[int] = set()
-        functions = [function for function in self._tree.nodes(cst.FunctionDef) if self._loops(function)]
+        functions = [function for function in self._tree.nodes(cst.FunctionDef) if self._loops(function, optimises)]
         for _ in range(_MAX_DEPTH):
             callers = []
             for function in functions:
@@ -99,20 +100,20 @@ class LongPasses:
             functions = [f for f, call in holders if f is not None and self._guards.guard(call, f) is None]
         return frozenset(found)
 
-    def _loops(self, function: cst.FunctionDef) -> bool:
+    def _loops(self, function: cst.FunctionDef, optimises: Optimises) -> bool:
         """Whether a function goes through a loop of training steps, or over batches."""
         loops: list[cst.For | cst.While] = [
             *self._tree.below(function.body, cst.For),
             *self._tree.below(function.body, cst.While),
         ]
-        return any(self._is_of_steps(loop) and self._guards.guard(loop, function) is None for loop in loops)
+        return any(self._is_of_steps(loop, optimises) and self._guards.guard(loop, function) is None for loop in loops)
 
     def _counts_updates(self, loop: cst.For) -> bool:
         """Whether a loop is over the updates of a step: ``range(self.gradient_steps)``."""
         made = loop.iter if isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "range" else None
         return made is not None and any(_UPDATES.search(identifier(argument.value)) for argument in made.args)
 
-    def _is_of_steps(self, loop: cst.For | cst.While) -> bool:
+    def _is_of_steps(self, loop: cst.For | cst.While, optimises: Optimises) -> bool:
         """Whether a loop trains or goes over batches; over a few things, or over the parts of a model, is no such."""
         if isinstance(loop, cst.For):
             taken = self._evaluator.iterated(loop)
@@ -125,4 +126,4 @@ class LongPasses:
                 or any(p.kind in (Kind.MODULE, Kind.OPTIMIZER) for p in parts)
             ):
                 return False
-        return self._optimises(loop) is not None
+        return optimises(loop) is not None
