@@ -75,7 +75,7 @@ def validate(model, loader):
     ),
     documentation=__doc__,
     silences={
-        "not-hot": "The call does not run on every step: once per epoch, once per retry, in a clean-up.",
+        "not-hot": "The call does not run on every step: once per epoch, model or retry, in a clean-up.",
         "guarded": "A periodic test, a flag that is off by default, or an exception handler stands around it.",
         "asked-for": "A setting asks for it by name: `if args.empty_cache`, `if self.save_memory`.",
         "by-hand": "`gc.collect()` in a file that switches the collector off, or freezes what it knows.",

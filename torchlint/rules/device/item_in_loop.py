@@ -87,7 +87,7 @@ def evaluate(model, loader: torch.utils.data.DataLoader, criterion):
     ),
     documentation=__doc__,
     silences={
-        "not-hot": "The read does not run on every step: once per epoch, at set-up, outside loops.",
+        "not-hot": "Not on every step: once per epoch or model, at set-up, outside loops, in a few written-out passes.",
         "guarded": "A periodic test, a clock, a flag for looking on (`debug`) or a warning of a value is around it.",
         "asked": "A test of the same value stands around it, or is what it is (`if bool(t)`, TL204): that is reported.",
         "no-tensor": "What is read is no torch tensor, or may be a number for all that is visible: `float(scale)`.",

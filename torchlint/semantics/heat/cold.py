@@ -64,22 +64,6 @@ def compares(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
     )
 
 
-def is_made_by(called: cst.BaseExpression, loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
-    """Return whether each pass of a loop takes a model of its own: ``for name in names: model = models[name]``."""
-    if not isinstance(loop, cst.For) or not isinstance(called, cst.Name):
-        return False
-    targets = {
-        node.value for node in (loop.target, *evaluator.tree.descendants(loop.target)) if isinstance(node, cst.Name)
-    }
-    bindings = evaluator.flow.definitions(called)
-    return bool(bindings) and all(
-        evaluator.tree.within(binding.node, loop.body)
-        and binding.value is not None
-        and any(name.value in targets for name in evaluator.tree.below(binding.value, cst.Name))
-        for binding in bindings
-    )
-
-
 def is_of_others(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
     """Return whether a function is of another library, or of what may call it once: a workflow, a server."""
     if any(map(evaluator.scopes.imports, _OTHER_ARRAYS)):

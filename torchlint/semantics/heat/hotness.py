@@ -22,7 +22,10 @@ from torchlint.semantics.heat import (
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
 from torchlint.semantics.heat.handed_on import HandedOn
+from torchlint.semantics.heat.handfuls import is_handful
+from torchlint.semantics.heat.long_passes import LongPasses
 from torchlint.semantics.heat.own_calls import FRAMES, OwnCalls
+from torchlint.semantics.heat.own_models import is_of_pass
 from torchlint.semantics.heat.training_blocks import TrainingBlocks
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.training.phases import in_evaluation
@@ -64,6 +67,7 @@ class Hotness:
         self.own_calls = OwnCalls(evaluator.tree).of
         self._handed_on = HandedOn(evaluator, guards)
         self._blocks = TrainingBlocks(evaluator, guards, self.own_calls)
+        self._long_passes = LongPasses(evaluator, guards)
 
     def heat(self, node: cst.CSTNode, besides: frozenset[Guard] = frozenset()) -> Heat | None:
         """Return what makes a node hot, None if it does not run on every step.
@@ -143,7 +147,7 @@ class Hotness:
             return Heat(loop, role, batch)
         if training is not None and not self._has_batch_loop(loop) and not cold.compares(loop, self._evaluator):
             return Heat(loop, Role.TRAINING_LOOP, Evidence.INFERRED)
-        if self._runs_model(loop) and not self._has_batch_loop(loop) and not self._trains_within(loop):
+        if self._runs_model(loop) and not self._is_wide(loop):
             is_given = cut_batches.takes_slices(loop, self._evaluator) or self.next_batch(loop) is not None
             is_given = is_given or generator_functions.source(loop, self._evaluator) is not None
             is_given = is_given or names_batch(loop, self._evaluator)
@@ -183,6 +187,11 @@ class Hotness:
         inner = (other for other in self._tree.below(loop, cst.For) if other is not loop)
         given = (other for other in inner if batch_evidence(self._evaluator.iterated(other)) is not None)
         return any(self._guards.guard(other, loop) is None for other in given)  # a validation now and then is none
+
+    def _is_wide(self, loop: cst.For | cst.While) -> bool:
+        """Whether a pass is no step but a whole epoch, a training or one of a few that are written out."""
+        is_outer = self._has_batch_loop(loop) or self._trains_within(loop)
+        return is_outer or is_handful(loop, self._evaluator) or self._long_passes.has(loop, self._optimises)
 
     def _trains_within(self, loop: cst.For | cst.While) -> bool:
         """Whether each iteration goes through a loop of training steps, as a round of roll-outs and updates does."""
@@ -234,7 +243,7 @@ class Hotness:
                 is_hot = self.function(function) is not None  # as a part of the forward pass
                 return not is_hot and diffusion_samplers.samples(loop, owner, self._evaluator, self.own_calls)
         for call in self.own_calls(loop):
-            if self._is_run(call) and not cold.is_made_by(call.func, loop, self._evaluator):
+            if self._is_run(call) and not is_of_pass(call.func, loop, self._evaluator):
                 return self._guards.guard(call, loop) is None
         return self._hands_model_on(loop)
 

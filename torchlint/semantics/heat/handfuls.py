@@ -1,0 +1,83 @@
+"""Loops whose few passes are written out: what waits in them waits a few times."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import identifier, literal, method_call
+
+_ELEMENTS = 8
+_COUNT = 10
+_MAX_DEPTH = 3
+_DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict)
+_PASSED_ON = ("enumerate", "reversed", "sorted", "list", "tuple", "tqdm", "zip")
+
+
+def is_handful(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
+    """Return whether a loop goes over a display of a handful of elements, a short range or a short cut.
+
+    ``for eps in (0.0, 0.1)``, ``for i in range(3)``, ``for x in images[:4]``, also by a name that is bound to such.
+    """
+    return isinstance(loop, cst.For) and _is_short(loop.iter, evaluator, 0)
+
+
+def _is_short(over: cst.BaseExpression, evaluator: Evaluator, depth: int) -> bool:
+    if isinstance(over, _DISPLAYS):
+        starred = (cst.StarredElement, cst.StarredDictElement)
+        return len(over.elements) <= _ELEMENTS and not any(isinstance(each, starred) for each in over.elements)
+    if isinstance(over, cst.Name):
+        return depth < _MAX_DEPTH and _is_bound_short(over, evaluator, depth)
+    if isinstance(over, cst.Subscript):
+        return _is_cut_short(over, evaluator)
+    if not isinstance(over, cst.Call):
+        return False
+    method = method_call(over, "items", "keys", "values")
+    if method is not None:
+        return _is_short(method.value, evaluator, depth)
+    if evaluator.names.qualified(over.func) == "builtins.range":
+        return _is_short_range(over, evaluator)
+    passed = over.args if identifier(over.func) in _PASSED_ON else ()
+    return any(_is_short(argument.value, evaluator, depth) for argument in passed if argument.keyword is None)
+
+
+def _is_bound_short(name: cst.Name, evaluator: Evaluator, depth: int) -> bool:
+    """Whether all that a name may be bound to is short, for a parameter its default."""
+    bindings = evaluator.flow.definitions(name)
+    for binding in bindings:
+        parameter = evaluator.tree.parent(binding.node) if binding.kind is BindingKind.PARAMETER else None
+        value = parameter.default if isinstance(parameter, cst.Param) else binding.value
+        is_plain = isinstance(parameter, cst.Param) or (binding.kind is BindingKind.ASSIGNMENT and not binding.path)
+        if not is_plain or value is None or not _is_short(value, evaluator, depth + 1):
+            return False
+    return bool(bindings)
+
+
+def _is_cut_short(over: cst.Subscript, evaluator: Evaluator) -> bool:
+    cut = over.slice[0].slice if len(over.slice) == 1 else None
+    if not isinstance(cut, cst.Slice) or cut.upper is None or cut.lower is not None:
+        return False
+    upper = _number(cut.upper, evaluator)
+    return upper is not None and 0 < upper <= _COUNT
+
+
+def _is_short_range(call: cst.Call, evaluator: Evaluator) -> bool:
+    bounds = [_number(argument.value, evaluator) for argument in call.args]
+    numbers = [bound for bound in bounds if bound is not None]
+    if not numbers or len(numbers) < len(bounds):
+        return False
+    try:
+        return len(range(*numbers)) <= _COUNT
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _number(expression: cst.BaseExpression, evaluator: Evaluator) -> int | None:
+    """The number that an expression stands for, also by a name to which nothing else is bound."""
+    if isinstance(expression, cst.Name):
+        bindings = evaluator.flow.definitions(expression)
+        is_plain = len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGNMENT and not bindings[0].path
+        expression = (is_plain and bindings[0].value) or expression
+    number = literal(expression)
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
