@@ -48,7 +48,7 @@ class PlacedBatches:
         """What loops take a batch from, also one that a function has taken apart: ``x, y = split(batch)``."""
         names = [batch] if isinstance(batch, cst.Name) else self._tree.below(batch, cst.Name)
         for binding in (binding for name in names for binding in self._evaluator.flow.definitions(name)):
-            if binding.value is None or not depth or self._tree.within(batch, binding.value):
+            if binding.value is None or depth <= 0 or self._tree.within(batch, binding.value):
                 continue
             if binding.kind is BindingKind.ITERATION or _is_next(binding.value):
                 yield binding.value
@@ -57,7 +57,7 @@ class PlacedBatches:
 
     def _places(self, source: cst.CSTNode | None, depth: int) -> bool:
         """Whether what an expression hands out is on a device."""
-        if source is None or not depth:
+        if source is None or depth <= 0:
             return False
         if isinstance(source, cst.Name):
             bindings = self._evaluator.flow.definitions(source)
@@ -107,7 +107,7 @@ class PlacedBatches:
         named = self._evaluator.names.qualified(made.func) if isinstance(made, cst.Call) else None
         if named in TENSOR_DATASETS and self._places(made, depth - 1):
             return True
-        passed = passed_for(bindings[0], self._evaluator) if depth and len(bindings) == 1 else []
+        passed = passed_for(bindings[0], self._evaluator) if depth > 0 and len(bindings) == 1 else []
         return bool(passed) and all(self._is_placing_source(each, depth - 1) for each in passed)
 
     def _gives_placed(self, made: cst.FunctionDef | cst.ClassDef | None, depth: int) -> bool:
@@ -135,7 +135,7 @@ class PlacedBatches:
         for call in (*calls, *self._tree.below(code, cst.Call)):
             if self._puts(call):
                 return True
-            made = self._evaluator.definitions.definition(call.func) if depth else None
+            made = self._evaluator.definitions.definition(call.func) if depth > 0 else None
             if isinstance(made, cst.FunctionDef) and self._moves(made.body, depth - 2):
                 return True
         return False
