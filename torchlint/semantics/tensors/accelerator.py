@@ -12,6 +12,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS
 from torchlint.semantics.values import Device, Kind, Origin
 from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.syntax.walk import Tree
 
 _FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "fabric")
 _LAYER = re.compile(r"torch\.nn(\.modules\.\w+)?\.[A-Z]\w+$")
@@ -26,6 +27,8 @@ _QUANTIZERS = frozenset(
 )
 _CUDA_TYPES = frozenset(name.rpartition(".")[2] for name in CUDA_CONSTRUCTORS)
 _DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
+_OF_OTHERS = re.compile(r"cuda|gpu|xpu|npu|hpu|xla|accelerator|^parse_(known_)?args$|^get_device$", re.IGNORECASE)
+"""What other devices are called, and what may name them: options, other files."""
 
 
 def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
@@ -163,3 +166,40 @@ def _keyword_evidence(evaluator: Evaluator) -> Evidence | None:
         if evaluator.value(argument.value).device is not Device.CPU:
             return Evidence.INFERRED
     return None
+
+
+def runs_on_mps(evaluator: Evaluator) -> bool:
+    """Return whether a file computes on Apple's devices, or on the CPU, and speaks of no others.
+
+    It names them itself, ``torch.device("mps" if ... else "cpu")``, and leaves nobody the choice.
+    """
+    if not evaluator.vocabulary.mentions_mps:
+        return False
+    vocabulary, tree = evaluator.vocabulary, evaluator.tree
+    words = (*vocabulary.identifiers, *vocabulary.attributes, *vocabulary.imported)
+    if any(map(_OF_OTHERS.search, words)) or any("cuda" in text.raw_value for text in tree.nodes(cst.SimpleString)):
+        return False
+    named = [call for call in tree.nodes(cst.Call) if evaluator.names.qualified(call.func) == "torch.device"]
+    if not all(call.args and _is_written_out(call.args[0].value) for call in named):
+        return False
+    return any(
+        text.raw_value.partition(":")[0] == "mps" and _chooses(text, tree) for text in tree.nodes(cst.SimpleString)
+    )
+
+
+def _is_written_out(device: cst.BaseExpression) -> bool:
+    if isinstance(device, cst.IfExp):
+        return _is_written_out(device.body) and _is_written_out(device.orelse)
+    return isinstance(device, cst.SimpleString)
+
+
+def _chooses(text: cst.SimpleString, tree: Tree) -> bool:
+    """Whether a string is the device that a file takes, no default of an option nor what one is compared with."""
+    node: cst.CSTNode = text
+    parent = tree.parent(node)
+    while isinstance(parent, cst.IfExp) and node is not parent.test:
+        node, parent = parent, tree.parent(parent)
+    if isinstance(parent, cst.Assign):
+        return True
+    call = tree.parent(parent) if isinstance(parent, cst.Arg) else None
+    return isinstance(call, cst.Call) and identifier(call.func) in ("device", "to")
