@@ -46,10 +46,9 @@ class BlockingMoves:
             taken, path = taken.args[0].value, path[1:] if is_counted else path
         if path or taken is None:
             return False
-        if isinstance(taken, cst.Call):
-            cut = method_call(taken, *_CUTS)
-            return cut is not None and self._evaluator.value(cut.value).origin is not Origin.BATCH
-        return _is_plural(identifier(taken), bindings[0].name)
+        cut = method_call(taken, *_CUTS)
+        is_part = self._evaluator.value(cut.value if cut is not None else taken).origin is Origin.BATCH
+        return not is_part and (cut is not None or _is_plural(identifier(taken), bindings[0].name))
 
 
 def _is_plural(several: str, one: str) -> bool:
