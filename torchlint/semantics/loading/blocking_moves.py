@@ -11,11 +11,12 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.collations import Collations
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
 from torchlint.semantics.tensors.moves import Move
-from torchlint.semantics.values import Origin
+from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 
 _CUTS = ("split", "chunk", "tensor_split", "unbind")
 _HANDS_ON = ITERATION_WRAPPERS | {"builtins.enumerate"}
+_HAND_OUT_BATCHES = (Kind.DATALOADER, Kind.DATASET, Kind.BATCH)
 _OF_BATCHES = re.compile(r"batch|load|data|set(s|$)|(^|_)(dls?|iters?|its?)(_|$)", re.IGNORECASE)
 
 
@@ -47,8 +48,10 @@ class BlockingMoves:
         if path or taken is None:
             return False
         cut = method_call(taken, *_CUTS)
-        is_part = self._evaluator.value(cut.value if cut is not None else taken).origin is Origin.BATCH
-        return not is_part and (cut is not None or _is_plural(identifier(taken), bindings[0].name))
+        value = self._evaluator.value(cut.value if cut is not None else taken)
+        if value.origin is Origin.BATCH or value.kind in _HAND_OUT_BATCHES:
+            return False
+        return cut is not None or _is_plural(identifier(taken), bindings[0].name)
 
 
 def _is_plural(several: str, one: str) -> bool:
