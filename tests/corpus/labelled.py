@@ -156,7 +156,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if data is None:
             absent.append(file)
             continue
-        found = check_source(data.decode("utf-8"), select=["ALL"], target_torch=TARGET)
+        found = check_source(data.decode("utf-8"), select=["ALL"], target_torch=TARGET, lint_tests=True)
         counted = score(
             [(d.start.row, d.code) for d in found], by_file.get((file.repository, file.commit, file.path), ())
         )

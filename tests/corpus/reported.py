@@ -63,7 +63,7 @@ def main(words: Sequence[str] | None = None) -> int:
             absent.append(case)
             continue
         text = data.decode("utf-8")
-        found = [(d.start.row, d.code) for d in check_source(text, select=["ALL"])]
+        found = [(d.start.row, d.code) for d in check_source(text, select=["ALL"], lint_tests=True)]
         outcome = case.is_found(text, found)
         counted[case.file.sample, outcome] += 1
         if not outcome:

@@ -54,7 +54,9 @@ def missing_findings(text: str, results: str) -> Iterator[str]:
     """Yield what TorchFix reports and torchlint does not; TorchFix places what an import names on its first row."""
     map_ = LINTERS["torchfix"].codes
     codes = our_codes()
-    found = Counter((d.start.row, d.code) for d in check_source(text, select=codes, target_torch=TARGET))
+    found = Counter(
+        (d.start.row, d.code) for d in check_source(text, select=codes, target_torch=TARGET, lint_tests=True)
+    )
     for (row, theirs), count in expected(results).items():
         ours = map_.get(theirs, "")
         if ours not in codes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import suppress
 from torchlint.diagnostic import Diagnostic, Position, Range, Severity
-from torchlint.engine import screen, suspects
+from torchlint.engine import screen, suspects, testing
 from torchlint.engine.result import Excerpts, FileResult, Problem, Status, failed, internal_problem, time_limit_problem
 from torchlint.engine.selection import holds_for, is_built_in_enabled
 from torchlint.engine.stopwatch import Stopwatch
@@ -62,6 +62,8 @@ def check_file(
         text = screen.normalised(source.text)
         uses_torch = screen.mentions_torch(text)
         enabled = [rule for rule in rules if holds_for(rule.torch, target)]
+        if uses_torch and not settings.lint_tests and testing.holds_tests(source.text):
+            enabled = [rule for rule in enabled if rule.in_tests]
         active = enabled if uses_torch else []
         if screened:
             active = list(screen.candidates(active, text))

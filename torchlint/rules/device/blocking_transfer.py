@@ -45,7 +45,6 @@ from torchlint.semantics.tensors.gathered import made_on_host
 from torchlint.semantics.tensors.joined_batches import joins_batch
 from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Device, Kind, Origin, Value
-from torchlint.syntax.calls import literal
 
 _MOVING = ("to", "cuda", "cpu", "type")
 _MOVED = (Kind.TENSOR, Kind.BATCH)
@@ -95,8 +94,10 @@ def train(model, dataset, optimizer):
     ),
     documentation=__doc__,
     silences={
-        "given": "`non_blocking` is given, or arguments are unpacked that may carry it.",
-        "no-batch": "What is moved is no batch of a loader on the host: a model, a loss, a tensor made in the loop.",
+        "given": "`non_blocking` is given, also by the `to` of a class of this file that a batch is of, or arguments "
+        "are unpacked that may carry it.",
+        "no-batch": "What is moved is no batch of a loader on the host: a model, a loss, a tensor made in the loop, "
+        "one item of a list that is not trained on (`for query in queries`).",
         "not-hot": "The move is not in a loop over batches.",
         "to-host": "The move goes to the CPU, to where a tensor is that it indexes and that moves on, or changes the "
         "dtype only.",
@@ -111,8 +112,8 @@ def train(model, dataset, optimizer):
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a blocking move of a batch in a loop over batches."""
     move = model.move(call) or model.moves.to_other(call)
-    if move is None or move.method not in _MOVING or model.loaders.runs_on_tpu:
-        return  # which queues copies by itself
+    if move is None or move.method not in _MOVING or model.loaders.needs_no_pinning:
+        return
     moved = model.value(move.receiver)
     is_part = moved.origin is Origin.BATCH
     for_all = not is_part and moves_batches(move, model.evaluator)
@@ -122,12 +123,17 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     to_host = move.place is Device.CPU or model.moves.indexes_host(move)
     if rule.silent("on-device", is_part and moved.device is not Device.CPU) or rule.silent("to-host", to_host):
         return
-    if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)) or rule.silent("given", _is_set(move, model)):
+    if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)):
+        return
+    if rule.silent("given", model.loaders.blocking_moves.is_told(move)):
         return
     heat = None if for_all else model.heat(call, NO_FLAG)
     # A loss may move the targets that the step before it left on the host; a batch as a whole has gone along.
     moves_targets = heat is not None and heat.role is Role.LOSS and moved.kind is Kind.TENSOR
     if not for_all and (heat is None or not (heat.role in _FOR_EACH_BATCH or moves_targets)):
+        return
+    evaluates = heat is not None and heat.role is Role.EVALUATION_LOOP
+    if rule.silent("no-batch", evaluates and model.loaders.blocking_moves.takes_items(move.receiver)):
         return
     if rule.silent("on-device", not for_all and model.loaders.placed_batches.hold(move.receiver)):
         return
@@ -149,9 +155,10 @@ def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a blocking move of a batch that the host makes of arrays, or gathers, in every step."""
     move = model.move(call)
     made = made_on_host(move.receiver, model.evaluator, model.pinned) if move is not None else None
-    if move is None or made is None or model.loaders.runs_on_tpu:
+    if move is None or made is None or model.loaders.needs_no_pinning:
         return
-    if rule.silent("to-host", move.place is Device.CPU) or rule.silent("given", _is_set(move, model)):
+    is_told = model.loaders.blocking_moves.is_told(move)
+    if rule.silent("to-host", move.place is Device.CPU) or rule.silent("given", is_told):
         return
     heats = [model.heat(node, NO_FLAG) for node in (call, made)]
     if rule.silent("not-hot", not all(heat is not None and heat.role in _FOR_EACH_BATCH for heat in heats)):
@@ -167,16 +174,10 @@ def check_assembled(call: cst.Call, model: Model) -> Iterator[Finding]:
     )
 
 
-def _is_set(move: Move, model: Model) -> bool:
-    """Whether a move is told if it blocks, or takes arguments that may say so."""
-    arguments = model.arguments(move.call)
-    # Strings name parts of a batch of a class of its own: `graph.to(device, "x", "y")`.
-    positions = [value for value in arguments.extra if not isinstance(literal(value), str)]
-    return len(positions) > (1 if move.method == "cuda" else 2) or not arguments.absent("non_blocking")
-
-
 def _written(call: cst.Call, batch: str, model: Model) -> str:
     """The call as it should be, and what pins the batch, where the code does not pin it itself."""
+    if isinstance(call.func, cst.Attribute) and model.loaders.collations.own_move(call.func.value) is not None:
+        return "`non_blocking=True` into the `to` of its class"
     whole = model.shown(call, "").strip("`")
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
     start = f"{whole[:-1]}{', ' if call.args else ''}" if whole else f"{batch}.{method}(..., "

@@ -39,6 +39,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.torch_api import MOCKS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal
 
@@ -83,7 +84,7 @@ rule = Rule(
         "own-method": "The class in this file that the receiver is an instance of defines `zero_grad` itself, as the "
         "optimizers of apex do, or a "
         "`zero_grad` hands on to something unknown, which may be another wrapper.",
-        "not-torch": "The receiver is known to be neither an optimizer nor a module.",
+        "not-torch": "The receiver is known to be neither an optimizer nor a module, or is a mock.",
         "selected": "A loop that zeroes the gradients of some parameters only: the zeros mask.",
         "buffer": "The definition around the loop computes into gradients in place, so that there must be some.",
     },
@@ -103,7 +104,8 @@ def zero_grad(node: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("argument", not bare and (given.open or literal(given.get("set_to_none")) is not False)):
         return
     receiver = model.value(node.func.value)
-    if rule.silent("not-torch", receiver.kind in OTHERS and receiver.evidence > Evidence.NAMED):
+    is_other = (receiver.kind in OTHERS and receiver.evidence > Evidence.NAMED) or receiver.name in MOCKS
+    if rule.silent("not-torch", is_other):
         return
     known = receiver.kind in (Kind.OPTIMIZER, Kind.MODULE) and receiver.evidence is Evidence.PROVEN
     known = known or model.evaluator.usage.has_parameters(node.func.value)

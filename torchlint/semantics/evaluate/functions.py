@@ -110,6 +110,8 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     if name.partition(".")[0] in ("transformers", "diffusers") and last == "from_pretrained":
         is_model = not any(word in module for word in _NO_MODELS)
         return Value(Kind.MODULE, Evidence.INFERRED, name=module) if is_model else UNKNOWN
+    if name in api.MOCKS:
+        return Value(Kind.INSTANCE, name=name)  # of no class that its variable is named for
     if name in ("collections.OrderedDict", "collections.defaultdict"):
         return containers.mapping(call, evaluator)
     if name == "itertools.chain":

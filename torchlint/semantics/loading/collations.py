@@ -12,6 +12,7 @@ from torchlint.semantics.tables.loaders import BLOCKING_CLASSES, LOADER_KINDS
 from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, element_at, identifier, is_none
+from torchlint.syntax.remembered import remembered
 
 _DEPTH = 4
 _DATALOADER = "torch.utils.data.DataLoader"
@@ -35,6 +36,8 @@ class Collations:
         """
         if kind is Kind.BATCH or move.method != "to":
             return kind is Kind.BATCH
+        if self.own_move(move.receiver) is not None:
+            return True
         is_named = self._evaluator.vocabulary.mentions(BLOCKING_CLASSES)
         return is_named or any(map(self._is_object, self._made(move.receiver)))
 
@@ -42,6 +45,51 @@ class Collations:
         """Return whether what moves is a tensor: torch's own collate function made it, or it has a ``cuda`` method."""
         loaders = [loader for _, source in self._sources(move.receiver) for loader in self._loaders(source, _DEPTH)]
         return move.method != "to" or (bool(loaders) and all(map(self._is_default, loaders)))
+
+    @remembered
+    def own_move(self, moved: cst.BaseExpression) -> cst.FunctionDef | None:
+        """Return the ``to`` of the class of this file that what is moved is an object of, if it takes no flag.
+
+        An annotation says so, a test before the move, or the collate function that makes it.
+        """
+        for made in (*self._declared(moved), *map(self._class_of, self._made(moved))):
+            if made is not None and not self._takes_flag(made):
+                return self._evaluator.definitions.method(made, "to")
+        return None
+
+    def copies_unblocked(self, moved: cst.BaseExpression) -> bool:
+        """Return whether what is moved has a ``to`` of its own, in this file, that does not wait for its copies."""
+        method = self.own_move(moved)
+        given = self._evaluator.tree.below(method, cst.Arg) if method is not None else ()
+        return any(a.keyword is not None and a.keyword.value == "non_blocking" for a in given)
+
+    def _declared(self, moved: cst.BaseExpression) -> Iterator[cst.ClassDef | None]:
+        """The classes of the file that the function says a variable is of: ``batch: Batch``, ``isinstance``."""
+        if not isinstance(moved, cst.Name):
+            return
+        tree, definitions = self._evaluator.tree, self._evaluator.definitions
+        around = definitions.enclosing_function(moved)
+        for declared in tree.nodes(cst.AnnAssign):
+            is_it = declared.value is None and identifier(declared.target) == moved.value
+            if is_it and definitions.enclosing_function(declared) is around:
+                yield self._named_class(declared.annotation.annotation)
+        bound = [id(binding.node) for binding in self._evaluator.flow.definitions(moved)]
+        for test in tree.nodes(cst.Assert):
+            asked = _asked(test.test, moved.value) if definitions.enclosing_function(test) is around else None
+            if asked is not None and [id(b.node) for b in self._evaluator.flow.definitions(asked[0])] == bound:
+                yield self._named_class(asked[1])
+
+    def _named_class(self, named: cst.BaseExpression) -> cst.ClassDef | None:
+        found = self._evaluator.definitions.definition(named)
+        return found if isinstance(found, cst.ClassDef) else None
+
+    def _class_of(self, made: cst.BaseExpression, depth: int = _DEPTH) -> cst.ClassDef | None:
+        """The class of the file that an expression makes an object of."""
+        if isinstance(made, cst.Name) and depth:
+            parts = (binding.part for binding in self._evaluator.flow.definitions(made))
+            found = (self._class_of(part, depth - 1) for part in parts if part is not None)
+            return next((each for each in found if each is not None), None)
+        return self._named_class(made.func) if isinstance(made, cst.Call) else None
 
     def _sources(self, part: cst.BaseExpression) -> Iterator[tuple[tuple[int, ...], cst.BaseExpression]]:
         """What loops take a part from, and where in each item it stands."""
@@ -71,9 +119,11 @@ class Collations:
         collate = given.get("collate_fn")
         return not given.open and (collate is None or is_none(collate))
 
-    def _made(self, part: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    def _made(self, part: cst.BaseExpression, depth: int = _DEPTH) -> Iterator[cst.BaseExpression]:
         """The expressions that a part of a batch comes from in the collate functions of the file."""
         for path, source in self._sources(part):
+            if isinstance(source, cst.Name) and depth and not path:  # one of a list: `[t.to(device) for t in targets]`
+                yield from filter(None, map(_item, self._made(source, depth - 1)))
             for loader in self._loaders(source, _DEPTH):
                 collate = bind(loader.args).get("collate_fn") if loader is not None else None
                 for result in self._results(collate, _DEPTH):
@@ -124,3 +174,18 @@ class Collations:
             return "torch.Tensor" in self._evaluator.definitions.ancestry(made)
         names = [param.name.value for param in (*method.params.params, *method.params.kwonly_params)]
         return "non_blocking" in names or method.params.star_kwarg is not None
+
+
+def _asked(test: cst.BaseExpression, variable: str) -> tuple[cst.Name, cst.BaseExpression] | None:
+    """Return the variable and the class of ``isinstance(variable, Class)``."""
+    if not isinstance(test, cst.Call) or identifier(test.func) != "isinstance" or len(test.args) != len(("x", "kind")):
+        return None
+    asked, kind = (argument.value for argument in test.args)
+    return (asked, kind) if isinstance(asked, cst.Name) and asked.value == variable else None
+
+
+def _item(made: cst.BaseExpression) -> cst.BaseExpression | None:
+    """Return what stands for the items of a list that is written out: of ``[Box(b) for b in boxes]`` the call."""
+    if isinstance(made, (cst.ListComp, cst.GeneratorExp)):
+        return made.elt
+    return made.elements[0].value if isinstance(made, (cst.List, cst.Tuple)) and made.elements else None

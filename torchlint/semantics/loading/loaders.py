@@ -13,11 +13,12 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import hands_out, named_device, places_items
 from torchlint.semantics.evaluate.methods import leaves_batches
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.loading.blocking_moves import BlockingMoves
 from torchlint.semantics.loading.collations import Collations
 from torchlint.semantics.loading.datasets import Datasets
 from torchlint.semantics.loading.placed_batches import PlacedBatches
 from torchlint.semantics.tables.loaders import LOADER_KINDS, PREPARES, TRAINER_SETTINGS, Choice, LoaderKind
-from torchlint.semantics.tensors.accelerator import frameworks_run_on_cpu
+from torchlint.semantics.tensors.accelerator import frameworks_run_on_cpu, runs_on_mps
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind, Value
 from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
@@ -84,6 +85,7 @@ class Loaders:
         self._datasets = datasets
         self.placed_batches = PlacedBatches(evaluator, moves, datasets)
         self.collations = Collations(evaluator)
+        self.blocking_moves = BlockingMoves(evaluator, self.collations)
         self._reads_device: dict[cst.Call, bool] = {}
 
     def loader(self, call: cst.Call, name: str, given: Arguments) -> LoaderCall | None:
@@ -141,7 +143,7 @@ class Loaders:
         if any(literal(loader.given.get(name)) is True for name in loader.kind.host_only):
             return None
         on_cpu = frameworks_run_on_cpu(self._evaluator) and self._moves.destination is not Device.ACCELERATOR
-        if self.runs_on_tpu or on_cpu:
+        if self.needs_no_pinning or on_cpu:
             return None
         if not loader.kind.moves:
             framework = self._framework_destination
@@ -176,8 +178,11 @@ class Loaders:
         return not asked or any(isinstance(self._tree.parent(call), cst.BooleanOperation) for call in asked)
 
     @cached_property
-    def runs_on_tpu(self) -> bool:
-        """Whether the file moves things to a TPU and never speaks of CUDA: pinned memory is nothing to it."""
+    def needs_no_pinning(self) -> bool:
+        """Whether pinned memory is nothing to where the file moves things: to a TPU or to MPS, and never to CUDA."""
+        return self._runs_on_tpu() or runs_on_mps(self._evaluator)
+
+    def _runs_on_tpu(self) -> bool:
         qualified = self._evaluator.names.qualified
         calls = (call.func for call in self._tree.nodes(cst.Call) if identifier(call.func) in ("device", "xla_device"))
         if not any(identifier(name) == "xla_device" or qualified(name) == "torch_xla.device" for name in calls):

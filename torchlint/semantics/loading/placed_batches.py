@@ -13,7 +13,7 @@ from torchlint.semantics.loading.datasets import Datasets
 from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import bind, element_at, identifier
+from torchlint.syntax.calls import bind, element_at, identifier, method_call
 from torchlint.syntax.remembered import remembered
 
 _DEPTH = 6
@@ -48,7 +48,7 @@ class PlacedBatches:
         """What loops take a batch from, also one that a function has taken apart: ``x, y = split(batch)``."""
         names = [batch] if isinstance(batch, cst.Name) else self._tree.below(batch, cst.Name)
         for binding in (binding for name in names for binding in self._evaluator.flow.definitions(name)):
-            if binding.value is None or not depth or self._tree.within(batch, binding.value):
+            if binding.value is None or depth <= 0 or self._tree.within(batch, binding.value):
                 continue
             if binding.kind is BindingKind.ITERATION or _is_next(binding.value):
                 yield binding.value
@@ -57,7 +57,7 @@ class PlacedBatches:
 
     def _places(self, source: cst.CSTNode | None, depth: int) -> bool:
         """Whether what an expression hands out is on a device."""
-        if source is None or not depth:
+        if source is None or depth <= 0:
             return False
         if isinstance(source, cst.Name):
             bindings = self._evaluator.flow.definitions(source)
@@ -107,7 +107,7 @@ class PlacedBatches:
         named = self._evaluator.names.qualified(made.func) if isinstance(made, cst.Call) else None
         if named in TENSOR_DATASETS and self._places(made, depth - 1):
             return True
-        passed = passed_for(bindings[0], self._evaluator) if depth and len(bindings) == 1 else []
+        passed = passed_for(bindings[0], self._evaluator) if depth > 0 and len(bindings) == 1 else []
         return bool(passed) and all(self._is_placing_source(each, depth - 1) for each in passed)
 
     def _gives_placed(self, made: cst.FunctionDef | cst.ClassDef | None, depth: int) -> bool:
@@ -116,8 +116,57 @@ class PlacedBatches:
         if isinstance(made, cst.FunctionDef):
             handed = [each.value for each in definitions.yielded(made)] or definitions.results(made)
             return any(value is not None and self._moves(value, depth) for value in handed)
-        methods = (definitions.method(made, name) for name in _HANDS_OUT) if made is not None else ()
-        return any(method is not None and self._moves(method.body, depth) for method in methods)
+        methods = [definitions.method(made, name) for name in _HANDS_OUT] if made is not None else []
+        if any(method is not None and self._moves(method.body, depth) for method in methods):
+            return True
+        return made is not None and any(self._hands_out_placed(method, made, depth) for method in methods)
+
+    def _hands_out_placed(self, method: cst.FunctionDef | None, made: cst.ClassDef, depth: int) -> bool:
+        """Whether a method of a wrapper hands out the items of a list that holds what has been moved."""
+        if method is None:
+            return False
+        results = self._evaluator.definitions.results(method)
+        attributes = (
+            a for a in self._tree.below(method, cst.Attribute) if self._is_own(a) and self._is_list(a, results)
+        )
+        return any(self._is_filled_placed(attribute.attr.value, made, depth) for attribute in attributes)
+
+    def _is_own(self, attribute: cst.Attribute) -> bool:
+        owner = attribute.value
+        return isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None
+
+    def _is_list(self, attribute: cst.Attribute, results: list[cst.BaseExpression]) -> bool:
+        """Whether a method gives the items of an attribute: it loops over it, or returns ``iter(..)`` or ``..[i]``."""
+        parent = self._tree.parent(attribute)
+        if isinstance(parent, (cst.For, cst.CompFor)):
+            return parent.iter is attribute
+        call = self._tree.parent(parent) if isinstance(parent, cst.Arg) else None
+        if isinstance(parent, cst.From) or (isinstance(call, cst.Call) and identifier(call.func) == "iter"):
+            return True
+        return isinstance(parent, cst.Subscript) and parent.value is attribute and parent in results
+
+    def _is_filled_placed(self, name: str, made: cst.ClassDef, depth: int) -> bool:
+        """Whether what a class keeps in a list has been moved: by a comprehension, or before it is appended."""
+        kept = (binding.value for binding in self._evaluator.definitions.attribute(made, name) if not binding.path)
+        if any(isinstance(value, COMPREHENSIONS) and self._moves(value, depth) for value in kept):
+            return True
+        added = (call for call in self._tree.below(made, cst.Call) if method_call(call, "append") is not None)
+        return any(
+            isinstance(call.func, cst.Attribute)
+            and isinstance(call.func.value, cst.Attribute)
+            and call.func.value.attr.value == name
+            and self._is_own(call.func.value)
+            and self._is_moved(call, depth)
+            for call in added
+        )
+
+    def _is_moved(self, call: cst.Call, depth: int) -> bool:
+        """Whether what a call is given is moved there, or before in a variable."""
+        if any(self._moves(argument, depth) for argument in call.args):
+            return True
+        names = [name for argument in call.args for name in (argument.value, *self._tree.below(argument, cst.Name))]
+        values = [b.value for n in names if isinstance(n, cst.Name) for b in self._evaluator.flow.definitions(n)]
+        return any(value is not None and self._moves(value, depth) for value in values)
 
     def _is_mover(self, given: cst.BaseExpression, depth: int) -> bool:
         """Whether what is handed on is a function that moves: to ``map``, to a wrapper, as a collation."""
@@ -135,7 +184,7 @@ class PlacedBatches:
         for call in (*calls, *self._tree.below(code, cst.Call)):
             if self._puts(call):
                 return True
-            made = self._evaluator.definitions.definition(call.func) if depth else None
+            made = self._evaluator.definitions.definition(call.func) if depth > 0 else None
             if isinstance(made, cst.FunctionDef) and self._moves(made.body, depth - 2):
                 return True
         return False

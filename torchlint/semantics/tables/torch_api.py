@@ -253,3 +253,11 @@ def result_dtype(operation: str, operand: str | None) -> str | None:
     if operation in ("mean", "sum", "norm") and operand in ("torch.float32", "torch.float16", "torch.bfloat16"):
         return operand
     return operand if operation in _KEEPS_DTYPE else None
+
+
+MOCKS = frozenset(
+    f"{module}.{name}"
+    for module in ("unittest.mock", "mock", "mock.mock")
+    for name in "Mock MagicMock AsyncMock NonCallableMock NonCallableMagicMock create_autospec".split()
+)
+"""What stands for something else in a test, and only counts how it is used."""

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.functions import named_device
 from torchlint.semantics.evidence import Evidence
@@ -26,6 +27,8 @@ _QUANTIZERS = frozenset(
 )
 _CUDA_TYPES = frozenset(name.rpartition(".")[2] for name in CUDA_CONSTRUCTORS)
 _DEVICE_STRINGS = ("cuda", "mps", "xpu", "npu", "hpu", "xla")
+_OF_OTHERS = re.compile(r"cuda|gpu|xpu|npu|hpu|xla|accelerator|^parse_(known_)?args$|^get_device$", re.IGNORECASE)
+"""What other devices are called, and what may name them: options, other files."""
 
 
 def accelerator_evidence(evaluator: Evaluator) -> Evidence | None:
@@ -163,3 +166,58 @@ def _keyword_evidence(evaluator: Evaluator) -> Evidence | None:
         if evaluator.value(argument.value).device is not Device.CPU:
             return Evidence.INFERRED
     return None
+
+
+def runs_on_mps(evaluator: Evaluator) -> bool:
+    """Return whether a file computes on Apple's devices, or on the CPU, and speaks of no others.
+
+    It names them itself, ``torch.device("mps" if ... else "cpu")``, and leaves nobody the choice.
+    """
+    if not evaluator.vocabulary.mentions_mps:
+        return False
+    vocabulary, tree = evaluator.vocabulary, evaluator.tree
+    words = (*vocabulary.identifiers, *vocabulary.attributes, *vocabulary.imported)
+    if any(map(_OF_OTHERS.search, words)) or any("cuda" in text.raw_value for text in tree.nodes(cst.SimpleString)):
+        return False
+    named = [call for call in tree.nodes(cst.Call) if evaluator.names.qualified(call.func) == "torch.device"]
+    if not all(call.args and _is_written_out(call.args[0].value) for call in named):
+        return False
+    texts = (text for text in tree.nodes(cst.SimpleString) if text.raw_value.partition(":")[0] == "mps")
+    return any(_chooses(text, evaluator) for text in texts)
+
+
+def _is_written_out(device: cst.BaseExpression) -> bool:
+    """Whether a device is a constant, or one of several."""
+    if isinstance(device, cst.IfExp):
+        return _is_written_out(device.body) and _is_written_out(device.orelse)
+    if isinstance(device, cst.Call):
+        return identifier(device.func) == "device" and bool(device.args) and _is_written_out(device.args[0].value)
+    return isinstance(device, cst.SimpleString)
+
+
+def _chooses(text: cst.SimpleString, evaluator: Evaluator) -> bool:
+    """Whether a string is the device that a file takes, no default of an option nor what one is compared with."""
+    tree = evaluator.tree
+    node: cst.CSTNode = text
+    parent = tree.parent(node)
+    while isinstance(parent, cst.IfExp) and node is not parent.test:
+        node, parent = parent, tree.parent(parent)
+    call = tree.parent(parent) if isinstance(parent, cst.Arg) else None
+    if isinstance(call, cst.Call) and identifier(call.func) == "device":
+        parent = tree.parent(call)
+    elif isinstance(call, cst.Call):
+        return identifier(call.func) == "to"
+    while isinstance(parent, cst.IfExp):
+        parent = tree.parent(parent)
+    return not isinstance(parent, cst.Assign) or not _may_be_other(parent, evaluator)
+
+
+def _may_be_other(chosen: cst.Assign, evaluator: Evaluator) -> bool:
+    """Whether a variable for the device is also given by a caller, or by a setting."""
+    names = {identifier(target.target) for target in chosen.targets}
+    function = evaluator.definitions.enclosing_function(chosen)
+    if function is not None and any(parameter.name.value in names for parameter in parameters(function)):
+        return True
+    bound = (a for a in evaluator.tree.nodes(cst.Assign) if any(identifier(t.target) in names for t in a.targets))
+    values = (a.value for a in bound if not isinstance(a.value, cst.Name))  # `self.device = device`
+    return not all(map(_is_written_out, values))
