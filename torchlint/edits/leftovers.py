@@ -13,8 +13,8 @@ from torchlint.semantics.model import Model
 
 Statement: TypeAlias = cst.BaseSmallStatement | cst.BaseCompoundStatement
 ABOUT = re.compile(
-    r"cache|memor|vram|\bgc\b|garbage|\boom\b|\b(free|clear|releas|clean|flush|wait)|sync|barrier|"
-    r"(block|finish|complet|done).*(cuda|gpu|kernel|device)",
+    r"\bcache|_cache|\bv?ram\b|\bmemory\b|\bgc\b|garbage|\boom\b|synchroni[sz]|"
+    r"\b(block|finish|complet|done|wait|flush)\w*\b.*\b(cuda|gpus?|kernels?|devices?)\b",
     re.IGNORECASE,
 )
 """What a comment says about a call that empties caches or waits for the device."""
@@ -40,6 +40,21 @@ def whole(statement: cst.Expr, is_dropped: IsDropped, model: Model) -> Statement
         if outer is None or not _is_idle(outer, is_dropped, model) or not _may_lose_comments(outer):
             return found
         found = outer
+
+
+def are_branches(one: cst.Call, other: cst.Call, model: Model) -> bool:
+    """Return whether two calls are what branches of the same ``if``, ``elif`` and ``else`` run."""
+    conditions = (_condition(call, model) for call in (one, other))
+    first, second = conditions
+    return first is not None and first is second
+
+
+def _condition(call: cst.Call, model: Model) -> cst.If | None:
+    """The first ``if`` of the chain in one branch of which a call stands."""
+    found = model.enclosing(call, cst.If)
+    while found is not None and isinstance(above := model.parent(found), cst.If):
+        found = above
+    return found
 
 
 def _around(statement: Statement, model: Model) -> cst.BaseCompoundStatement | None:

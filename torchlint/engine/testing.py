@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator
 
@@ -36,7 +37,7 @@ def _are_mostly_tests(module: ast.Module, imports_pytest: bool) -> bool:
     functions, others = 0, 0
     for statement in module.body:
         if isinstance(statement, ast.ClassDef):
-            found = _tests_in(statement)
+            found = _tests_in(statement, imports_pytest)
             functions, others = functions + found, others + (found == 0)
         elif isinstance(statement, _FUNCTIONS) and not _is_fixture(statement):
             is_test = imports_pytest and statement.name.startswith(_TEST)
@@ -54,10 +55,11 @@ def _imported(module: ast.Module) -> Iterator[str]:
             yield statement.module or ""
 
 
-def _tests_in(definition: ast.ClassDef) -> int:
+def _tests_in(definition: ast.ClassDef, imports_pytest: bool) -> int:
     """The tests of a test case, or of what pytest collects as a class of tests."""
     bases = [base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in definition.bases]
-    is_case = any(name.endswith("TestCase") for name in bases) or definition.name.startswith("Test")
+    is_collected = not bases and re.match(r"Test([A-Z_0-9]|$)", definition.name) is not None and imports_pytest
+    is_case = any(name.endswith("TestCase") for name in bases) or is_collected
     return is_case * sum(isinstance(each, _FUNCTIONS) and each.name.startswith(_TEST) for each in definition.body)
 
 

@@ -27,12 +27,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.edits.leftovers import ABOUT, whole
+from torchlint.edits.leftovers import ABOUT, are_branches, whole
 from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat.hotness import Role
+from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
 
 _EMPTIES = frozenset(("torch.cuda.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache"))
@@ -88,13 +88,8 @@ def validate(model, loader):
 @rule.check(cst.Call, called=(*_EMPTIES, _COLLECTS))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report an emptied cache in a hot place."""
-    collects = model.qualified_name(call.func) == _COLLECTS
-    if not _empties(call, model) or (collects and model.accelerator is None):
-        return
-    heat = model.heat(call)
-    if heat is None or heat.role is Role.DATA or (collects and heat.role is Role.FORWARD):
-        return
-    if rule.silent("asked-for", model.conditions.is_asked_for(call, heat.root, _SETTING)):
+    heat = _heat(call, model)
+    if heat is None:
         return
     yield Finding(
         call,
@@ -102,6 +97,21 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         "allocate it again, which waits for the device. Remove it, or call it once after the loop.",
         _fix(call, model),
     )
+
+
+def _heat(call: cst.Call, model: Model) -> Heat | None:
+    """How often a call empties a cache, None where that is rare, meant or none."""
+    collects = model.qualified_name(call.func) == _COLLECTS
+    heat = model.heat(call) if _empties(call, model) and not (collects and model.accelerator is None) else None
+    if heat is None or heat.role is Role.DATA or (collects and heat.role is Role.FORWARD):
+        return None
+    asked = rule.silent("asked-for", model.conditions.is_asked_for(call, heat.root, _SETTING))
+    return None if asked else heat
+
+
+def _goes_too(other: cst.Call, call: cst.Call, model: Model) -> bool:
+    """Whether another call is reported as well, or does the same on another kind of device."""
+    return _heat(other, model) is not None or (_empties(other, model) and are_branches(call, other, model))
 
 
 def _empties(call: cst.Call, model: Model) -> bool:
@@ -118,7 +128,7 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
     statement = model.parent(call)
     if not isinstance(statement, cst.Expr):
         return None
-    removed = whole(statement, lambda other: _empties(other, model), model)
+    removed = whole(statement, lambda other: _goes_too(other, call, model), model)
     return Fix(
         "Remove the call",
         (RemoveStatement(removed, ABOUT),),

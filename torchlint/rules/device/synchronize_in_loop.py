@@ -24,12 +24,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.edits.leftovers import ABOUT, whole
+from torchlint.edits.leftovers import ABOUT, are_branches, whole
 from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat.hotness import Role
+from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Device
 from torchlint.syntax.calls import literal, method_call
@@ -88,12 +88,8 @@ def train(model, loader, optimizer):
 @rule.check(cst.Call, called=("synchronize", *_SYNCHRONISES))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a synchronisation in a hot place."""
-    if not _synchronises(call, model):
-        return
-    heat = model.heat(call)
-    if heat is None or rule.silent("timed", model.conditions.is_timed(call)):
-        return
-    if rule.silent("update", heat.role is Role.UPDATE) or rule.silent("copied", _is_needed(call, model)):
+    heat = _heat(call, model)
+    if heat is None:
         return
     yield Finding(
         call,
@@ -101,6 +97,16 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         "and the GPU no longer overlap. Remove it: PyTorch waits by itself where a value is needed on the host.",
         _fix(call, model),
     )
+
+
+def _heat(call: cst.Call, model: Model) -> Heat | None:
+    """How often a call waits for the device, None where that is rare, meant or none."""
+    heat = model.heat(call) if _synchronises(call, model) else None
+    if heat is None or rule.silent("timed", model.conditions.is_timed(call)):
+        return None
+    if rule.silent("update", heat.role is Role.UPDATE) or rule.silent("copied", _is_needed(call, model)):
+        return None
+    return heat
 
 
 def _is_needed(call: cst.Call, model: Model) -> bool:
@@ -131,6 +137,11 @@ def _synchronises(call: cst.Call, model: Model) -> bool:
     return isinstance(stream, cst.Call) and model.qualified_name(stream.func) in _STREAMS
 
 
+def _goes_too(other: cst.Call, call: cst.Call, model: Model) -> bool:
+    """Whether another call is reported as well, or does the same on another kind of device."""
+    return _heat(other, model) is not None or (_synchronises(other, model) and are_branches(call, other, model))
+
+
 def _fills_pinned(model: Model) -> bool:
     """Whether the file pins memory by hand, which may be filled again, or copies to the host without waiting."""
     calls = model.nodes(cst.Call)
@@ -141,7 +152,7 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
     statement = model.parent(call)
     if not isinstance(statement, cst.Expr) or _fills_pinned(model):
         return None
-    removed = whole(statement, lambda other: _synchronises(other, model), model)
+    removed = whole(statement, lambda other: _goes_too(other, call, model), model)
     return Fix(
         "Remove the synchronisation",
         (RemoveStatement(removed, ABOUT),),

@@ -202,7 +202,8 @@ class Gradients:
             owner = self._definitions.receiver(called.value)
             held = self._definitions.attribute(owner, called.attr.value) if owner is not None else ()
             values = [each.value for each in held if not each.path]
-        return any(value is not None and self._names.qualified(value) in NO_GRAD_CONTEXTS for value in values)
+        named = [self._names.qualified(value) if value is not None else None for value in values]
+        return bool(named) and all(name in NO_GRAD_CONTEXTS for name in named)
 
     def _yields_without(self, called: cst.BaseExpression) -> bool:
         """Whether a context manager that the file writes as a generator yields where gradients are off."""

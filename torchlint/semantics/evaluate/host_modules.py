@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _MOVING = ("cpu", "cuda", "to", "xpu", "npu", "type", "to_empty")
+_INTEGER_MODULES = frozenset(
+    f"torch.{root}quantization.{name}" for root in ("", "ao.") for name in ("convert", "quantize", "quantize_dynamic")
+)
 _SAME = (*_MOVING, "eval", "train", "float", "double", "half", "bfloat16", "requires_grad_")
 """Methods that give the very module that they are called on."""
 
@@ -21,14 +24,41 @@ _SAME = (*_MOVING, "eval", "train", "float", "double", "half", "bfloat16", "requ
 def runs_on_host(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a call runs a module that was moved to the CPU before, and that its function moves nowhere else.
 
-    What moves a thing that the module is a part of, or a copy of it, may move the module.
+    What moves a thing that the module is a part of, or a copy of it, may move the module. What is given tensors that
+    the function brought to the CPU is there too, and so is a module of integers, for which there are no other kernels.
     """
+    if any(_is_brought(argument.value, evaluator) for argument in call.args):
+        return True
     name = canonical(call.func) if isinstance(call.func, (cst.Name, cst.Attribute)) else ""
     function = evaluator.definitions.enclosing_function(call)
     moves = [m for m in evaluator.named_moves.get(name, ()) if evaluator.definitions.enclosing_function(m) is function]
-    if not moves or not all(_is_to_host(move, evaluator) for move in moves):
+    if not all(_is_to_host(move, evaluator) for move in moves):
         return False
+    made = (
+        [b.value for b in evaluator.flow.definitions(call.func) if not b.path]
+        if isinstance(call.func, cst.Name)
+        else []
+    )
+    if made and all(value is not None and _is_made_there(value, evaluator) for value in made):
+        return True
     return any(_moves_itself(move, name) and _runs_before(move, call, evaluator) for move in moves)
+
+
+def _is_brought(given: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether a variable holds nothing but what the function moved to the CPU: ``x = x.to(torch.device("cpu"))``."""
+    bound = evaluator.flow.definitions(given) if isinstance(given, cst.Name) else []
+    moves = [b.part for b in bound if isinstance(b.part, cst.Call) and method_call(b.part, "cpu", "to") is not None]
+    return bool(bound) and len(moves) == len(bound) and all(_is_to_host(move, evaluator) for move in moves)
+
+
+def _is_made_there(value: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Whether what a variable is bound to was moved to the CPU where it was made, or is a module of integers."""
+    while (method := method_call(value, *_SAME)) is not None:
+        move = value
+        if isinstance(move, cst.Call) and _is_to_host(move, evaluator):
+            return True
+        value = method.value
+    return isinstance(value, cst.Call) and evaluator.names.qualified(value.func) in _INTEGER_MODULES
 
 
 def named_moves(evaluator: Evaluator) -> dict[str, list[cst.Call]]:

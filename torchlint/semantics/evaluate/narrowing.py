@@ -9,13 +9,14 @@ import libcst as cst
 
 from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.semantics.binding.scopes import BindingKind
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _TAKEN = frozenset(("detach", "item", "tolist"))
 _NUMBERS = frozenset(("builtins.float", "builtins.int", "builtins.bool", "builtins.complex", "numbers.Number"))
+_OF_TENSORS = frozenset("item detach backward grad_fn requires_grad is_cuda cpu cuda numpy dtype device".split())
 _TESTS = ("isinstance", "is_tensor", "hasattr")
 _OTHERS = _NUMBERS | {f"builtins.{kind}" for kind in ("list", "tuple", "dict", "set", "str", "bytes")}
 
@@ -163,7 +164,7 @@ def _is_asked(test: cst.BaseExpression, variable: cst.BaseExpression, evaluator:
     if not isinstance(test, cst.Call) or not test.args or not isinstance(variable, cst.Name):
         return False
     asked = test.args[0].value
-    has = evaluator.names.qualified(test.func) == "builtins.hasattr"
+    has = evaluator.names.qualified(test.func) == "builtins.hasattr" and literal(test.args[-1].value) in _OF_TENSORS
     return isinstance(asked, cst.Name) and asked.value == variable.value and (has or _asks(test, evaluator))
 
 

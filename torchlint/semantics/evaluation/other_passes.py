@@ -28,7 +28,7 @@ _MAX_FUNCTIONS = 30
 
 
 class OtherPasses:
-    """Finds them."""
+    """Answers whether a routine may run such a pass."""
 
     def __init__(self, evaluator: Evaluator, training_code: TrainingCode, gradient_uses: GradientUses) -> None:
         self._evaluator = evaluator
@@ -50,7 +50,9 @@ class OtherPasses:
         waiting, seen = list(calls), set[int]()
         for call in waiting:
             for code in (*self._held.behind(call.func), *self._held.handed_to(call)):
-                if id(code) not in seen and len(seen) < _MAX_FUNCTIONS:
+                if len(seen) > _MAX_FUNCTIONS:
+                    return True  # one of those that are left may
+                if id(code) not in seen:
                     seen.add(id(code))
                     waiting += self._tree.below(code.body, cst.Call)
             name = self._evaluator.names.qualified(call.func) or ""

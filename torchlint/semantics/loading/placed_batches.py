@@ -14,6 +14,7 @@ from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import bind, element_at, identifier, method_call
+from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
 _DEPTH = 6
@@ -138,7 +139,10 @@ class PlacedBatches:
     def _is_list(self, attribute: cst.Attribute, results: list[cst.BaseExpression]) -> bool:
         """Whether a method gives the items of an attribute: it loops over it, or returns ``iter(..)`` or ``..[i]``."""
         parent = self._tree.parent(attribute)
-        if isinstance(parent, (cst.For, cst.CompFor)):
+        if isinstance(parent, cst.For):
+            given = (each.value for each in self._tree.below(parent.body, cst.Yield))
+            return parent.iter is attribute and any(value and is_same(value, parent.target) for value in given)
+        if isinstance(parent, cst.CompFor):
             return parent.iter is attribute
         call = self._tree.parent(parent) if isinstance(parent, cst.Arg) else None
         if isinstance(parent, cst.From) or (isinstance(call, cst.Call) and identifier(call.func) == "iter"):

@@ -22,24 +22,31 @@ _OBJECTS = frozenset((Kind.INSTANCE, Kind.MODULE))
 _RUN = ("forward", "__call__")
 _BACKWARD = ("backward", "manual_backward", "scale")
 _MAX_DEPTH = 12
+_MOST_STEPS = 150
 
 
 class MaybeNumbers:
-    """Finds out."""
+    """Follows a value back to what it is made of; where that takes too long, it may be anything."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._variables: dict[int, _Kinds] = {}
+        self._left = 0
 
     def kinds(self, value: cst.BaseExpression) -> _Kinds:
         """Return ``NUMBER`` and ``NONE`` if the file shows a way on which a value is one."""
+        self._variables.clear()  # what is found on the way depends on where one started
+        self._left = _MOST_STEPS
         found = self._kinds(value, 0)
+        if self._left <= 0:
+            return _NUMBERS
         is_summed = isinstance(self._tree.parent(value), (cst.AugAssign, cst.BinaryOperation))
         return found - {Kind.NONE} if is_summed else found  # nothing can be added to None
 
     def _kinds(self, value: cst.BaseExpression, depth: int) -> _Kinds:
-        if depth > _MAX_DEPTH:
+        self._left -= 1
+        if depth > _MAX_DEPTH or self._left <= 0:
             return _NOTHING
         if is_none(value):
             return frozenset((Kind.NONE,))
