@@ -29,6 +29,8 @@ _OF_A_STEP = re.compile(r"(step|batch|iter|iteration|mode)(_\w+)?$", re.IGNORECA
 # How often a step updates a network, as agents and critics do: a few times.
 _UPDATES = re.compile(r"update|grad|critic|inner|disc", re.IGNORECASE)
 _TRAINER = re.compile(r"trainer$|learner$|^client", re.IGNORECASE)
+_RUNNER = re.compile(r"trainer$|learner$", re.IGNORECASE)
+_FITTED = re.compile(r"trainer|learner|model|net|classifier|regressor|agent|policy|client|^self$", re.IGNORECASE)
 _MAX_DEPTH = 3
 
 
@@ -68,16 +70,23 @@ class LongPasses:
             return False
         if id(call) in calls or isinstance(self._evaluator.definitions.definition(call.func), cst.FunctionDef):
             return id(call) in calls
-        if _EPOCH.match(name) or _TRAINING.match(name):
+        if _EPOCH.match(name) or (_TRAINING.match(name) and self._may_fit_model(call, name)):
             return True
         if name in _TRAIN and self._trains_by_name(call):
             return True
         return _OVER_LOADER.match(name) is not None and any(map(self._is_loader, call.args))
 
+    def _may_fit_model(self, call: cst.Call, name: str) -> bool:
+        """Whether what is called ``fit`` may fit a model: ``scaler.fit(x)`` fits numbers."""
+        if not isinstance(call.func, cst.Attribute) or name != "fit" or self._evaluator.names.qualified(call.func):
+            return True
+        return _FITTED.search(identifier(call.func.value)) is not None or any(map(self._is_loader, call.args))
+
     def _trains_by_name(self, call: cst.Call) -> bool:
         """Whether ``train`` trains and sets no mode: ``train(model)``, ``trainer.train()``, ``trainer.run()``."""
         if isinstance(call.func, cst.Attribute):
-            return _TRAINER.search(identifier(call.func.value)) is not None
+            pattern = _RUNNER if identifier(call.func) == "run" else _TRAINER
+            return pattern.search(identifier(call.func.value)) is not None
         named = identifier(call.func) != "run"  # which may be anything
         return named and bool(call.args) and not isinstance(literal(call.args[0].value), bool)
 

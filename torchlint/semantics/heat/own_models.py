@@ -8,13 +8,17 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
 _HANDED_BACK = frozenset("to cuda cpu eval train half float double bfloat16 requires_grad_ share_memory xpu".split())
 # What hands back the model that it is given, or one that is kept.
 _WRAPS = re.compile(r"wrap|parallel|compile|prepare|^getattr$|^next$|^partial$|^get$|^pop$", re.IGNORECASE)
-_LOADS = re.compile(r"^_*(load|restore|reload)(_|$)")
+_LOADS = re.compile(
+    r"^_*(re)?(load|restore)(_\w*(state|ckpt|checkpoint|weights?|params|parameters|pretrained|model|snapshot)\w*|_from_\w+)?$"
+)
+_COPIES = re.compile(r"copy|clone|fit|train|make|build|create|get_peft", re.IGNORECASE)
 _MAX_DEPTH = 3
 
 
@@ -72,6 +76,9 @@ def _makes(value: cst.BaseExpression, loop: cst.For | cst.While, evaluator: Eval
     is_getter = isinstance(value.func, cst.Attribute) and value.func.attr.value.startswith("get")
     if is_getter or _WRAPS.search(identifier(value.func)):
         return bool(value.args) and _makes(value.args[0].value, loop, evaluator, depth)
+    given = [a.value for a in value.args if evaluator.value(a.value).kind is Kind.MODULE]
+    if given and not _COPIES.search(identifier(value.func)):  # `set_dropout(model, 0.1)`
+        return all(_makes(each, loop, evaluator, depth) for each in given)
     return True
 
 
