@@ -9,7 +9,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, literal, method_call
 
 _ELEMENTS = 8
-_COUNT = 10
+COUNT = 10
 _MAX_DEPTH = 3
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict)
 _PASSED_ON = ("enumerate", "reversed", "sorted", "list", "tuple", "tqdm", "zip")
@@ -58,26 +58,31 @@ def _is_cut_short(over: cst.Subscript, evaluator: Evaluator) -> bool:
     cut = over.slice[0].slice if len(over.slice) == 1 else None
     if not isinstance(cut, cst.Slice) or cut.upper is None or cut.lower is not None:
         return False
-    upper = _number(cut.upper, evaluator)
-    return upper is not None and 0 < upper <= _COUNT
+    upper = number(cut.upper, evaluator)
+    return upper is not None and 0 < upper <= COUNT
 
 
 def _is_short_range(call: cst.Call, evaluator: Evaluator) -> bool:
-    bounds = [_number(argument.value, evaluator) for argument in call.args]
+    bounds = [number(argument.value, evaluator) for argument in call.args]
     numbers = [bound for bound in bounds if bound is not None]
     if not numbers or len(numbers) < len(bounds):
         return False
     try:
-        return len(range(*numbers)) <= _COUNT
+        return len(range(*numbers)) <= COUNT
     except (TypeError, ValueError, OverflowError):
         return False
 
 
-def _number(expression: cst.BaseExpression, evaluator: Evaluator) -> int | None:
-    """The number that an expression stands for, also by a name to which nothing else is bound."""
+def number(expression: cst.BaseExpression, evaluator: Evaluator) -> int | None:
+    """Return the number that an expression stands for, also by a name with one binding; None if not known."""
     if isinstance(expression, cst.Name):
-        bindings = evaluator.flow.definitions(expression)
-        is_plain = len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGNMENT and not bindings[0].path
-        expression = (is_plain and bindings[0].value) or expression
-    number = literal(expression)
-    return number if isinstance(number, int) and not isinstance(number, bool) else None
+        expression = bound_to(expression, evaluator) or expression
+    found = literal(expression)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def bound_to(name: cst.Name, evaluator: Evaluator) -> cst.BaseExpression | None:
+    """Return the value of a name to which nothing else is bound, None if it is not known."""
+    bindings = evaluator.flow.definitions(name)
+    is_plain = len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGNMENT and not bindings[0].path
+    return bindings[0].value if is_plain else None

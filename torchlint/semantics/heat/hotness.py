@@ -20,12 +20,14 @@ from torchlint.semantics.heat import (
     lambdas,
 )
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
+from torchlint.semantics.heat.few_passes import runs_once, stops_early
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
 from torchlint.semantics.heat.handed_on import HandedOn
 from torchlint.semantics.heat.handfuls import is_handful
 from torchlint.semantics.heat.long_passes import LongPasses
 from torchlint.semantics.heat.own_calls import FRAMES, OwnCalls
 from torchlint.semantics.heat.own_models import is_of_pass
+from torchlint.semantics.heat.sweeps import draws_handful, seeks_batch_size, tries_settings
 from torchlint.semantics.heat.training_blocks import TrainingBlocks
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.training.phases import in_evaluation
@@ -139,7 +141,16 @@ class Hotness:
         inner: list[cst.For | cst.While] = [*self._tree.below(loop, cst.For), *self._tree.below(loop, cst.While)]
         return any(other is not loop and self.loop(other) is not None for other in inner)
 
+    def _is_short(self, loop: cst.For | cst.While) -> bool:
+        """Whether a loop ends after a handful of passes, and runs no more than once in a run of the program."""
+        if self._batches(loop) is None and seeks_batch_size(loop, self._evaluator):
+            return True
+        is_few = any(ends(loop, self._evaluator) for ends in (stops_early, tries_settings, draws_handful))
+        return is_few and runs_once(loop, self._evaluator)
+
     def _classify(self, loop: cst.For | cst.While) -> Heat | None:
+        if self._is_short(loop):
+            return None
         training = self._optimises(loop)
         batch = self._batches(loop)
         if batch is not None:
