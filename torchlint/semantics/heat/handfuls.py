@@ -12,6 +12,7 @@ _ELEMENTS = 8
 COUNT = 10
 _MAX_DEPTH = 3
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict)
+_FILLS = frozenset("append appendleft extend extendleft add insert update put push setdefault".split())
 _PASSED_ON = ("enumerate", "reversed", "sorted", "list", "tuple", "tqdm", "zip")
 
 
@@ -26,7 +27,7 @@ def is_handful(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
 def _is_short(over: cst.BaseExpression, evaluator: Evaluator, depth: int) -> bool:
     if isinstance(over, _DISPLAYS):
         starred = (cst.StarredElement, cst.StarredDictElement)
-        return len(over.elements) <= _ELEMENTS and not any(isinstance(each, starred) for each in over.elements)
+        return 0 < len(over.elements) <= _ELEMENTS and not any(isinstance(each, starred) for each in over.elements)
     if isinstance(over, cst.Name):
         return depth < _MAX_DEPTH and _is_bound_short(over, evaluator, depth)
     if isinstance(over, cst.Subscript):
@@ -38,7 +39,8 @@ def _is_short(over: cst.BaseExpression, evaluator: Evaluator, depth: int) -> boo
         return _is_short(method.value, evaluator, depth)
     if evaluator.names.qualified(over.func) == "builtins.range":
         return _is_short_range(over, evaluator)
-    passed = over.args if identifier(over.func) in _PASSED_ON else ()
+    is_plain = isinstance(over.func, cst.Name) or identifier(over.func) == "tqdm"
+    passed = over.args if is_plain and identifier(over.func) in _PASSED_ON else ()
     return any(_is_short(argument.value, evaluator, depth) for argument in passed if argument.keyword is None)
 
 
@@ -51,7 +53,19 @@ def _is_bound_short(name: cst.Name, evaluator: Evaluator, depth: int) -> bool:
         is_plain = isinstance(parameter, cst.Param) or (binding.kind is BindingKind.ASSIGNMENT and not binding.path)
         if not is_plain or value is None or not _is_short(value, evaluator, depth + 1):
             return False
-    return bool(bindings)
+    return bool(bindings) and not _is_filled(name, evaluator)
+
+
+def _is_filled(name: cst.Name, evaluator: Evaluator) -> bool:
+    """Whether the file adds to what a name holds: ``found.append(x)``, ``found[key] = x``, ``found += [x]``."""
+    if evaluator.usage.stored(name):
+        return True
+    above = [(other, evaluator.tree.parent(other)) for other in evaluator.tree.named(name.value)]
+    return any(
+        (isinstance(parent, cst.Attribute) and parent.attr.value in _FILLS)
+        or (isinstance(parent, cst.AugAssign) and parent.target is other)
+        for other, parent in above
+    )
 
 
 def _is_cut_short(over: cst.Subscript, evaluator: Evaluator) -> bool:
