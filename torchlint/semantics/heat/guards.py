@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.binding.flow import LOOPS, ends_in_jump, last_statement
+from torchlint.semantics.binding.flow import LOOPS, last_statement
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.alarms import is_alarm, only_tells
 from torchlint.semantics.heat.counters import counts_passes, is_counter
 from torchlint.semantics.heat.device_tests import leaves_host
+from torchlint.semantics.heat.early_exits import Exits, exits_of
 from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.option_defaults import OptionDefaults
@@ -68,16 +68,6 @@ NO_FLAG = frozenset((Guard.OPTION, Guard.FLAG))
 _RAREST = (Guard.PERIODIC, Guard.HOST, Guard.FLAG, Guard.OPTION)
 
 
-class _Exits(NamedTuple):
-    """How a block is left early."""
-
-    tests: tuple[tuple[cst.BaseExpression, bool, int], ...]
-    """Each test that decides whether what follows runs, what it is then, and its place."""
-
-    last_break: int
-    """The place of the last ``break``, of a loop's body also ``return``, in the block itself; -1 if there is none."""
-
-
 class Guards:
     """Classifies the tests of ``if`` statements."""
 
@@ -85,7 +75,7 @@ class Guards:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self.defaults = OptionDefaults(evaluator)
-        self._exits: dict[int, _Exits] = {}
+        self._exits: dict[int, Exits] = {}
         self._depth = 0
 
     def guard(
@@ -225,8 +215,10 @@ class Guards:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
         exits = self._exits.get(id(block))
         if exits is None:
-            exits = self._exits[id(block)] = self._exits_of(block)
+            exits = self._exits[id(block)] = exits_of(block, self._tree)
         place = self._tree.order(child)
+        if exits.first_pause < place and Guard.PERIODIC not in besides:
+            return Guard.PERIODIC
         for test, holds, where in exits.tests:
             if where >= place:
                 break
@@ -235,17 +227,6 @@ class Guards:
                 return found
         ends_root = exits.last_break >= place and self._tree.enclosing(block, *LOOPS) is root
         return Guard.PERIODIC if ends_root else None
-
-    def _exits_of(self, block: cst.IndentedBlock | cst.Module) -> _Exits:
-        order = self._tree.order
-        ifs = (line for line in block.body if isinstance(line, cst.If))
-        tests = [(line.test, False, order(line)) for line in ifs if line.orelse is None and ends_in_jump(line.body)]
-        lines = [line for line in block.body if isinstance(line, cst.SimpleStatementLine)]
-        asserted = ((line.body[0].test, order(line)) for line in lines if isinstance(line.body[0], cst.Assert))
-        tests += ((test, True, place) for test, place in asserted if leaves_host(test, True))
-        ends = (cst.Break, cst.Return) if isinstance(self._tree.parent(block), LOOPS) else cst.Break
-        breaks = (order(line) for line in lines if isinstance(line.body[-1], ends))
-        return _Exits(tuple(sorted(tests, key=lambda one: one[2])), max(breaks, default=-1))
 
     def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""
