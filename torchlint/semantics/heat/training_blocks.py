@@ -11,6 +11,7 @@ from torchlint.semantics.binding.flow import LOOPS, ends_in_jump
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.gradient_scalers import scales_and_steps
 from torchlint.semantics.heat.guards import Guard, Guards
+from torchlint.semantics.heat.whole_fits import is_whole_fit
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal
 
@@ -44,7 +45,9 @@ class TrainingBlocks:
 
     def is_step(self, call: cst.Call) -> bool:
         """Return whether a call is a backward pass, or lets an optimizer take a step."""
-        return self._is_pass(call) or self._moves(call, "step") or scales_and_steps(call, self._evaluator)
+        if self._is_pass(call) or scales_and_steps(call, self._evaluator):
+            return True
+        return self._moves(call, "step") and not is_whole_fit(call, self._evaluator)
 
     def _is_pass(self, call: cst.Call) -> bool:
         function = call.func
