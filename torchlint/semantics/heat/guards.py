@@ -18,6 +18,7 @@ from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
+from torchlint.semantics.heat.raised_flags import RaisedFlags
 from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import canonical, is_same
 
@@ -75,7 +76,9 @@ class Guards:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self.defaults = OptionDefaults(evaluator)
+        self.flags = RaisedFlags(evaluator)
         self._exits: dict[int, Exits] = {}
+        self._raised: dict[tuple[int, bool], bool] = {}
         self._depth = 0
 
     def guard(
@@ -357,7 +360,7 @@ class Guards:
                 return of_flags if found <= NO_FLAG else Guard.PERIODIC
         if not taken and isinstance(test, cst.Name) and counts_passes(test, self._evaluator):
             return Guard.PERIODIC  # if not step
-        if taken and is_timed(test, self._evaluator):
+        if (taken and is_timed(test, self._evaluator)) or self._is_raised_by_period(test, taken):
             return Guard.PERIODIC
         if not taken or _CHOOSES_DEVICE.search(identifier(test)):
             return None
@@ -367,3 +370,15 @@ class Guards:
         if _OCCASIONAL.search(identifier(test)) and not (is_option and _TRACKER.search(identifier(test))):
             return Guard.FLAG
         return Guard.OPTION if is_option or self.defaults.is_off(test) else None
+
+    def _is_raised_by_period(self, flag: cst.Name | cst.Attribute, value: bool) -> bool:
+        """Whether an attribute is only set by tests that hold once in an interval: ``self.on = step % k == 0``."""
+        if not isinstance(flag, cst.Attribute):
+            return False
+        key = (id(flag), value)
+        if key not in self._raised:
+            self._raised[key] = False  # a flag that is set by itself tells nothing
+            reasons = self.flags.reasons(flag, value)
+            found = {self.classify(reason.test, reason.holds) for reason in reasons}
+            self._raised[key] = found == {Guard.PERIODIC}
+        return self._raised[key]

@@ -117,9 +117,11 @@ class TrainingBlocks:
         )
 
     def _bound(self, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """Yield what is assigned to the variables of a test: ``due = (i + 1) % every == 0``."""
+        """Yield what is assigned to the variables and flags of a test: ``due = (i + 1) % every == 0``."""
         for name in self._tree.below(test, cst.Name):
             yield from (b.value for b in self._evaluator.flow.definitions(name) if b.value is not None and not b.path)
+        for flag in self._tree.below(test, cst.Attribute):
+            yield from (reason.test for value in (True, False) for reason in self._guards.flags.reasons(flag, value))
 
     def _tests_around(self, update: cst.Call, root: cst.CSTNode) -> Iterator[Accumulation]:
         """Yield the periodic tests without which an update would run in each pass, the innermost first."""
