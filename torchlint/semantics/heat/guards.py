@@ -19,6 +19,7 @@ from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_fi
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.heat.raised_flags import RaisedFlags
+from torchlint.semantics.heat.seen_keys import is_new_key
 from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import canonical, is_same
 
@@ -145,7 +146,8 @@ class Guards:
         written = self._tree.below(statement.body, cst.AssignTarget)
         is_missing = self._misses(statement.test, {canonical(target.target) for target in written})
         is_switch = self._switches_off(statement.test, statement.body)
-        return is_missing or is_switch or counts_on(statement, self._tree)
+        is_new = is_new_key(statement.test, True, (statement.body,), self._evaluator)
+        return is_missing or is_switch or is_new or counts_on(statement, self._tree)
 
     def _switches_off(self, test: cst.BaseExpression, body: cst.BaseSuite, off: bool = False) -> bool:
         """Whether a branch switches off what it runs for: ``if self.is_full: ...; self.is_full = False``.
@@ -218,7 +220,7 @@ class Guards:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
         exits = self._exits.get(id(block))
         if exits is None:
-            exits = self._exits[id(block)] = exits_of(block, self._tree)
+            exits = self._exits[id(block)] = exits_of(block, self._evaluator)
         place = self._tree.order(child)
         if exits.first_pause < place and Guard.PERIODIC not in besides:
             return Guard.PERIODIC
@@ -333,7 +335,9 @@ class Guards:
             if modulo:
                 return Guard.PERIODIC
             is_end = is_one_of_the_last(right, operator, taken, self._evaluator)
-            return Guard.PERIODIC if is_end or is_one_of_the_first(left, right, operator, taken) else None
+            default = self.defaults.of_parameter(right) if isinstance(right, cst.Name) else None
+            is_start = is_one_of_the_first(left, right, operator, taken, default)
+            return Guard.PERIODIC if is_end or is_start else None
         if is_time(left, self._evaluator) or is_time(right, self._evaluator):
             return Guard.PERIODIC
         if taken and is_chance(left, target, self._evaluator):

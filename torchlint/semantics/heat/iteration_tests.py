@@ -50,10 +50,13 @@ def _is_of_inner_loop(counter: cst.Name, root: cst.CSTNode, evaluator: Evaluator
 
 
 def is_one_of_the_first(
-    left: cst.BaseExpression, right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool
+    left: cst.BaseExpression, right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool, default: object = None
 ) -> bool:
-    """Return whether a branch of a comparison is for the first passes of a loop: ``if i < 3``, ``if i < num_shown``."""
-    limit = literal(right)
+    """Return whether a branch of a comparison is for the first passes of a loop: ``if i < 3``, ``if i < num_shown``.
+
+    A parameter says how many by its default, unless it is named for the count of all passes.
+    """
+    limit = literal(right) if default is None or _TOTAL.match(identifier(right)) else default
     is_few = isinstance(limit, int) and limit < _FEW
     is_few |= isinstance(right, (cst.Name, cst.Attribute)) and _SHOWN.search(identifier(right)) is not None
     below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
