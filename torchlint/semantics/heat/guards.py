@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.binding.flow import LOOPS, ends_in_jump, last_statement
+from torchlint.semantics.binding.flow import LOOPS, last_statement
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.alarms import is_alarm, only_tells
 from torchlint.semantics.heat.counters import counts_passes, is_counter
 from torchlint.semantics.heat.device_tests import leaves_host
+from torchlint.semantics.heat.early_exits import Exits, exits_of
 from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
+from torchlint.semantics.heat.raised_flags import RaisedFlags
+from torchlint.semantics.heat.seen_keys import is_new_key
 from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import canonical, is_same
 
@@ -68,16 +70,6 @@ NO_FLAG = frozenset((Guard.OPTION, Guard.FLAG))
 _RAREST = (Guard.PERIODIC, Guard.HOST, Guard.FLAG, Guard.OPTION)
 
 
-class _Exits(NamedTuple):
-    """How a block is left early."""
-
-    tests: tuple[tuple[cst.BaseExpression, bool, int], ...]
-    """Each test that decides whether what follows runs, what it is then, and its place."""
-
-    last_break: int
-    """The place of the last ``break``, of a loop's body also ``return``, in the block itself; -1 if there is none."""
-
-
 class Guards:
     """Classifies the tests of ``if`` statements."""
 
@@ -85,7 +77,9 @@ class Guards:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self.defaults = OptionDefaults(evaluator)
-        self._exits: dict[int, _Exits] = {}
+        self.flags = RaisedFlags(evaluator)
+        self._exits: dict[int, Exits] = {}
+        self._raised: dict[tuple[int, bool], bool] = {}
         self._depth = 0
 
     def guard(
@@ -152,7 +146,8 @@ class Guards:
         written = self._tree.below(statement.body, cst.AssignTarget)
         is_missing = self._misses(statement.test, {canonical(target.target) for target in written})
         is_switch = self._switches_off(statement.test, statement.body)
-        return is_missing or is_switch or counts_on(statement, self._tree)
+        is_new = is_new_key(statement.test, True, (statement.body,), self._evaluator)
+        return is_missing or is_switch or is_new or counts_on(statement, self._tree)
 
     def _switches_off(self, test: cst.BaseExpression, body: cst.BaseSuite, off: bool = False) -> bool:
         """Whether a branch switches off what it runs for: ``if self.is_full: ...; self.is_full = False``.
@@ -225,8 +220,10 @@ class Guards:
         """``if step % k: continue`` guards everything after it; an unconditional ``break`` ends the loop at once."""
         exits = self._exits.get(id(block))
         if exits is None:
-            exits = self._exits[id(block)] = self._exits_of(block)
+            exits = self._exits[id(block)] = exits_of(block, self._evaluator)
         place = self._tree.order(child)
+        if exits.first_pause < place and Guard.PERIODIC not in besides:
+            return Guard.PERIODIC
         for test, holds, where in exits.tests:
             if where >= place:
                 break
@@ -235,17 +232,6 @@ class Guards:
                 return found
         ends_root = exits.last_break >= place and self._tree.enclosing(block, *LOOPS) is root
         return Guard.PERIODIC if ends_root else None
-
-    def _exits_of(self, block: cst.IndentedBlock | cst.Module) -> _Exits:
-        order = self._tree.order
-        ifs = (line for line in block.body if isinstance(line, cst.If))
-        tests = [(line.test, False, order(line)) for line in ifs if line.orelse is None and ends_in_jump(line.body)]
-        lines = [line for line in block.body if isinstance(line, cst.SimpleStatementLine)]
-        asserted = ((line.body[0].test, order(line)) for line in lines if isinstance(line.body[0], cst.Assert))
-        tests += ((test, True, place) for test, place in asserted if leaves_host(test, True))
-        ends = (cst.Break, cst.Return) if isinstance(self._tree.parent(block), LOOPS) else cst.Break
-        breaks = (order(line) for line in lines if isinstance(line.body[-1], ends))
-        return _Exits(tuple(sorted(tests, key=lambda one: one[2])), max(breaks, default=-1))
 
     def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""
@@ -349,7 +335,9 @@ class Guards:
             if modulo:
                 return Guard.PERIODIC
             is_end = is_one_of_the_last(right, operator, taken, self._evaluator)
-            return Guard.PERIODIC if is_end or is_one_of_the_first(left, right, operator, taken) else None
+            default = self.defaults.of_parameter(right) if isinstance(right, cst.Name) else None
+            is_start = is_one_of_the_first(left, right, operator, taken, default)
+            return Guard.PERIODIC if is_end or is_start else None
         if is_time(left, self._evaluator) or is_time(right, self._evaluator):
             return Guard.PERIODIC
         if taken and is_chance(left, target, self._evaluator):
@@ -376,7 +364,7 @@ class Guards:
                 return of_flags if found <= NO_FLAG else Guard.PERIODIC
         if not taken and isinstance(test, cst.Name) and counts_passes(test, self._evaluator):
             return Guard.PERIODIC  # if not step
-        if taken and is_timed(test, self._evaluator):
+        if (taken and is_timed(test, self._evaluator)) or self._is_raised_by_period(test, taken):
             return Guard.PERIODIC
         if not taken or _CHOOSES_DEVICE.search(identifier(test)):
             return None
@@ -386,3 +374,15 @@ class Guards:
         if _OCCASIONAL.search(identifier(test)) and not (is_option and _TRACKER.search(identifier(test))):
             return Guard.FLAG
         return Guard.OPTION if is_option or self.defaults.is_off(test) else None
+
+    def _is_raised_by_period(self, flag: cst.Name | cst.Attribute, value: bool) -> bool:
+        """Whether an attribute is only set by tests that hold once in an interval: ``self.on = step % k == 0``."""
+        if not isinstance(flag, cst.Attribute):
+            return False
+        key = (id(flag), value)
+        if key not in self._raised:
+            self._raised[key] = False  # a flag that is set by itself tells nothing
+            reasons = self.flags.reasons(flag, value)
+            found = {self.classify(reason.test, reason.holds) for reason in reasons}
+            self._raised[key] = found == {Guard.PERIODIC}
+        return self._raised[key]

@@ -21,6 +21,7 @@ _SHOWN = re.compile(
 # Counts of all passes: `if step > cfg.max_steps - 5`.
 _TOTAL = re.compile(r"^((n|num|total|max|train)_)*(steps|iters?|iterations|epochs|batches|updates)$")
 _FEW = 100
+_FEWEST = 10  # of a parameter: `num_guided=25` is half of all steps of a sampler
 
 
 def picks_pass(statement: cst.CSTNode, branch: cst.CSTNode, root: cst.CSTNode, evaluator: Evaluator) -> bool:
@@ -50,11 +51,15 @@ def _is_of_inner_loop(counter: cst.Name, root: cst.CSTNode, evaluator: Evaluator
 
 
 def is_one_of_the_first(
-    left: cst.BaseExpression, right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool
+    left: cst.BaseExpression, right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool, default: object = None
 ) -> bool:
-    """Return whether a branch of a comparison is for the first passes of a loop: ``if i < 3``, ``if i < num_shown``."""
+    """Return whether a branch of a comparison is for the first passes of a loop: ``if i < 3``, ``if i < num_shown``.
+
+    A parameter says how many by its default, unless that is for half of a short loop, or its name for all passes.
+    """
     limit = literal(right)
     is_few = isinstance(limit, int) and limit < _FEW
+    is_few |= isinstance(default, int) and default < _FEWEST and not _TOTAL.match(identifier(right))
     is_few |= isinstance(right, (cst.Name, cst.Attribute)) and _SHOWN.search(identifier(right)) is not None
     below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
     return is_few and below is taken and isinstance(left, cst.Name)

@@ -11,6 +11,7 @@ from torchlint.semantics.binding.flow import LOOPS, ends_in_jump
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.gradient_scalers import scales_and_steps
 from torchlint.semantics.heat.guards import Guard, Guards
+from torchlint.semantics.heat.whole_fits import is_whole_fit
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal
 
@@ -44,7 +45,9 @@ class TrainingBlocks:
 
     def is_step(self, call: cst.Call) -> bool:
         """Return whether a call is a backward pass, or lets an optimizer take a step."""
-        return self._is_pass(call) or self._moves(call, "step") or scales_and_steps(call, self._evaluator)
+        if self._is_pass(call) or scales_and_steps(call, self._evaluator):
+            return True
+        return self._moves(call, "step") and not is_whole_fit(call, self._evaluator)
 
     def _is_pass(self, call: cst.Call) -> bool:
         function = call.func
@@ -114,9 +117,11 @@ class TrainingBlocks:
         )
 
     def _bound(self, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """Yield what is assigned to the variables of a test: ``due = (i + 1) % every == 0``."""
+        """Yield what is assigned to the variables and flags of a test: ``due = (i + 1) % every == 0``."""
         for name in self._tree.below(test, cst.Name):
             yield from (b.value for b in self._evaluator.flow.definitions(name) if b.value is not None and not b.path)
+        for flag in self._tree.below(test, cst.Attribute):
+            yield from (reason.test for value in (True, False) for reason in self._guards.flags.reasons(flag, value))
 
     def _tests_around(self, update: cst.Call, root: cst.CSTNode) -> Iterator[Accumulation]:
         """Yield the periodic tests without which an update would run in each pass, the innermost first."""
