@@ -9,7 +9,8 @@ overlap of Python and the GPU: the GPU idles while Python queues the next step.
 
 Nothing: PyTorch synchronises by itself where a value is needed on the host. The fix removes the call, with the
 condition and the comment that are there for its sake. It is unsafe in that times taken on the host after it then
-measure the queueing only: time with `torch.cuda.Event(enable_timing=True)`.
+measure the queueing only: time with `torch.cuda.Event(enable_timing=True)`. There is no fix where the file pins memory
+by hand or copies to the host without waiting, for which the call may be there.
 
 ## When to ignore it
 

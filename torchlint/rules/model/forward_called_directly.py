@@ -59,8 +59,8 @@ rule = Rule(
         "own": "The object calls its own forward pass, or that of its base class.",
         "unbound": "The function is called with the object as an argument: that is how a base class is asked.",
         "interface": "The module is known by an interface of TorchScript, of which only the methods can be called.",
-        "sliced": "The module comes out of a slice of a list (`for layer in self.layers[1:]`) in a module that another "
-        "file may compile: TorchScript cannot call it, only its methods.",
+        "sliced": "The module comes out of a slice of a list (`for layer in self.layers[1:]`), a tuple, a choice or an "
+        "unpacking, in a module that another file may compile: TorchScript cannot call it, only its methods.",
         "call-protocol": "The code is a `__call__` itself, or the module's class has one of its own.",
         "not-a-module": "Nothing says for certain that the object is a module of torch: it can be a function of "
         "autograd, a network in NumPy, or a wrapper around several networks.",

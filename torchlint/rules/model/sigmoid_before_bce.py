@@ -17,8 +17,8 @@ negative mean probability of the right class (torch 2.13, and its notes on mixed
 `F.binary_cross_entropy_with_logits(x, y)` on the scores; `F.nll_loss(F.log_softmax(x, dim=1), y)`, or
 `F.cross_entropy(x, y)`. Apply the sigmoid where probabilities are shown.
 
-The fix is there where the sigmoid stands in the call of the loss. It is unsafe: the result is more exact, so it is not
-the same number.
+The fix is there where the sigmoid stands in the call of the loss and nothing writes to the scores. It is unsafe: the
+result is more exact, so it is not the same number.
 
 ## When to ignore it
 

@@ -15,7 +15,8 @@ gradients are small, and training is slow or stops early. The logarithm of a sof
 The scores themselves: `F.cross_entropy(x, y)`; apply the softmax where probabilities are shown.
 `F.log_softmax(x, dim=1)` for the logarithm.
 
-There is a fix for the logarithm. It is unsafe: the result is more exact, so it is not the same number. There is none
+There is a fix for the logarithm, unless its result is written to, which the backward pass of `log_softmax` refuses. It
+is unsafe: the result is more exact, so it is not the same number. There is none
 for the loss: a model that was tuned with the second softmax trains differently without it.
 
 ## When to ignore it

@@ -14,7 +14,8 @@ sigmoid of -104 is 0, so its logarithm is -inf: then the loss is inf or nan, and
 `torch.log1p(x)`, `torch.expm1(x)`, `torch.logsumexp(x, dim)`, `torch.nn.functional.logsigmoid(x)`,
 `torch.nn.functional.softplus(x)`: all supported versions have them. The values above are those of torch 2.13.
 
-The fix is unsafe: the result is more exact, so it is not the same number. It is not offered for integers.
+The fix is unsafe: the result is more exact, so it is not the same number. It is not offered where the tensor is visibly
+one of integers, nor where it or the result is written to, which the backward pass may refuse then.
 
 ## When to ignore it
 

@@ -18,7 +18,8 @@ The argument exists since torch 1.13; its default became True in torch 2.6.
 the rule is silent about calls without the argument.
 
 The fix passes True. It is unsafe: a file that holds more than tensors and plain containers no longer loads. There is
-none where `weights_only=False` is written out, or with a `pickle_module`: that was a choice.
+none where `weights_only=False` is written out, or with a `pickle_module`: that was a choice; nor in a `try` with
+handlers, where a file that no longer loads could go unnoticed.
 
 ## When to ignore it
 

@@ -19,7 +19,8 @@ project needs (`torch>=2.0` in its metadata, or `target-torch = "2.0"`), and the
 A parameter that gets no gradient in a step has `None` then instead of zeros: momentum, weight decay and Adam move it
 under zeros and skip it under `None`, and code that reads `p.grad` must expect `None`. The fix is unsafe for that
 reason, also where a file seems to give every parameter its gradient in every step: a layer that is frozen or replaced
-elsewhere is enough, and no file shows that there is none.
+elsewhere is enough, and no file shows that there is none. There is no fix beside CUDA graphs, which add to the
+gradients that were there, nor beside apex.
 
 ## When to ignore it
 

@@ -66,7 +66,7 @@ def _leaves_at(line: cst.If, loop: cst.For | cst.While, evaluator: Evaluator) ->
         counter = counter.left  # i + 1 == 3
     if not isinstance(counter, cst.Name) or not _counts(counter, loop, evaluator):
         return False
-    return all(limit is not None and limit <= COUNT for limit in _limits(target.comparator, evaluator))
+    return all(limit is not None and limit <= COUNT for limit in limits(target.comparator, evaluator))
 
 
 def _last(block: cst.BaseSuite) -> cst.CSTNode | None:
@@ -113,8 +113,8 @@ def _is_counted_up(binding: Binding, loop: cst.For | cst.While, evaluator: Evalu
     return any(line is each for each in loop.body.body)
 
 
-def _limits(limit: cst.BaseExpression, evaluator: Evaluator) -> list[int | None]:
-    """The numbers that a limit may be: written out, or the default of a parameter and what the file gives for it."""
+def limits(limit: cst.BaseExpression, evaluator: Evaluator) -> list[int | None]:
+    """Return the numbers that a limit may be: written out, or the default of a parameter and what the file gives for it."""
     if not isinstance(limit, cst.Name):
         return [number(limit, evaluator)]
     bindings = evaluator.flow.definitions(limit)

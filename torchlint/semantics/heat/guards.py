@@ -15,6 +15,7 @@ from torchlint.semantics.heat.counters import counts_passes, is_counter
 from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.early_exits import Exits, exits_of
 from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
+from torchlint.semantics.heat.few_passes import limits
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
@@ -321,6 +322,14 @@ class Guards:
             isinstance(expression, cst.Call) and self._evaluator.names.qualified(expression.func) == "builtins.divmod"
         )
 
+    def _most_passes(self, limit: cst.BaseExpression) -> int | None:
+        """The default of a parameter, or what a call of the file gives that is more."""
+        if not isinstance(limit, cst.Name) or self.defaults.of_parameter(limit) is None:
+            return None
+        given = limits(limit, self._evaluator)
+        known = [number for number in given if number is not None]
+        return max(known) if known and len(known) == len(given) else None
+
     def _comparison(self, left: cst.BaseExpression, target: cst.ComparisonTarget, taken: bool) -> Guard | None:
         right, operator = target.comparator, target.operator
         modulo = self._is_remainder(left) or self._is_remainder(right)
@@ -335,8 +344,7 @@ class Guards:
             if modulo:
                 return Guard.PERIODIC
             is_end = is_one_of_the_last(right, operator, taken, self._evaluator)
-            default = self.defaults.of_parameter(right) if isinstance(right, cst.Name) else None
-            is_start = is_one_of_the_first(left, right, operator, taken, default)
+            is_start = is_one_of_the_first(left, right, operator, taken, self._most_passes(right))
             return Guard.PERIODIC if is_end or is_start else None
         if is_time(left, self._evaluator) or is_time(right, self._evaluator):
             return Guard.PERIODIC
