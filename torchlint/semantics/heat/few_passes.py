@@ -114,7 +114,7 @@ def _is_counted_up(binding: Binding, loop: cst.For | cst.While, evaluator: Evalu
 
 
 def limits(limit: cst.BaseExpression, evaluator: Evaluator) -> list[int | None]:
-    """Return the numbers that a limit may be: written out, or the default of a parameter and what the file gives for it."""
+    """Return what a limit may be: a number, or the default of a parameter and what the file gives for it."""
     if not isinstance(limit, cst.Name):
         return [number(limit, evaluator)]
     bindings = evaluator.flow.definitions(limit)
