@@ -12,7 +12,7 @@ _BUILTINS = frozenset(("isinstance", "hasattr", "str", "len"))
 _CONSTANTS = (cst.SimpleString, cst.Integer, cst.Float)
 
 PRAGMA = re.compile(
-    r"#\s*(?:noqa|type:|torchlint|isort|pylint|pyright|mypy|nosec|pragma|fmt|yapf|ruff|region|endregion)"
+    r"#\s*(?:noqa|type:|torchlint|isort|pylint|pyright|mypy|nosec|pragma|fmt|yapf|ruff|region|endregion)", re.IGNORECASE
 )
 """Comments that tools read."""
 

@@ -12,13 +12,6 @@ from torchlint.edits.idle import PRAGMA, comments_inside, is_idle_test
 from torchlint.semantics.model import Model
 
 Statement: TypeAlias = cst.BaseSmallStatement | cst.BaseCompoundStatement
-ABOUT = re.compile(
-    r"\bcache|_cache|\bv?ram\b|\bmemory\b|\bgc\b|garbage|\boom\b|synchroni[sz]|"
-    r"\b(block|finish|complet|done|wait|flush)\w*\b.*\b(cuda|gpus?|kernels?|devices?)\b",
-    re.IGNORECASE,
-)
-"""What a comment says about a call that empties caches or waits for the device."""
-
 IsDropped: TypeAlias = Callable[[cst.Call], bool]
 
 _CONTEXTS = frozenset(
@@ -29,24 +22,23 @@ _HARMLESS = (cst.Pass, cst.Expr, cst.Raise, cst.Continue, cst.Break)
 """Statements of handlers of errors that nothing raises any more."""
 
 
-def whole(statement: cst.Expr, is_dropped: IsDropped, model: Model) -> Statement:
+def whole(statement: cst.Expr, is_dropped: IsDropped, about: re.Pattern[str], model: Model) -> Statement:
     """Return a statement, or the outermost one around it that does nothing but calls that are all dropped.
 
-    A comment in it that does not speak of them keeps a statement.
+    A comment in it that does not speak of them (``about``) keeps a statement.
     """
     found: Statement = statement
     while True:
         outer = _around(found, model)
-        if outer is None or not _is_idle(outer, is_dropped, model) or not _may_lose_comments(outer):
+        if outer is None or not _is_idle(outer, is_dropped, model) or not _may_lose_comments(outer, about):
             return found
         found = outer
 
 
 def are_branches(one: cst.Call, other: cst.Call, model: Model) -> bool:
     """Return whether two calls are what branches of the same ``if``, ``elif`` and ``else`` run."""
-    conditions = (_condition(call, model) for call in (one, other))
-    first, second = conditions
-    return first is not None and first is second
+    first = _condition(one, model)
+    return first is not None and first is _condition(other, model)
 
 
 def _condition(call: cst.Call, model: Model) -> cst.If | None:
@@ -114,5 +106,5 @@ def _can_go(handler: cst.ExceptHandler) -> bool:
     return all(isinstance(part, _HARMLESS) for part in small)
 
 
-def _may_lose_comments(statement: cst.CSTNode) -> bool:
-    return all(ABOUT.search(text) and not PRAGMA.search(text) for text in comments_inside(statement))
+def _may_lose_comments(statement: cst.CSTNode, about: re.Pattern[str]) -> bool:
+    return all(about.search(text) and not PRAGMA.search(text) for text in comments_inside(statement))

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from torchlint.diagnostic import Range, TextEdit
+from torchlint.edits.idle import PRAGMA
 from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, without_gap_at_top
 from torchlint.edits.verify import Original, parse_python, uses_of_names
 
@@ -52,7 +53,6 @@ _TYPE_COMMENT = re.compile(r"#\s*type:(.*)")
 _KEPT = re.compile(r"#.*\bF401\b|#\s*noqa\s*$", re.MULTILINE)
 """A comment that tells linters to let an import without use be."""
 
-_PRAGMA = re.compile(r"#\s*(?:noqa|type:|isort|pylint|pyright|nosec|pragma|fmt|yapf|ruff)", re.IGNORECASE)
 _IMPORT = re.compile(r"^[ \t]*(?:from\b[^\n]*?\s)?import\b\s*(?:\([^)]*\)|[^\n]*(?:\\\r?\n[^\n]*)*)", re.MULTILINE)
 
 
@@ -273,7 +273,7 @@ def _with_comment(text: str, place: Range) -> Range | None:
     """Return the lines of a statement with a mere comment behind it, None if that tells a tool to keep it."""
     start, end = line_start(text, place.start), line_end(text, place.end)
     before, after = text[start : place.start], text[place.end : end].strip()
-    if before.strip() or not after.startswith("#") or _PRAGMA.match(after):
+    if before.strip() or not after.startswith("#") or PRAGMA.match(after):
         return None
     return Range(start, next_line(text, end))
 

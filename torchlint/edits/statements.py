@@ -24,7 +24,7 @@ from torchlint.edits.text import (
 
 _INDENT_OF_LINES = "    "
 _MOST_LINES = 4
-_KEPT = re.compile(rf"{PRAGMA.pattern}|[-=#*~_]{{4}}")
+_KEPT = re.compile(rf"{PRAGMA.pattern}|[-=#*~_]{{4}}", re.IGNORECASE)
 """Comments that stay: those that tools read, and headings."""
 
 

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.edits.leftovers import ABOUT, are_branches, whole
+from torchlint.edits.leftovers import are_branches, whole
 from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
@@ -39,6 +39,8 @@ _EMPTIES = frozenset(("torch.cuda.empty_cache", "torch.mps.empty_cache", "torch.
 _COLLECTS = "gc.collect"
 _BY_HAND = frozenset(("gc.disable", "gc.freeze"))
 _SETTING = re.compile(r"empty|clear|flush|free|mem|vram|gc|collect|offload|cleanup", re.IGNORECASE)
+# What a comment says that is about the call, and goes with it.
+_ABOUT = re.compile(r"\bcache|_cache|\bv?ram\b|\bmemory\b|\bgc\b|garbage|\boom\b", re.IGNORECASE)
 
 rule = Rule(
     code="TL207",
@@ -128,10 +130,10 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
     statement = model.parent(call)
     if not isinstance(statement, cst.Expr):
         return None
-    removed = whole(statement, lambda other: _goes_too(other, call, model), model)
+    removed = whole(statement, lambda other: _goes_too(other, call, model), _ABOUT, model)
     return Fix(
         "Remove the call",
-        (RemoveStatement(removed, ABOUT),),
+        (RemoveStatement(removed, _ABOUT),),
         Safety.UNSAFE,
         "The peak of reserved memory can rise.",
         Evidence.PROVEN,

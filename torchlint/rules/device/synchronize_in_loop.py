@@ -21,11 +21,12 @@ Holds for all supported versions of torch; read in the tuning guide and in the d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.edits.leftovers import ABOUT, are_branches, whole
+from torchlint.edits.leftovers import are_branches, whole
 from torchlint.edits.operations import RemoveStatement
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
@@ -40,6 +41,10 @@ _SYNCHRONISES = frozenset(
 )
 _OTHER_STREAMS = frozenset(("torch.cuda.Stream", "torch.cuda.stream"))
 _STREAMS = frozenset(("torch.cuda.current_stream", "torch.cuda.default_stream"))
+# What a comment says that is about the call, and goes with it.
+_ABOUT = re.compile(
+    r"synchroni[sz]|\b(block|finish|complet|done|wait|flush)\w*\b.*\b(cuda|gpus?|kernels?|devices?)\b", re.IGNORECASE
+)
 
 rule = Rule(
     code="TL206",
@@ -153,10 +158,10 @@ def _fix(call: cst.Call, model: Model) -> Fix | None:
     statement = model.parent(call)
     if not isinstance(statement, cst.Expr) or _fills_pinned(model):
         return None
-    removed = whole(statement, lambda other: _goes_too(other, call, model), model)
+    removed = whole(statement, lambda other: _goes_too(other, call, model), _ABOUT, model)
     return Fix(
         "Remove the synchronisation",
-        (RemoveStatement(removed, ABOUT),),
+        (RemoveStatement(removed, _ABOUT),),
         Safety.UNSAFE,
         "Times taken on the host after it no longer include the kernels, nor is waited for those of other streams or "
         "for copies out of pinned memory.",

@@ -14,8 +14,8 @@ from torchlint.semantics.heat.alarms import is_alarm, only_tells
 from torchlint.semantics.heat.counters import counts_passes, is_counter
 from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.early_exits import Exits, exits_of
+from torchlint.semantics.heat.early_stops import limits
 from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
-from torchlint.semantics.heat.few_passes import limits
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on

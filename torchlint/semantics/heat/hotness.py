@@ -20,7 +20,7 @@ from torchlint.semantics.heat import (
     lambdas,
 )
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
-from torchlint.semantics.heat.few_passes import runs_once, stops_early
+from torchlint.semantics.heat.early_stops import runs_once, stops_early
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
 from torchlint.semantics.heat.handed_on import HandedOn
 from torchlint.semantics.heat.handfuls import is_handful

@@ -35,7 +35,7 @@ _MAX_DEPTH = 3
 
 
 class LongPasses:
-    """Finds them among the loops that run a model."""
+    """Tells such loops from those of steps, among the loops that run a model."""
 
     def __init__(self, evaluator: Evaluator, guards: Guards) -> None:
         self._evaluator = evaluator

@@ -18,7 +18,7 @@ class Taken(NamedTuple):
     """A module of which some parameters are taken by their place."""
 
     owner: cst.BaseExpression
-    place: int | None = None
+    place: int | None
     """The only one that is taken, None for several."""
 
 

@@ -12,7 +12,7 @@ from torchlint.syntax.canonical import is_same
 
 
 class Detachable:
-    """Answers it."""
+    """Tells what may be detached as it stands, and what only where it is a tensor."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
