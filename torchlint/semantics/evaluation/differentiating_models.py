@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
+from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.syntax.calls import identifier, literal, method_call
 
 # What a model that differentiates itself gives: `energy, forces = model(positions)`, `model(batch)["forces"]`.
@@ -78,7 +78,7 @@ def _makers(model: cst.BaseExpression, evaluator: Evaluator, depth: int) -> Iter
     bindings = evaluator.flow.definitions(model) if isinstance(model, cst.Name) and depth < _MAX_DEPTH else []
     for binding in bindings:
         if binding.kind is BindingKind.PARAMETER:
-            for passed in given(binding.node, evaluator):
+            for passed in passed_for(binding, evaluator):
                 yield from _makers(passed, evaluator, depth + 1)
         elif not binding.path:
             yield from _class_called(binding.value)
@@ -97,14 +97,3 @@ def _adapts(made: cst.Call) -> bool:
     """Whether a model is given an optimizer where it is made: it adapts itself to what it sees."""
     given = (argument.value for argument in made.args)
     return any(_OPTIMIZER.search(identifier(g.func if isinstance(g, cst.Call) else g)) for g in given)
-
-
-def given(parameter: cst.CSTNode, evaluator: Evaluator) -> Iterator[cst.BaseExpression]:
-    """Yield what the calls of the file pass for a parameter."""
-    held, function = evaluator.tree.parent(parameter), evaluator.tree.enclosing(parameter, cst.FunctionDef)
-    if not isinstance(held, cst.Param) or function is None:
-        return
-    for call in evaluator.callers(function):
-        given = argument_for(function, held, call, evaluator)
-        if given is not None:
-            yield given

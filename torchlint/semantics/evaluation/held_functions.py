@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TypeAlias
 
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.differentiating_models import given
+from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.remembered import remembered
 
 Code: TypeAlias = cst.FunctionDef | cst.Lambda
 
@@ -29,6 +31,7 @@ class HeldFunctions:
         self._evaluator = evaluator
         self._tree = evaluator.tree
 
+    @remembered
     def behind(self, called: cst.BaseExpression) -> list[Code]:
         """Return the functions, lambdas and methods of the file that calling an expression may run."""
         return list(self._held(called, 0))
@@ -93,7 +96,7 @@ class HeldFunctions:
         elif isinstance(held, cst.Name):
             for binding in self._evaluator.flow.definitions(held):
                 if binding.kind is BindingKind.PARAMETER:
-                    yield from given(binding.node, self._evaluator)
+                    yield from passed_for(binding, self._evaluator)
                     yield from self._decorated_by(binding.node)
                 if binding.kind in (BindingKind.PARAMETER, BindingKind.ASSIGNMENT) and binding.part is not None:
                     yield binding.part
@@ -146,15 +149,18 @@ class HeldFunctions:
         elif isinstance(table, (cst.Name, cst.Attribute)):
             for source in self._sources(table):
                 yield from self._elements(source, depth + 1)
-            yield from self._put_into(identifier(table))
+            yield from self._put.get(identifier(table), ())
 
-    def _put_into(self, table: str) -> Iterator[cst.BaseExpression]:
-        """What is put into a table of some name: ``hooks.append(f)``, ``METHODS["a"] = f``."""
+    @cached_property
+    def _put(self) -> dict[str, list[cst.BaseExpression]]:
+        """What is put into tables, by their names: ``hooks.append(f)``, ``METHODS["a"] = f``."""
+        found: dict[str, list[cst.BaseExpression]] = {}
         for call in self._tree.nodes(cst.Call):
             method = method_call(call, "append", "insert")
-            if method is not None and call.args and identifier(method.value) == table:
-                yield call.args[-1].value
+            if method is not None and call.args:
+                found.setdefault(identifier(method.value), []).append(call.args[-1].value)
         for statement in self._tree.nodes(cst.Assign):
             places = (target.target for target in statement.targets)
-            if any(isinstance(place, cst.Subscript) and identifier(place) == table for place in places):
-                yield statement.value
+            for table in {identifier(place) for place in places if isinstance(place, cst.Subscript)}:
+                found.setdefault(table, []).append(statement.value)
+        return found
