@@ -40,6 +40,7 @@ from torchlint.semantics.references.handlers import may_be_caught
 from torchlint.semantics.references.symbols import Use, is_spoken_of, is_type_test, moved_with, symbol_uses
 from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.semantics.tables.symbols import DEPRECATED
+from torchlint.syntax.calls import literal
 
 rule = Rule(
     code="TL802",
@@ -64,6 +65,7 @@ rule = Rule(
         "type-test": "A type test asks for the class: nothing is made of it.",
         "other-name": "The name means something else: of another library, of the project, or a method of a tensor.",
         "not-used": "The name stands in a string or comment, or the file gives it a new meaning.",
+        "listed": "A table lists the function under its own name, as what replaces functions for a while does.",
         "new-form": "It is what the deprecated name became.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
@@ -80,7 +82,15 @@ def deprecated(module: cst.Module, model: Model) -> Iterator[Finding]:
             continue
         if rule.silent("type-test", is_type_test(use, model)):
             continue
+        if rule.silent("listed", _is_listed(use, model)):
+            continue
         yield Finding(use.node, _message(use), _fix(use, model))
+
+
+def _is_listed(use: Use, model: Model) -> bool:
+    """Whether a name is the value of a table under the key that is its last part: ``"normal": init.normal``."""
+    holder = model.parent(use.node)
+    return isinstance(holder, cst.DictElement) and literal(holder.key) == use.name.rpartition(".")[2]
 
 
 def _message(use: Use) -> str:
