@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -125,7 +125,7 @@ class _Check:
             return self._result([])
         diagnostics = self._on_graft(drafted, found)
         del drafted, model  # what follows may need as much memory again
-        return self.run(found.rules) if diagnostics is None else self._result(self._sound(diagnostics))
+        return self.run(found) if diagnostics is None else self._result(self._sound(diagnostics))
 
     def _on_graft(self, drafted: Draft, found: Suspects) -> list[Diagnostic] | None:
         """Return all findings by trees of which only suspect statements are parsed, None if it takes the whole."""
@@ -136,12 +136,12 @@ class _Check:
             return None
         batches = suspects.batches(found, drafted.rows, _MOST_ROWS) if in_batches else [found.statements]
         try:
-            return [d for batch in batches for d in self._on_batch(drafted, found.rules, batch, in_batches)]
+            return [d for batch in batches for d in self._on_batch(drafted, found, batch, in_batches)]
         except Exception:  # whatever it is, the whole tree shows it too or does not have it
             return None
 
     def _on_batch(
-        self, drafted: Draft, rules: Sequence[Rule], statements: Collection[int], is_one_of_several: bool
+        self, drafted: Draft, found: Suspects, statements: Collection[int], is_one_of_several: bool
     ) -> list[Diagnostic]:
         """Return all findings by a tree of which only these statements are parsed."""
         from torchlint.edits.diagnose import diagnose
@@ -154,7 +154,11 @@ class _Check:
         try:
             among = suspects.within(statements, model) if is_one_of_several else None
             with source_text_only():
-                pairs = [pair for rule in rules for pair in self._timed(rule, model, among)]
+                pairs = [
+                    (rule, finding)
+                    for rule in found.rules
+                    for finding in self._ask(rule, model, found.nodes(rule, model, among))
+                ]
                 with self._watch.time("locate"):
                     return diagnose(parsed, model.parent, _certain(pairs, model), self._settings)
         finally:
@@ -166,15 +170,8 @@ class _Check:
         with self._watch.time("locate"):
             return without_broken_fixes(diagnostics, self._source.text)
 
-    def _timed(
-        self, rule: Rule, model: Model, among: Callable[[cst.CSTNode], bool] | None
-    ) -> list[tuple[Rule, Finding]]:
-        return self._watch.ask(
-            rule.code, lambda: [(rule, finding) for _, finding in suspects.run_rule(rule, model, among)]
-        )
-
-    def run(self, active: Sequence[Rule] | None = None) -> FileResult:
-        """Return what these rules, or all active ones, find on the whole tree."""
+    def run(self, found: Suspects | None = None) -> FileResult:
+        """Return what all active rules find on the whole tree, or those that found something on a draft."""
         from torchlint.syntax.parse import SyntaxFailure, parse
 
         with self._watch.time("parse"):
@@ -183,7 +180,7 @@ class _Check:
             return self._result(self._in_old_python(parsed))
         if not self._active:
             return self._result([])
-        return self._result(self._in_tree(parsed, self._active if active is None else active))
+        return self._result(self._in_tree(parsed, found))
 
     def _in_old_python(self, failure: SyntaxFailure) -> list[Diagnostic]:
         """Return the syntax error, and where only names of old Python are one what is found beside them, unfixed."""
@@ -195,10 +192,10 @@ class _Check:
             parsed = None if text is None else parse(replace(self._source, text=text))
         if not isinstance(parsed, Parsed):
             return [syntax_error(self._source, failure, _NOTHING_ELSE)]
-        others = [d._replace(fix=None, message=as_written(d.message)) for d in self._in_tree(parsed, self._active)]
+        others = [d._replace(fix=None, message=as_written(d.message)) for d in self._in_tree(parsed)]
         return [syntax_error(self._source, failure, _OLD_NAME), *others]
 
-    def _in_tree(self, parsed: Parsed, rules: Sequence[Rule]) -> list[Diagnostic]:
+    def _in_tree(self, parsed: Parsed, suspected: Suspects | None = None) -> list[Diagnostic]:
         """Return what the rules find on the whole tree."""
         try:
             model = self._model(parsed.module)
@@ -206,7 +203,8 @@ class _Check:
             self._errors.append(internal_problem(self._source.path, "the model", error))
             return []
         try:
-            found = [(rule, findings) for rule in rules if (findings := self._findings(rule, model))]
+            rules = self._active if suspected is None else suspected.rules
+            found = [(rule, findings) for rule in rules if (findings := self._findings(rule, model, suspected))]
             with self._watch.time("locate"):
                 return self._diagnostics(parsed, model, found) if found else []
         finally:
@@ -218,12 +216,15 @@ class _Check:
         with self._watch.time("model"):
             return build_model(module, self._target, Options(num_workers=self._settings.num_workers))
 
-    def _findings(self, rule: Rule, model: Model) -> list[Finding]:
+    def _findings(self, rule: Rule, model: Model, suspected: Suspects | None) -> list[Finding]:
         try:
-            return self._watch.ask(rule.code, lambda: [finding for _, finding in suspects.run_rule(rule, model)])
+            return self._ask(rule, model, None if suspected is None else suspected.nodes(rule, model))
         except Exception as error:
             self._fail(rule, error)
             return []
+
+    def _ask(self, rule: Rule, model: Model, only: Sequence[cst.CSTNode] | None) -> list[Finding]:
+        return self._watch.ask(rule.code, lambda: [finding for _, finding in suspects.run_rule(rule, model, only)])
 
     def _diagnostics(self, parsed: Parsed, model: Model, found: list[tuple[Rule, list[Finding]]]) -> list[Diagnostic]:
         """Return all findings at their places; where that fails, those of the rules for which it does not."""

@@ -1,17 +1,17 @@
-"""Which rules may find something in a file, and in which of its top-level statements, to judge by a draft."""
+"""Which rules may find something in a file, at which nodes and in which statements of it, to judge by a draft."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from torchlint.finding import Finding
-    from torchlint.rule import Rule
+    from torchlint.rule import Check, Rule
     from torchlint.semantics.model import Model
 
 Groups = list[list["cst.CSTNode"]]
@@ -28,50 +28,66 @@ class Suspects(NamedTuple):
     are_apart: bool
     """Whether each finding is found by looking at the statements of its part, not at the module."""
 
+    places: Mapping[str, frozenset[int]]
+    """By the code of a rule, the places in document order of the nodes on which it finds something."""
+
+    size: int
+    """How many nodes the draft has, as the tree of the source text should."""
+
     @property
     def statements(self) -> frozenset[int]:
         """All statements of all parts."""
         return frozenset().union(*self.parts or ())
 
+    def nodes(
+        self, rule: Rule, model: Model, among: Callable[[cst.CSTNode], bool] | None = None
+    ) -> list[cst.CSTNode] | None:
+        """Return the nodes on which this rule finds something, in this model of the text; None: it may be any.
 
-def find(active: Sequence[Rule], model: Model, ask: Callable[[str, Callable[[], Groups]], Groups]) -> Suspects:
+        ``among`` tells which of them are to be asked for.
+        """
+        places = self.places.get(rule.code)
+        ordered = model.tree.ordered
+        if places is None or len(ordered) != self.size:
+            return None
+        nodes = [ordered[place] for place in sorted(places)]
+        return nodes if among is None else list(filter(among, nodes))
+
+
+def find(
+    active: Sequence[Rule], model: Model, ask: Callable[[str, Callable[[], Groups | None]], Groups | None]
+) -> Suspects:
     """Return the rules that find something on a draft and those to which it does not show enough, and where.
 
     ``ask`` is given the code of a rule and a function that returns what it finds.
     """
     found: list[Rule] = []
+    places: dict[str, frozenset[int]] = {}
     touched: Groups = []
     for rule in active:
         groups = ask(rule.code, partial(_touched, rule, model))
-        if groups:
+        if groups is None:
+            found.append(rule)
+            touched.append([model.tree.module] * 2)
+        elif groups:
             found.append(rule)
             touched += groups
-    indices = {id(statement): index for index, statement in enumerate(model.tree.module.body)}
-    parts: list[set[int]] = []
-    are_apart = True
-    for asked, *nodes in touched:
-        places = [indices.get(id(_outermost(node, model))) for node in nodes]
-        known = {place for place in places if place is not None}
-        if len(known) < len(set(places)):
-            return Suspects(tuple(found), None, are_apart=False)
-        asked_at = indices.get(id(_outermost(asked, model)))
-        are_apart &= asked_at is not None
-        parts.append(known if asked_at is None else known | {asked_at})
-    return Suspects(tuple(found), tuple(_merged(parts)), are_apart)
+            places[rule.code] = frozenset(model.order(asked) for asked, *_ in groups)
+    parts, are_apart = _parts(touched, model)
+    return Suspects(tuple(found), parts, are_apart, places, len(model.tree.ordered))
 
 
 def run_rule(
-    rule: Rule, model: Model, among: Callable[[cst.CSTNode], bool] | None = None
+    rule: Rule, model: Model, only: Sequence[cst.CSTNode] | None = None
 ) -> Iterator[tuple[cst.CSTNode, Finding]]:
-    """Yield what the rule's checks find on the nodes that they ask for, ``among`` some or all, each with that node."""
+    """Yield what the rule's checks find on the nodes that they ask for, each with that node.
+
+    ``only`` holds all nodes on which they find something, where that is known.
+    """
     for node_type, checks in rule.checks.items():
         for check in checks:
-            condition = rule.conditions.get(check)
-            if condition is not None and not condition(model):
-                continue
-            called = rule.called.get(check) if node_type.__name__ == "Call" else None
-            for node in model.nodes(node_type) if called is None else model.calls_by_name.named(called):
-                if among is None or among(node):
+            for node in _asked(rule, check, node_type, model) if only is None else only:
+                if only is None or _asks(rule, check, node_type, node, model):
                     for finding in check(node, model):
                         yield node, finding
 
@@ -94,18 +110,50 @@ def batches(found: Suspects, sizes: Callable[[Collection[int]], int], most: int)
         yield batch
 
 
-def _touched(rule: Rule, model: Model) -> Groups:
+def _asked(rule: Rule, check: Check, node_type: type[cst.CSTNode], model: Model) -> Sequence[cst.CSTNode]:
+    """Return the nodes that a check asks for."""
+    condition = rule.conditions.get(check)
+    if condition is not None and not condition(model):
+        return ()
+    called = rule.called.get(check) if node_type.__name__ == "Call" else None
+    return model.nodes(node_type) if called is None else model.calls_by_name.named(called)
+
+
+def _asks(rule: Rule, check: Check, node_type: type[cst.CSTNode], node: cst.CSTNode, model: Model) -> bool:
+    """Return whether a check asks for a node in a file in which its rule finds something."""
+    called = rule.called.get(check) if node_type.__name__ == "Call" else None
+    return node.__class__ is node_type and (
+        called is None or model.calls_by_name.may_be(cast("cst.Call", node), called)
+    )
+
+
+def _touched(rule: Rule, model: Model) -> Groups | None:
     """Return for each finding the node that was asked for and those that it reports or rewrites.
 
-    The module stands for them where a draft does not show enough.
+    None stands for a rule to which a draft does not show enough.
     """
-    found: Groups = []
     try:
-        for asked, finding in run_rule(rule, model):
-            found.append([asked, finding.owner or finding.node, *_rewritten(finding)])
+        return [
+            [asked, finding.owner or finding.node, *_rewritten(finding)] for asked, finding in run_rule(rule, model)
+        ]
     except Exception:
-        found.append([model.tree.module] * 2)
-    return found
+        return None
+
+
+def _parts(touched: Groups, model: Model) -> tuple[tuple[frozenset[int], ...] | None, bool]:
+    """Return the parts in which these nodes stand, None for the whole file, and whether they are apart."""
+    indices = {id(statement): index for index, statement in enumerate(model.tree.module.body)}
+    parts: list[set[int]] = []
+    are_apart = True
+    for asked, *nodes in touched:
+        places = [indices.get(id(_outermost(node, model))) for node in nodes]
+        known = {place for place in places if place is not None}
+        if len(known) < len(set(places)):
+            return None, False
+        asked_at = indices.get(id(_outermost(asked, model)))
+        are_apart &= asked_at is not None
+        parts.append(known if asked_at is None else known | {asked_at})
+    return tuple(_merged(parts)), are_apart
 
 
 def _rewritten(finding: Finding) -> Iterator[cst.CSTNode]:
