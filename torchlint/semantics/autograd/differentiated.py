@@ -22,8 +22,9 @@ PASSES_ON = frozenset(
 )
 COMPUTES = frozenset(
     (
-        "flatten unsqueeze permute transpose t expand repeat gather index_select log log2 exp pow sqrt abs sigmoid "
-        "tanh relu softmax log_softmax clamp norm var std neg mul div add sub matmul mm bmm masked_fill masked_select"
+        "flatten unsqueeze permute transpose t expand repeat gather index_select log log2 log10 exp pow sqrt abs "
+        "sigmoid tanh relu softmax log_softmax clamp norm var std neg mul div add sub "
+        "matmul mm bmm masked_fill masked_select"
     ).split()
 )
 """Methods whose results carry the graph of the tensor that they are called on."""
@@ -276,7 +277,9 @@ class Differentiated:
         if method is not None and method.attr.value in COMPUTES:
             yield from self._leaves(method.value, False, whole=whole)
         scales = method is not None and method.attr.value in ("scale", "scale_loss")
-        if name in _PLAIN or (whole and name not in _SUMS):
+        library, _, function = (name or "").rpartition(".")
+        is_computed = name in _SUMS or (library == "torch" and function in COMPUTES)
+        if name in _PLAIN or (whole and not is_computed):
             return
         for argument in call.args:
             yield from self._leaves(argument.value, is_loss and scales and argument is call.args[0], whole=whole)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.semantics.binding.definitions import Definitions
+from torchlint.semantics.binding.loss_terms import loss_terms
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import Scopes
 from torchlint.semantics.tables.torch_api import LIKE_FACTORIES, LOSS_FUNCTIONS, OF_ARRAYS, STRING_ONLY, TENSOR_ONLY
@@ -32,9 +33,10 @@ class Usage:
         self._attributes: dict[tuple[int, str], set[str]] | None = None
         self._plain_backward: set[tuple[int, str]] = set()
         self._with_parameters: set[tuple[int, str]] = set()
-        self._evaluated: set[tuple[int, str]] = set()
+        self._prepared: set[tuple[int, str]] = set()
         self._called: set[tuple[int, str] | None] = set()
         self._models: frozenset[str] | None = None
+        self._loss_terms: frozenset[tuple[int, str]] | None = None
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
         self._stored: dict[tuple[int, str], list[cst.BaseExpression]] = {}
         self._told_apart: set[tuple[int, str]] = set()
@@ -42,6 +44,7 @@ class Usage:
         self._as_tensor: dict[tuple[int, str], list[cst.Name]] = {}
         self._as_array: dict[tuple[int, str], list[cst.Name]] = {}
         self._sizes: set[tuple[int, str]] = set()
+        self._counted: set[tuple[int, str] | None] = set()
         self._given: dict[tuple[int, str], list[cst.Name]] = {}
 
     def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
@@ -91,16 +94,22 @@ class Usage:
         self._table()
         return [given for (_, called), uses in self._given.items() if called == name for given in uses]
 
+    def is_counted(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file counts a variable up by a number that is written out."""
+        self._table()
+        key = self._key(variable) if self._counted else None
+        return key is not None and key in self._counted
+
     def has_parameters(self, variable: cst.CSTNode) -> bool:
         """Return whether the file asks a variable for its parameters, as optimizers are given them."""
         self._table()
         return self._key(variable) in self._with_parameters
 
-    def is_evaluated(self, variable: cst.CSTNode) -> bool:
-        """Return whether the file calls ``variable.eval()``, and calls the variable itself."""
+    def is_prepared_model(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file calls ``variable.eval()`` or loads its weights, and calls the variable itself."""
         self._table()
-        key = self._key(variable) if self._evaluated else None
-        return key in self._evaluated and key in self._called
+        key = self._key(variable) if self._prepared else None
+        return key in self._prepared and key in self._called
 
     def names_of_models(self) -> frozenset[str]:
         """Return the names of all variables that the file asks for their parameters, whatever scope they are in."""
@@ -113,6 +122,12 @@ class Usage:
         """Return whether the file calls ``variable.backward()`` without a positional argument."""
         self._table()
         return self._key(variable) in self._plain_backward
+
+    def is_loss_term(self, variable: cst.Name) -> bool:
+        """Return whether the file adds a variable up, be it scaled, to what it backpropagates."""
+        if self._loss_terms is None:
+            self._loss_terms = loss_terms(self._tree, self._key)
+        return bool(self._loss_terms) and self._key(variable) in self._loss_terms
 
     def _table(self) -> dict[tuple[int, str], set[str]]:
         if self._attributes is None:
@@ -134,8 +149,8 @@ class Usage:
                     self._with_parameters.add(key)
                 if attribute.attr.value in _SHAPED and isinstance(call, cst.Call):
                     self._sizes.update(key for key in map(self._key, _names_of_sizes(call)) if key is not None)
-                if attribute.attr.value == "eval" and isinstance(call, cst.Call) and not call.args:
-                    self._evaluated.add(key)
+                if isinstance(call, cst.Call) and _prepares_model(call):
+                    self._prepared.add(key)
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
                     self._plain_backward.add(key)
             self._collect_added()
@@ -152,9 +167,11 @@ class Usage:
         return not isinstance(call, cst.Call) or bool(call.args) or not isinstance(self._tree.parent(call), cst.Expr)
 
     def _collect_added(self) -> None:
-        """Enter what ``items += [value]`` appends."""
+        """Enter what ``items += [value]`` appends, and what ``self.updates += 1`` counts."""
         for statement in self._tree.nodes(cst.AugAssign):
             added = statement.value
+            if isinstance(statement.operator, cst.AddAssign) and isinstance(added, cst.Integer):
+                self._counted.add(self._key(statement.target))
             if isinstance(statement.operator, cst.AddAssign) and isinstance(added, (cst.List, cst.Tuple)):
                 key = self._key(statement.target)
                 if key is not None:
@@ -183,9 +200,9 @@ class Usage:
 
     def _collect_given(self) -> None:
         """Enter what is called, and what functions of torch are given that take nothing but tensors."""
-        evaluated = {name for _, name in self._evaluated}
+        prepared = {name for _, name in self._prepared}
         for call in self._tree.nodes(cst.Call):
-            if evaluated and identifier(call.func) in evaluated:
+            if prepared and identifier(call.func) in prepared:
                 self._called.add(self._key(call.func))
             given = call.args[0].value if call.args else None
             if isinstance(given, cst.Name) and not call.args[0].star and identifier(call.func) in _NAMES_OF_TAKERS:
@@ -213,3 +230,9 @@ def _names_of_sizes(call: cst.Call) -> list[cst.Name]:
     if len(given) == 1 and isinstance(given[0], (cst.Tuple, cst.List)):
         given = [element.value for element in given[0].elements if isinstance(element, cst.Element)]
     return [size for size in given if isinstance(size, cst.Name)] if len(given) > 1 else []
+
+
+def _prepares_model(call: cst.Call) -> bool:
+    """Whether a call is one by which modules are told to evaluate or given weights, as optimizers are too."""
+    name = identifier(call.func)
+    return (name == "eval" and not call.args) or (name == "load_state_dict" and bool(call.args))

@@ -117,7 +117,7 @@ def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value
     is_loss = "backward" in attributes and not attributes & {"step", "module", "parameters"}
     if is_loss and usage.is_backpropagated(expression):
         return tensor(Evidence.INFERRED, graph=Graph.ATTACHED, origin=Origin.LOSS)
-    if usage.has_parameters(expression) or "named_parameters" in attributes or usage.is_evaluated(expression):
+    if usage.has_parameters(expression) or "named_parameters" in attributes or usage.is_prepared_model(expression):
         return Value(Kind.MODULE, Evidence.INFERRED)
     if {"train", "eval"} <= attributes or (
         attributes & {"eval", "train"} and attributes & {"load_state_dict", "state_dict", "zero_grad"}

@@ -12,13 +12,15 @@ from torchlint.semantics.evaluate import filled_tensors, hints, items_put_back, 
 from torchlint.semantics.evaluate.narrowing import is_container_here, is_tensor_here
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPES, LEGACY_CONSTRUCTORS
-from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, join, tensor
+from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _CLASS = re.compile(r"^[A-Z][a-z]\w+$")
+_MADE = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
+_LOADER_OF_SPLIT = re.compile(r"^(train|val|valid|validation|test|eval|dev)_?(data_?)?loader$")
 _SHAPE = re.compile(r"(^|_)shape$")
 
 
@@ -47,6 +49,9 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     weak = found.is_tensor and found.evidence < Evidence.INFERRED
     if (weak or not found.known) and _is_used_as_tensor(name, definitions, weak, evaluator):
         found = found._replace(evidence=Evidence.INFERRED) if weak else tensor(Evidence.INFERRED)
+    if _is_term_of_loss(name, definitions, found, evaluator):
+        found = found if found.is_tensor else tensor(Evidence.INFERRED)
+        return found._replace(graph=Graph.ATTACHED, origin=Origin.LOSS)
     if found.is_tensor and found.origin in (Origin.OUTPUT, Origin.UNKNOWN) and hints.names_loss(name.value):
         return found._replace(origin=Origin.LOSS)
     if found.known or found.kind is Kind.NONE:
@@ -54,9 +59,27 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     return tensor(Evidence.INFERRED) if is_tensor_here(name, evaluator) else hints.variable(name, evaluator)
 
 
+def _is_term_of_loss(name: cst.Name, definitions: list[Binding], found: Value, evaluator: Evaluator) -> bool:
+    """Return whether calls give what a program adds up to what it backpropagates, and nothing else is known of it.
+
+    Also a sum of what they give that starts with a number: ``aux = 0``, ``aux += criterion(output, target)``.
+    """
+    is_sum = any(binding.kind is BindingKind.AUGMENTED for binding in definitions)
+    is_open = not found.known or (found.is_tensor and found.graph is Graph.UNKNOWN)
+    if not (is_open or (is_sum and found.kind is Kind.NUMBER)):
+        return False
+    starts = [b for b in definitions if b.kind is BindingKind.ASSIGNMENT and is_sum and literal(b.value) is not None]
+    made = [binding for binding in definitions if binding not in starts]
+    is_made = bool(made) and all(b.kind in _MADE and isinstance(b.value, cst.Call) for b in made)
+    return is_made and evaluator.usage.is_loss_term(name) and not evaluator.gradients.disabled(name)
+
+
 def _of_definition(binding: Binding, evaluator: Evaluator) -> Value:
     found = of_binding(binding, evaluator)
-    return tensor(Evidence.INFERRED) if not found.known and _is_given_to_torch(binding, evaluator) else found
+    is_guessed = not found.known or (found.is_tensor and found.evidence < Evidence.INFERRED)
+    if not is_guessed or not _is_given_to_torch(binding, evaluator):
+        return found
+    return found.borne_out() if found.known else tensor(Evidence.INFERRED)
 
 
 def _is_given_to_torch(binding: Binding, evaluator: Evaluator) -> bool:
@@ -120,6 +143,8 @@ def of_qualified(name: str) -> Value:
     root, _, last = name.rpartition(".")
     if last in ("device", "DEVICE") and root.partition(".")[0] != "torch":
         return Value(Kind.DEVICE, Evidence.INFERRED, device=Device.EITHER)  # a setting of another file
+    if _LOADER_OF_SPLIT.match(last) and root.partition(".")[0] != "torch":
+        return Value(Kind.DATALOADER, Evidence.NAMED)  # made at the top level of another file
     return Value(Kind.CLASS if last[:1].isupper() else Kind.FUNCTION, name=name)
 
 

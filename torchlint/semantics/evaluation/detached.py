@@ -17,6 +17,7 @@ from torchlint.semantics.evaluation.entry_points import belongs_to_module, lacks
 from torchlint.semantics.evaluation.fates import Fate, Fates, names_bound
 from torchlint.semantics.evaluation.inference import Inference, InferenceCall
 from torchlint.semantics.evaluation.own_care import cares_for_itself
+from torchlint.semantics.evaluation.read_inputs import ReadInputs
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.process.testing import tests
 from torchlint.semantics.values import Origin, Value
@@ -69,6 +70,7 @@ class DetachedForwards:
         self._backward = backward
         self.fates = Fates(evaluator)
         self._fates_of_packed = Fates(evaluator, packed=True)
+        self._read_inputs = ReadInputs(evaluator)
 
     def forward(self, call: cst.Call) -> DetachedForward | None:
         """Return the detached forward pass that a call of a model is, None if its graph can be used."""
@@ -102,7 +104,7 @@ class DetachedForwards:
         """
         if id(call) not in self.candidates or self._evaluator.names.qualified(call.func) is not None:
             return None  # asked first: most calls are none of a model
-        if not (self._is_repeated(call) or self._is_of_loaded(call)):
+        if not (self._is_repeated(call) or self._is_of_loaded(call) or self._read_inputs.given_to(call)):
             return None
         function = self._evaluator.definitions.enclosing_function(call)
         found = self.forward(call) if self._decides(function) else None
@@ -138,7 +140,8 @@ class DetachedForwards:
     def _takes_tensor(self, call: cst.Call) -> bool:
         """Whether a call is given a batch or a tensor, so that a name such as ``model`` is borne out."""
         given = (self._evaluator.value(argument.value) for argument in call.args)
-        return any(value.origin is Origin.BATCH or value.is_tensor for value in given)
+        is_known = any(value.origin is Origin.BATCH or value.is_tensor for value in given)
+        return is_known or self._read_inputs.given_to(call)
 
     @cached_property
     def occur(self) -> bool:
@@ -157,7 +160,7 @@ class DetachedForwards:
         ]
         owners = (self._tree.enclosing(one, cst.ClassDef) for one in self._loading)
         around += [owner for owner in owners if owner is not None]
-        around += self._helpers
+        around += [*self._helpers, *self._read_inputs.frames]
         return frozenset(id(call) for node in around for call in self._tree.below(node, cst.Call))
 
     def _decides(self, function: cst.FunctionDef | None) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import COMPREHENSIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.roles import takes_one_step
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
 
@@ -35,6 +37,19 @@ def names_batch(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
     if several:
         taken = taken.item(len(several) - 1)
     return isinstance(last, cst.Name) and _BATCH.match(last.value) is not None and not taken.known
+
+
+def feeds_step(loop: cst.For, calls: Iterable[cst.Call], evaluator: Evaluator) -> bool:
+    """Return whether a loop gives what it takes to a step of the file, as these calls: ``self.valid_step(sample)``."""
+    taken = evaluator.iterated(loop)
+    if taken.known or not isinstance(loop.target, cst.Name):
+        return False
+    return any(
+        takes_one_step(identifier(call.func))
+        and isinstance(evaluator.definitions.definition(call.func), cst.FunctionDef)
+        and any(identifier(argument.value) == loop.target.value for argument in call.args)
+        for call in calls
+    )
 
 
 def in_comprehension(call: cst.Call, loop: cst.For | cst.While, evaluator: Evaluator) -> bool:

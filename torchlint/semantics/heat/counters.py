@@ -25,7 +25,7 @@ def is_counter(expression: cst.BaseExpression, evaluator: Evaluator, depth: int 
     if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, _COUNTING):
         return is_counter(expression.left, evaluator, depth) or is_counter(expression.right, evaluator, depth)
     if isinstance(expression, cst.Attribute):
-        return bool(_COUNTER.match(expression.attr.value))
+        return bool(_COUNTER.match(expression.attr.value)) or evaluator.usage.is_counted(expression)
     if isinstance(expression, cst.Call):  # trainer.get_num_updates()
         return not expression.args and bool(_COUNTED.match(identifier(expression.func)))
     if not isinstance(expression, cst.Name):

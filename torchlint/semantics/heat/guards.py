@@ -21,8 +21,10 @@ from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.heat.raised_flags import RaisedFlags
 from torchlint.semantics.heat.seen_keys import is_new_key
-from torchlint.syntax.calls import identifier, is_none, literal
-from torchlint.syntax.canonical import canonical, is_same
+from torchlint.semantics.heat.spent_flags import is_spent
+from torchlint.semantics.heat.switched_on import is_on
+from torchlint.syntax.calls import identifier, is_none
+from torchlint.syntax.canonical import canonical
 
 
 class Guard(Enum):
@@ -146,35 +148,8 @@ class Guards:
         """Whether a branch computes what is not there yet, ``if self.mean is None``, or has its turn."""
         written = self._tree.below(statement.body, cst.AssignTarget)
         is_missing = self._misses(statement.test, {canonical(target.target) for target in written})
-        is_switch = self._switches_off(statement.test, statement.body)
         is_new = is_new_key(statement.test, True, (statement.body,), self._evaluator)
-        return is_missing or is_switch or is_new or counts_on(statement, self._tree)
-
-    def _switches_off(self, test: cst.BaseExpression, body: cst.BaseSuite, off: bool = False) -> bool:
-        """Whether a branch switches off what it runs for: ``if self.is_full: ...; self.is_full = False``.
-
-        A variable that is on before the loop only, too: ``if first: first = False``, ``if not begun: begun = True``.
-        """
-        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-            return self._switches_off(test.left, body) or self._switches_off(test.right, body)
-        if isinstance(test, cst.UnaryOperation) and isinstance(test.expression, cst.Name) and not off:
-            return isinstance(test.operator, cst.Not) and self._switches_off(test.expression, body, off=True)
-        if not isinstance(test, cst.Attribute) and not self._is_set_before_loop(test, not off):
-            return False
-        written = (target for target in self._tree.below(body, cst.AssignTarget) if is_same(target.target, test))
-        assigned = (self._tree.parent(target) for target in written)
-        return any(isinstance(a, cst.Assign) and literal(a.value) is off for a in assigned)
-
-    def _is_set_before_loop(self, test: cst.BaseExpression, value: bool) -> bool:
-        """Whether a variable has a value when a loop begins, and is never given it in the loop."""
-        loop = self._tree.enclosing(test, *LOOPS)
-        definitions = self._evaluator.flow.definitions(test) if isinstance(test, cst.Name) else []
-        known = [literal(b.part) for b in definitions]
-        if loop is None or value not in known or not all(isinstance(each, bool) for each in known):
-            return False
-        return not any(
-            self._tree.within(b.node, loop) for b, each in zip(definitions, known, strict=True) if each is value
-        )
+        return is_missing or is_new or counts_on(statement, self._tree) or is_spent(statement, self._evaluator)
 
     def _misses(self, test: cst.BaseExpression, places: set[str]) -> bool:
         if isinstance(test, cst.BooleanOperation):
@@ -376,7 +351,7 @@ class Guards:
             return Guard.PERIODIC
         if not taken or _CHOOSES_DEVICE.search(identifier(test)):
             return None
-        if isinstance(test, cst.Name) and self.defaults.of_parameter(test) is True:
+        if is_on(test, self.defaults, self._evaluator):
             return None
         is_option = self.defaults.is_option(identifier(test))
         if _OCCASIONAL.search(identifier(test)) and not (is_option and _TRACKER.search(identifier(test))):

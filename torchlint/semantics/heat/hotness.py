@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics import roles
 from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import COMPREHENSIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat import (
@@ -19,12 +19,14 @@ from torchlint.semantics.heat import (
     ignite_handlers,
     lambdas,
 )
-from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch
+from torchlint.semantics.heat.accumulation import goes_over_collected
+from torchlint.semantics.heat.batch_sources import batch_evidence, feeds_step, in_comprehension, names_batch
 from torchlint.semantics.heat.early_stops import runs_once, stops_early
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
 from torchlint.semantics.heat.handed_on import HandedOn
 from torchlint.semantics.heat.handfuls import is_handful
 from torchlint.semantics.heat.long_passes import LongPasses
+from torchlint.semantics.heat.loss_functions import returns_loss
 from torchlint.semantics.heat.own_calls import FRAMES, OwnCalls
 from torchlint.semantics.heat.own_models import is_of_pass
 from torchlint.semantics.heat.sweeps import draws_handful, seeks_batch_size, tries_settings
@@ -37,7 +39,7 @@ from torchlint.syntax.calls import identifier, method_call
 
 __all__ = ("NO_FLAG", "NO_OPTION", "Heat", "Hotness", "Role")
 
-_DECIDING: frozenset[type] = FRAMES | {cst.Assert}
+_DECIDING: frozenset[type] = FRAMES | {cst.Assert, *COMPREHENSIONS}
 
 _NEXT = ("__next__", "next")
 """What gives the next batch is called: by iterators over a loader, which may move it to the device as well."""
@@ -47,13 +49,6 @@ _MOST_CALLS = 2  # of functions of the file through which a loop may hand its mo
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
 
 _ALONE = (Role.METRIC, Role.DENOISING)  # whose helpers work on copies on the host, or look up what is kept then
-
-_LOSS = re.compile(r"(^|_)loss(es)?$")
-# What takes or shows the loss of a whole data set, or makes the function that computes one.
-_ABOUT_LOSSES = re.compile(
-    r"^_?(eval\w*|val|valid\w*|test|train|estimate|plot|draw|log|print|save|load|read|write|report|record|show|avg|average|"
-    r"mean|update|parse|make|build|create|init|set|add|check|reset|reduce)_"
-)
 
 
 class Hotness:
@@ -89,6 +84,10 @@ class Hotness:
                         return self._by_phase(found, node, ancestor)
                     if found is None and self.contains_hot_loop(ancestor):
                         return None
+            elif isinstance(ancestor, COMPREHENSIONS):
+                taken = batch_evidence(self._evaluator.iterated(ancestor.for_in))
+                if child is not ancestor.for_in and taken is not None:
+                    return Heat(ancestor, Role.EVALUATION_LOOP, taken)
             elif isinstance(ancestor, cst.FunctionDef):
                 if child is ancestor.body:
                     found = self.function(ancestor)
@@ -180,9 +179,11 @@ class Hotness:
         """How certain it is that each iteration takes a batch."""
         if isinstance(loop, cst.For):
             found = batch_evidence(self._evaluator.iterated(loop)) or cut_batches.takes_items(loop, self._evaluator)
-            if found is None and generator_functions.takes_batches(loop, self._evaluator):
-                return Evidence.INFERRED
-            return found
+            if found is not None:
+                return found
+            is_source = generator_functions.takes_batches(loop, self._evaluator)
+            is_source = is_source or feeds_step(loop, self.own_calls(loop), self._evaluator)
+            return Evidence.INFERRED if is_source else None
         return self.next_batch(loop)
 
     def next_batch(self, code: cst.For | cst.While | cst.FunctionDef) -> Evidence | None:
@@ -196,7 +197,8 @@ class Hotness:
 
     def _has_batch_loop(self, loop: cst.For | cst.While) -> bool:
         inner = (other for other in self._tree.below(loop, cst.For) if other is not loop)
-        given = (other for other in inner if batch_evidence(self._evaluator.iterated(other)) is not None)
+        apart = (other for other in inner if not goes_over_collected(other, loop, self._evaluator))
+        given = (other for other in apart if batch_evidence(self._evaluator.iterated(other)) is not None)
         return any(self._guards.guard(other, loop) is None for other in given)  # a validation now and then is none
 
     def _is_wide(self, loop: cst.For | cst.While) -> bool:
@@ -264,11 +266,18 @@ class Hotness:
 
     def _hands_model_on(self, loop: cst.For | cst.While) -> bool:
         """Whether a function that each iteration calls runs a model, once: ``loss = run_episode(model, task)``."""
-        if not self._evaluator.gradients.disabled(loop.body) or any(map(self._is_run, self.own_calls(loop))):
+        calls, gradients = self.own_calls(loop), self._evaluator.gradients
+        if any(map(self._is_run, calls)):
             return False
-        called = (call.func for call in self.own_calls(loop) if self._guards.guard(call, loop) is None)
-        found = [f for f in map(self._evaluator.definitions.definition, called) if isinstance(f, cst.FunctionDef)]
-        return not any(map(self._loops_over_batches, found)) and any(self._runs_once(f, _MOST_CALLS) for f in found)
+        called = [(call, self._evaluator.definitions.definition(call.func)) for call in calls]
+        found = [(c, f) for c, f in called if isinstance(f, cst.FunctionDef) and self._guards.guard(c, loop) is None]
+        if any(self._loops_over_batches(function) for _, function in found):
+            return False
+        return any(
+            self._runs_once(function, _MOST_CALLS)
+            for call, function in found
+            if gradients.disabled(call) or gradients.function_disabled(function)
+        )
 
     def _runs_once(self, function: cst.FunctionDef, most_calls: int) -> bool:
         """Whether a function that is no part of a model runs one outside of its loops, also by functions it calls."""
@@ -312,7 +321,8 @@ class Hotness:
         steps = self.is_step_function(function) and not cold.explains(function, self._evaluator)
         if hands_on or steps or self._clips(function) or self._evaluator.kept_batch(function):
             return Role.STEP
-        if self._may_be_loss(owner) and self._is_loss(function):
+        is_loss = self._may_be_loss(owner) and returns_loss(function, self._evaluator)
+        if is_loss and not self._loops_over_batches(function):
             return Role.LOSS
         if owner is None and self._evaluator.is_engine_step(function):
             return Role.EVALUATION_LOOP
@@ -345,30 +355,6 @@ class Hotness:
 
     def _may_be_loss(self, owner: cst.ClassDef | None) -> bool:
         return owner is None or self._evaluator.definitions.class_kind(owner) is Kind.MODULE
-
-    def _is_loss(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is named for the loss that it returns as a tensor, and only other files call it."""
-        name = function.name.value
-        if not _LOSS.search(name) or _ABOUT_LOSSES.search(name) or self._evaluator.is_called(function):
-            return False
-        if self._evaluator.definitions.enclosing_function(function) is not None or function.asynchronous is not None:
-            return False
-        given = [self._evaluator.returned(function)]
-        given += [self._evaluator.value(result) for result in self._evaluator.definitions.results(function)]
-        firsts = (value.elements[0] if value.elements else value for value in given)
-        is_tensor = any(first.is_tensor and first.evidence >= Evidence.INFERRED for first in firsts)
-        return (is_tensor or self._returns_total(function)) and not self._loops_over_batches(function)
-
-    def _returns_total(self, function: cst.FunctionDef) -> bool:
-        """Whether a function returns a variable, perhaps as the first of several, to which it adds tensors."""
-        totals = {
-            statement.target.value
-            for statement in self._tree.below(function.body, cst.AugAssign)
-            if isinstance(statement.target, cst.Name) and self._evaluator.value(statement.value).is_tensor
-        }
-        returned = (statement.value for statement in self._tree.below(function.body, cst.Return))
-        firsts = (value.elements[0].value if isinstance(value, cst.Tuple) else value for value in returned)
-        return bool(totals) and any(isinstance(first, cst.Name) and first.value in totals for first in firsts)
 
     def _loops_over_batches(self, function: cst.FunctionDef) -> bool:
         loops = (node for node in self._tree.descendants(function.body) if isinstance(node, (cst.For, cst.While)))

@@ -8,7 +8,7 @@ from torchlint.semantics.autograd.differentiated import COMPUTES, PASSES_ON
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.inference import Inference
-from torchlint.semantics.values import Graph, Kind
+from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import identifier, literal, method_call
 
 _PARTS = frozenset(("chunk", "split", "unbind", "max", "min", "topk", "sort"))
@@ -102,7 +102,10 @@ class EvaluatedOutputs:
             is_computed = name.startswith("torch.") and known.is_tensor and bool(call.args)
             return is_computed and self.gives(call.args[0].value, loop, depth)
         method = method_call(call, *PASSES_ON, *COMPUTES, *_PARTS)
-        return method is not None and self.gives(method.value, loop, depth)
+        if method is not None:
+            return self.gives(method.value, loop, depth)
+        is_loss = self._evaluator.value(call.func).origin is Origin.LOSS
+        return is_loss and any(self.gives(argument.value, loop, depth) for argument in call.args)
 
     def _is_for_nothing(self, call: cst.Call) -> bool:
         """Whether a call runs a model with gradients on, and nobody can want them."""

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Hotness
@@ -37,8 +38,24 @@ class Holders:
             return True
         base = _base(variable)
         bindings = self._evaluator.scopes.bindings(base) if isinstance(base, cst.Name) else []
+        if len(bindings) == 1 and bindings[0].kind is BindingKind.PARAMETER:
+            return bindings[0].scope.node is function and self._is_callers(bindings[0])
         return bool(bindings) and all(
             binding.kind in _BOUND and not self._tree.within(binding.node, function) for binding in bindings
+        )
+
+    def _is_callers(self, parameter: Binding) -> bool:
+        """Whether each step that calls a function gives it the same list: ``step(model, x, losses)``."""
+        given = passed_for(parameter, self._evaluator)
+        return bool(given) and all(map(self._outlives_step, given))
+
+    def _outlives_step(self, value: cst.BaseExpression) -> bool:
+        """Whether a variable holds a list that was there before the loop over steps around it."""
+        bindings = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
+        heat = self._hotness.heat(value) if bindings else None
+        return heat is not None and all(
+            isinstance(binding.value, cst.List) and not self._tree.within(binding.node, heat.root)
+            for binding in bindings
         )
 
     def is_of_self(self, variable: cst.BaseExpression) -> bool:

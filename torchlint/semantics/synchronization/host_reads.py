@@ -14,6 +14,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.synchronization import bare_parameters
 from torchlint.semantics.synchronization.scores import is_score
+from torchlint.semantics.synchronization.written_out import WRITERS, writes_out
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
@@ -23,7 +24,6 @@ _PASSED_THROUGH = ("cpu", "detach", "clone", "squeeze", "view", "reshape", "cont
 _COPIES = ("cpu", "numpy", "tolist")
 _ADDING = ("sum", "mean")
 _REDUCING = ("sum", "mean", "max", "min", "norm")
-_SHOWING = frozenset(("builtins.print", "builtins.str", "builtins.repr"))
 _READERS = ("item", "get_scale", "state_dict", "add_scalar", "add_scalars", "step")
 _LOGGERS = {"wandb.log": 0, "mlflow.log_metric": 1, "mlflow.log_metrics": 0}
 """Functions that make numbers of what they are told at once, and the position of that, or of a dictionary of it."""
@@ -42,7 +42,7 @@ READERS = frozenset(
 )
 """The names of what reads a scalar, among them all functions of ``math``; the last came after Python 3.10."""
 
-COPIERS = frozenset((*_COPIES, *_SHOWING, "to", "format"))
+COPIERS = frozenset((*_COPIES, *WRITERS, "to"))
 """The names of what copies a tensor to the host."""
 
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
@@ -189,9 +189,7 @@ class HostReads:
 
     def may_copy(self, call: cst.Call) -> bool:
         """Return whether a call copies to the host if it is given a tensor on an accelerator."""
-        if method_call(call, *_COPIES, "to", "format") is not None:
-            return True
-        return bool(call.args) and self._qualified(call) in _SHOWING
+        return method_call(call, *_COPIES, "to") is not None or self.shows(call)
 
     def copied(self, call: cst.Call) -> cst.BaseExpression | None:
         """Return the tensor that ``x.cpu()``, ``x.numpy()``, ``x.tolist()`` or ``print(x)`` brings to the host.
@@ -256,10 +254,6 @@ class HostReads:
         given = [element.value for element in right.elements] if isinstance(right, cst.Tuple) else [right]
         return self._first_tensor(given)
 
-    def _formats(self, call: cst.Call) -> bool:
-        method = method_call(call, "format")
-        return method is not None and self._evaluator.value(method.value).kind is Kind.STRING
-
     def _first_tensor(self, expressions: list[cst.BaseExpression]) -> cst.BaseExpression | None:
         values = ((e, self._evaluator.value(e)) for e in expressions)  # an entry of a batch may be a list of texts
         return next((e for e, value in values if value.is_tensor and value.origin is not Origin.BATCH), None)
@@ -310,8 +304,8 @@ class HostReads:
         return isinstance(around, cst.Call) and self.scalar(around) is not None
 
     def shows(self, call: cst.Call) -> bool:
-        """Return whether a call writes out what it is given: ``print(x)``, ``str(x)``, ``"{}".format(x)``."""
-        return self._qualified(call) in _SHOWING or self._formats(call)
+        """Return whether a call writes out what it is given: ``print(x)``, ``"{}".format(x)``."""
+        return writes_out(call, self._evaluator)
 
     def is_added_up_there(self, call: cst.Call) -> bool:
         """Return whether a copy is only added up to one number: ``x.cpu().sum()``, ``(x.cpu() == y.cpu()).sum()``."""
