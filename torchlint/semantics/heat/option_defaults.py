@@ -134,9 +134,10 @@ class OptionDefaults:
             if call.func.attr.value != "add_argument":
                 continue
             given = {a.keyword.value: literal(a.value) for a in call.args if a.keyword is not None}
-            is_switch = given.get("action") == "store_true" and not given.get("default")
-            default = False if is_switch else given.get("default")
-            options = [literal(a.value) for a in call.args if a.keyword is None]
+            action, default = given.get("action"), given.get("default")
+            if action in ("store_true", "store_false") and default is None:
+                default = action == "store_false"
+            options = [given.get("dest") or literal(a.value) for a in call.args if a.keyword is None]
             yield from ((o.lstrip("-").replace("-", "_"), default) for o in options if isinstance(o, str))
         for setting in self._tree.nodes(cst.AnnAssign):
             in_class = self._tree.enclosing(setting, cst.ClassDef, cst.FunctionDef)
