@@ -53,12 +53,25 @@ class Backward:
         handed = [*self.passes(root), *self._passes.handed_over(root)]
         if any(self._mentions(expression, reached) for expression in handed):
             return True
+        for function in self._given_functions(reached, root):
+            reached |= self._spread(reached, function)
         variables = {key for key in reached if key[0]}
         return any(self._mentions(call, variables) for call in self.passes())
 
+    def _given_functions(self, reached: set[_Key], root: cst.CSTNode) -> list[cst.FunctionDef]:
+        """The functions of the file with a backward pass that are given one of these variables below ``root``."""
+        calls = [call for call in self._tree.below(root, cst.Call) if call.args] if self.passes() else []
+        given = [call for call in calls if any(self._mentions(argument.value, reached) for argument in call.args)]
+        called = map(self._evaluator.definitions.definition, (call.func for call in given))
+        return [f for f in called if isinstance(f, cst.FunctionDef) and self.passes(f)]
+
     def _reached(self, variable: cst.BaseExpression, root: cst.CSTNode) -> set[_Key]:
         """The variables below ``root`` that a variable flows into."""
-        reached = {self._key(variable)}
+        return self._spread({self._key(variable)}, root)
+
+    def _spread(self, keys: set[_Key], root: cst.CSTNode) -> set[_Key]:
+        """These variables, and those below ``root`` that they flow into."""
+        reached = set(keys)
         for _ in range(4):
             before = len(reached)
             for targets, value in self._assignments(root):

@@ -11,6 +11,7 @@ from torchlint.semantics.autograd.differentiated import PASSES_ON, starts
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
@@ -35,6 +36,18 @@ class HandedLosses:
         parts = self._backward.returned_parts(variable, function)
         calls = self._evaluator.callers(function) if parts != [] else []
         return any(self._is_differentiated(call, parts) for call in calls)
+
+    def is_given_with_model(self, variable: cst.BaseExpression, frame: cst.CSTNode) -> bool:
+        """Return whether a function out of sight is given a variable and a model: ``implicit_gradient(loss, net)``."""
+        for call in self._tree.below(frame, cst.Call):
+            given = [argument.value for argument in call.args]
+            if not any(is_same(each, variable) for each in given) or method_call(call) is not None:
+                continue
+            if self._evaluator.definitions.definition(call.func) is None and any(
+                self._evaluator.value(each).kind is Kind.MODULE for each in given
+            ):
+                return True
+        return False
 
     def _is_differentiated(self, call: cst.Call, parts: list[int] | None) -> bool:
         frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module

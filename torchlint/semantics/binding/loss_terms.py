@@ -13,6 +13,7 @@ Key = tuple[int, str]
 KeyOf = Callable[[cst.CSTNode], Key | None]
 _PASSES = frozenset(("backward", "manual_backward"))
 _SCALES = frozenset(("scale", "scale_loss", "mean", "sum"))
+_OPTIONS = frozenset("args opt opts options cfg config conf hparams hps FLAGS".split())
 _DEPTH = 3
 """Through how many variables a sum is followed."""
 
@@ -78,8 +79,9 @@ def _added(value: cst.BaseExpression, key_of: KeyOf) -> Iterator[Key]:
 
 
 def _scaled(left: cst.BaseExpression, right: cst.BaseExpression, key_of: KeyOf) -> Iterator[Key]:
-    """The variable that a number, or a setting of some object, scales: which of two variables that is nobody knows."""
+    """The variable that a number, or an option, scales: which of two variables that is nobody knows."""
     for factor, scaled in ((left, right), (right, left)):
-        is_number = isinstance(literal(factor), (int, float)) or isinstance(factor, (cst.Attribute, cst.Subscript))
+        is_option = isinstance(factor, cst.Attribute) and identifier(factor.value) in _OPTIONS
+        is_number = is_option or isinstance(literal(factor), (int, float))
         if is_number and isinstance(scaled, (cst.Name, cst.BinaryOperation)):
             yield from _added(scaled, key_of)

@@ -19,6 +19,7 @@ _SHAPED = frozenset(
     ("view", "reshape", "expand", "repeat", "unflatten", "new_zeros", "new_ones", "new_empty", "new_full")
 )
 """Methods of tensors that are given sizes."""
+_MOVES = ("to", "cuda")
 _NAMES_OF_TAKERS = frozenset(name.rpartition(".")[2] for name in _TAKERS)
 
 
@@ -106,7 +107,7 @@ class Usage:
         return self._key(variable) in self._with_parameters
 
     def is_prepared_model(self, variable: cst.CSTNode) -> bool:
-        """Return whether the file calls ``variable.eval()`` or loads its weights, and calls the variable itself."""
+        """Return whether the file calls ``variable.eval()``, or moves it and loads its weights, and calls it itself."""
         self._table()
         key = self._key(variable) if self._prepared else None
         return key in self._prepared and key in self._called
@@ -132,12 +133,15 @@ class Usage:
     def _table(self) -> dict[tuple[int, str], set[str]]:
         if self._attributes is None:
             self._attributes = {}
+            loaded: set[tuple[int, str]] = set()
+            moved: set[tuple[int, str] | None] = set()
             for attribute in self._tree.nodes(cst.Attribute):
-                key = self._key(attribute.value)
+                key, call = self._key(attribute.value), self._tree.parent(attribute)
+                if attribute.attr.value in _MOVES and isinstance(call, cst.Call):
+                    moved.update((key, self._key_of_result(call)))
                 if key is None:
                     continue
                 self._attributes.setdefault(key, set()).add(attribute.attr.value)
-                call = self._tree.parent(attribute)
                 if isinstance(attribute.value, cst.Name) and attribute.attr.value in _TELLING and self._is_used(call):
                     used = self._as_tensor if attribute.attr.value in TENSOR_ONLY else self._as_array
                     used.setdefault(key, []).append(attribute.value)
@@ -149,10 +153,13 @@ class Usage:
                     self._with_parameters.add(key)
                 if attribute.attr.value in _SHAPED and isinstance(call, cst.Call):
                     self._sizes.update(key for key in map(self._key, _names_of_sizes(call)) if key is not None)
-                if isinstance(call, cst.Call) and _prepares_model(call):
+                if attribute.attr.value == "eval" and isinstance(call, cst.Call) and not call.args:
                     self._prepared.add(key)
+                if attribute.attr.value == "load_state_dict" and isinstance(call, cst.Call) and call.args:
+                    loaded.add(key)
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
                     self._plain_backward.add(key)
+            self._prepared |= loaded & moved
             self._collect_added()
             self._collect_stored()
             self._collect_sliced()
@@ -165,6 +172,12 @@ class Usage:
         ``data.contiguous()`` alone says nothing of a tensor: batches of graphs change themselves so.
         """
         return not isinstance(call, cst.Call) or bool(call.args) or not isinstance(self._tree.parent(call), cst.Expr)
+
+    def _key_of_result(self, call: cst.Call) -> tuple[int, str] | None:
+        """The variable that an assignment gives the result of a call: ``net = Net().to(device)``."""
+        statement = self._tree.parent(call)
+        targets = statement.targets if isinstance(statement, cst.Assign) else ()
+        return self._key(targets[0].target) if len(targets) == 1 else None
 
     def _collect_added(self) -> None:
         """Enter what ``items += [value]`` appends, and what ``self.updates += 1`` counts."""
@@ -230,9 +243,3 @@ def _names_of_sizes(call: cst.Call) -> list[cst.Name]:
     if len(given) == 1 and isinstance(given[0], (cst.Tuple, cst.List)):
         given = [element.value for element in given[0].elements if isinstance(element, cst.Element)]
     return [size for size in given if isinstance(size, cst.Name)] if len(given) > 1 else []
-
-
-def _prepares_model(call: cst.Call) -> bool:
-    """Whether a call is one by which modules are told to evaluate or given weights, as optimizers are too."""
-    name = identifier(call.func)
-    return (name == "eval" and not call.args) or (name == "load_state_dict" and bool(call.args))

@@ -120,13 +120,21 @@ class Gradients:
                 if decision is not None:
                     return decision
             if isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
-                return self.function_disabled(ancestor) or None
+                return self.function_disabled(ancestor) or self._is_off_from_start(ancestor) or None
             if isinstance(ancestor, cst.Lambda) and self._dispatch.runs_lambda(ancestor):
                 return True
             child = ancestor
         return self._whole_file() or None
 
-    def _set_before(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode) -> bool | None:
+    def _is_off_from_start(self, method: cst.FunctionDef) -> bool:
+        """Whether what makes the object of a method switches gradients off for good: ``set_grad_enabled(False)``."""
+        owner = self._definitions.owner(method) if self._mode_setters() else None
+        first = self._definitions.method(owner, "__init__") if owner is not None else None
+        if first is None or first is method or not isinstance(first.body, cst.IndentedBlock):
+            return False
+        return self._set_before(first.body, None) is True
+
+    def _set_before(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode | None) -> bool | None:
         """What the last ``torch.set_grad_enabled(...)`` or ``guard.__enter__()`` before a statement of a block does."""
         decision: bool | None = None
         for line in block.body:

@@ -60,18 +60,32 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
 
 
 def _is_term_of_loss(name: cst.Name, definitions: list[Binding], found: Value, evaluator: Evaluator) -> bool:
-    """Return whether calls give what a program adds up to what it backpropagates, and nothing else is known of it.
+    """Return whether calls compute what a program adds up to what it backpropagates, and nothing else is known of it.
 
-    Also a sum of what they give that starts with a number: ``aux = 0``, ``aux += criterion(output, target)``.
+    They are given a model, or what has a graph. Also a sum of what they give that starts with a number: ``aux = 0``,
+    ``aux += criterion(output, target)``.
     """
     is_sum = any(binding.kind is BindingKind.AUGMENTED for binding in definitions)
     is_open = not found.known or (found.is_tensor and found.graph is Graph.UNKNOWN)
-    if not (is_open or (is_sum and found.kind is Kind.NUMBER)):
+    if not (is_open or (is_sum and found.kind is Kind.NUMBER)) or not evaluator.usage.is_loss_term(name):
         return False
     starts = [b for b in definitions if b.kind is BindingKind.ASSIGNMENT and is_sum and literal(b.value) is not None]
     made = [binding for binding in definitions if binding not in starts]
-    is_made = bool(made) and all(b.kind in _MADE and isinstance(b.value, cst.Call) for b in made)
-    return is_made and evaluator.usage.is_loss_term(name) and not evaluator.gradients.disabled(name)
+    return bool(made) and all(
+        b.kind in _MADE
+        and isinstance(b.value, cst.Call)
+        and not evaluator.gradients.disabled(b.node)
+        and (found.is_tensor or _takes_graph(b.value, evaluator))
+        for b in made
+    )
+
+
+def _takes_graph(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether a call is given a model, or is of one, or is given a tensor with a graph."""
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    given = [argument.value for argument in call.args] + ([] if owner is None else [owner])
+    values = [evaluator.value(each) for each in given]
+    return any(v.kind is Kind.MODULE or (v.is_tensor and v.graph is Graph.ATTACHED) for v in values)
 
 
 def _of_definition(binding: Binding, evaluator: Evaluator) -> Value:

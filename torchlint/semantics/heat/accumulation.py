@@ -19,8 +19,12 @@ def _is_begun(name: cst.Name, outer: cst.For | cst.While, evaluator: Evaluator) 
     bindings = evaluator.flow.definitions(name)
     if not bindings or any(not evaluator.tree.within(binding.node, outer.body) for binding in bindings):
         return False
-    return any(_is_list(binding.value) for binding in bindings)
+    return any(_is_list(binding.value, evaluator) for binding in bindings)
 
 
-def _is_list(value: cst.CSTNode | None) -> bool:
-    return isinstance(value, cst.ListComp) or (isinstance(value, cst.List) and not value.elements)
+def _is_list(value: cst.CSTNode | None, evaluator: Evaluator) -> bool:
+    """Whether a value is an empty list, or one of as many batches as are counted, not of all that a loader has."""
+    if not isinstance(value, cst.ListComp):
+        return isinstance(value, cst.List) and not value.elements
+    made = value.for_in.iter
+    return isinstance(made, cst.Call) and evaluator.names.qualified(made.func) == "builtins.range"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -39,17 +39,16 @@ def names_batch(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
     return isinstance(last, cst.Name) and _BATCH.match(last.value) is not None and not taken.known
 
 
-def feeds_step(loop: cst.For, calls: Iterable[cst.Call], evaluator: Evaluator) -> bool:
-    """Return whether a loop gives what it takes to a step of the file, as these calls: ``self.valid_step(sample)``."""
+def steps_fed(loop: cst.For, calls: Iterable[cst.Call], evaluator: Evaluator) -> Iterator[cst.FunctionDef]:
+    """Yield the steps of the file to which a loop gives what it takes, by these calls: ``self.valid_step(sample)``."""
     taken = evaluator.iterated(loop)
     if taken.known or not isinstance(loop.target, cst.Name):
-        return False
-    return any(
-        takes_one_step(identifier(call.func))
-        and isinstance(evaluator.definitions.definition(call.func), cst.FunctionDef)
-        and any(identifier(argument.value) == loop.target.value for argument in call.args)
-        for call in calls
-    )
+        return
+    for call in calls:
+        step = evaluator.definitions.definition(call.func) if takes_one_step(identifier(call.func)) else None
+        is_fed = any(identifier(argument.value) == loop.target.value for argument in call.args)
+        if isinstance(step, cst.FunctionDef) and is_fed:
+            yield step
 
 
 def in_comprehension(call: cst.Call, loop: cst.For | cst.While, evaluator: Evaluator) -> bool:

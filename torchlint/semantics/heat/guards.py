@@ -127,6 +127,8 @@ class Guards:
             return None
         if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_due(ancestor):
             return Guard.PERIODIC
+        if isinstance(ancestor, cst.If) and child is not ancestor.test and is_spent(ancestor, child, self._evaluator):
+            return Guard.PERIODIC
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
             found = self.classify(ancestor.test, child is ancestor.body)
             is_look = found is Guard.OPTION and isinstance(child, cst.IndentedBlock) and only_tells(child, self._tree)
@@ -149,7 +151,7 @@ class Guards:
         written = self._tree.below(statement.body, cst.AssignTarget)
         is_missing = self._misses(statement.test, {canonical(target.target) for target in written})
         is_new = is_new_key(statement.test, True, (statement.body,), self._evaluator)
-        return is_missing or is_new or counts_on(statement, self._tree) or is_spent(statement, self._evaluator)
+        return is_missing or is_new or counts_on(statement, self._tree)
 
     def _misses(self, test: cst.BaseExpression, places: set[str]) -> bool:
         if isinstance(test, cst.BooleanOperation):

@@ -20,7 +20,7 @@ from torchlint.semantics.heat import (
     lambdas,
 )
 from torchlint.semantics.heat.accumulation import goes_over_collected
-from torchlint.semantics.heat.batch_sources import batch_evidence, feeds_step, in_comprehension, names_batch
+from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch, steps_fed
 from torchlint.semantics.heat.early_stops import runs_once, stops_early
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
 from torchlint.semantics.heat.handed_on import HandedOn
@@ -181,9 +181,11 @@ class Hotness:
             found = batch_evidence(self._evaluator.iterated(loop)) or cut_batches.takes_items(loop, self._evaluator)
             if found is not None:
                 return found
-            is_source = generator_functions.takes_batches(loop, self._evaluator)
-            is_source = is_source or feeds_step(loop, self.own_calls(loop), self._evaluator)
-            return Evidence.INFERRED if is_source else None
+            if generator_functions.takes_batches(loop, self._evaluator):
+                return Evidence.INFERRED
+            steps = list(steps_fed(loop, self.own_calls(loop), self._evaluator))
+            is_whole_run = any(map(self._loops_over_batches, steps))
+            return Evidence.INFERRED if steps and not is_whole_run else None
         return self.next_batch(loop)
 
     def next_batch(self, code: cst.For | cst.While | cst.FunctionDef) -> Evidence | None:
@@ -198,7 +200,11 @@ class Hotness:
     def _has_batch_loop(self, loop: cst.For | cst.While) -> bool:
         inner = (other for other in self._tree.below(loop, cst.For) if other is not loop)
         apart = (other for other in inner if not goes_over_collected(other, loop, self._evaluator))
-        given = (other for other in apart if batch_evidence(self._evaluator.iterated(other)) is not None)
+        given = (
+            other
+            for other in apart
+            if batch_evidence(self._evaluator.iterated(other)) is not None or names_batch(other, self._evaluator)
+        )
         return any(self._guards.guard(other, loop) is None for other in given)  # a validation now and then is none
 
     def _is_wide(self, loop: cst.For | cst.While) -> bool:

@@ -36,6 +36,15 @@ class OptionDefaults:
     def _settings(self) -> tuple[tuple[str, bool | int | float | str | None], ...]:
         return tuple(self._find_settings())
 
+    def is_on(self, test: cst.Name | cst.Attribute) -> bool:
+        """Return whether a variable is an option or parameter that is True by default, and nothing turns it off."""
+        if self.of_option(test) is not True:
+            return False
+        name = identifier(test)
+        same = [default for setting, default in self._settings if setting == name]
+        given = (a for a in self._tree.nodes(cst.Arg) if a.keyword is not None and a.keyword.value == name)
+        return all(default is True for default in same) and not any(literal(a.value) is False for a in given)
+
     def of_parameter(self, name: cst.Name) -> bool | int | float | str | None:
         """Return the constant that a parameter is by default, where nothing binds its name again."""
         definitions = self._evaluator.flow.definitions(name)

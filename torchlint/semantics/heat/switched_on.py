@@ -18,7 +18,7 @@ _FIRST_PROCESS = re.compile(
 
 def is_on(test: cst.Name | cst.Attribute, defaults: OptionDefaults, evaluator: Evaluator) -> bool:
     """Return whether a variable is on by default, always, or in the first process."""
-    if defaults.of_option(test) is True:
+    if defaults.is_on(test):
         return True
     if isinstance(test, cst.Attribute):
         return _is_only_true(test, evaluator)

@@ -76,9 +76,9 @@ class Batches:
         return [name for name in names if any(b.node is target for b in self._evaluator.flow.definitions(name))]
 
     def _is_bound(self, name: cst.Name) -> bool:
-        """Whether a name stands where it is bound again: the target of the next loop."""
+        """Whether a name stands where it is bound again: the target of the next loop, or of an assignment."""
         bindings = self._evaluator.scopes.bindings(name)
-        return any(b.node is name and b.kind is BindingKind.ITERATION for b in bindings)
+        return any(b.node is name and b.kind in (BindingKind.ITERATION, BindingKind.ASSIGNMENT) for b in bindings)
 
     def _take(self, use: cst.BaseExpression) -> tuple[_Take, cst.CSTNode] | None:
         node: cst.BaseExpression = use

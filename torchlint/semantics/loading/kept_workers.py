@@ -19,6 +19,7 @@ from torchlint.syntax.canonical import is_same
 if TYPE_CHECKING:
     from torchlint.semantics.loading.loaders import LoaderCall
 
+_GROWS = frozenset(("add", "append", "extend", "push", "store", "insert"))
 _READING = frozenset("len print isinstance repr str id next iter enumerate zip tqdm range sorted list".split())
 _DEPTH = 3
 
@@ -121,6 +122,8 @@ class KeptWorkers:
             return self._is_written(parent)
         if not isinstance(parent, cst.Attribute) or not isinstance(above, cst.Call) or above.func is not parent:
             return False
+        if parent.attr.value in _GROWS:
+            return True
         methods = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == parent.attr.value)
         stored = (target for method in methods for target in self._stored_in(method))
         return any(self._evaluator.definitions.receiver(name) is not None for name in stored)

@@ -22,16 +22,20 @@ class Detachable:
     def maybe_number(self, kept: Retention) -> cst.BaseExpression | None:
         """Return which value that is kept is a number or None, without ``detach``, on a way that the file shows.
 
-        Also a term of a loss from a function out of sight that is given no tensor: a penalty may be switched off.
+        Also a term of a loss from a function out of sight that is given no tensor, or gives several things: a penalty
+        may be switched off.
         """
         return next((v for v in kept.values if self._numbers.kinds(v) or self._may_be_switched_off(v)), None)
 
     def _may_be_switched_off(self, value: cst.BaseExpression) -> bool:
         if not isinstance(value, cst.Name) or not self._evaluator.usage.is_loss_term(value):
             return False
-        made = [binding.value for binding in self._evaluator.flow.definitions(value)]
-        calls = [call for call in made if isinstance(call, cst.Call) and not self._evaluator.value(call).known]
-        return any(not any(self._evaluator.value(a.value).is_tensor for a in call.args) for call in calls)
+        bindings = self._evaluator.flow.definitions(value)
+        made = [(b.value, b.path) for b in bindings if isinstance(b.value, cst.Call)]
+        unknown = [(call, path) for call, path in made if not self._evaluator.value(call).known]
+        return any(
+            path or not any(self._evaluator.value(a.value).is_tensor for a in call.args) for call, path in unknown
+        )
 
     def starts_with_graph(self, kept: Retention) -> bool:
         """Return whether another branch of a conditional expression keeps its graph: ``a if x is None else x + b``."""

@@ -195,7 +195,9 @@ class Retentions:
             return True
         if isinstance(variable, cst.Name) and self._inference.fed_passes.by_attribute([variable], frame):
             return True
-        return not heat.trains and isinstance(frame, cst.FunctionDef) and self._handed.is_wanted(variable, frame)
+        if heat.trains or not isinstance(frame, cst.FunctionDef):
+            return False
+        return self._handed.is_wanted(variable, frame) or self._handed.is_given_with_model(variable, frame)
 
     def _branches(self, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The parts of a conditional expression that are tensors; any other expression is its only part."""

@@ -50,10 +50,13 @@ class Holders:
         return bool(given) and all(map(self._outlives_step, given))
 
     def _outlives_step(self, value: cst.BaseExpression) -> bool:
-        """Whether a variable holds a list that was there before the loop over steps around it."""
+        """Whether a variable holds a list from before the loop over steps around it, which only hands it on."""
         bindings = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
         heat = self._hotness.heat(value) if bindings else None
-        return heat is not None and all(
+        if heat is None or not isinstance(value, cst.Name):
+            return False
+        used = [name for name in self._tree.below(heat.root, cst.Name) if name.value == value.value]
+        return used == [value] and all(
             isinstance(binding.value, cst.List) and not self._tree.within(binding.node, heat.root)
             for binding in bindings
         )

@@ -370,7 +370,7 @@ class HostReads:
 
     def may_choose(self, read: ScalarRead) -> bool:
         """Return whether what is read may be a choice of the program, such as the next token: no loss, no score."""
-        if read.tensor is not None and is_score(read.tensor, self._evaluator):
+        if read.tensor is not None and is_score(read.tensor, read.call, self._evaluator):
             return False
         return read.value.origin is not Origin.LOSS and not self.is_added_up(read.call)
 

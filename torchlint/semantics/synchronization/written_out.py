@@ -28,4 +28,6 @@ def writes_out(call: cst.Call, evaluator: Evaluator) -> bool:
     if method.attr.value == "format":
         return evaluator.value(method.value).kind is Kind.STRING
     text = literal(call.args[0].value) if len(call.args) > 1 else None
-    return isinstance(text, str) and "%" in text
+    if not isinstance(text, str) or "%" not in text:
+        return False
+    return evaluator.value(method.value).definition is None  # a class of the file may only collect it
