@@ -65,7 +65,7 @@ class Routines:
             return script_only_infers(self._evaluator, self._backward)
         modes = self.set_by(function)
         if modes[:1] == ["eval"]:
-            return "train" not in modes or not self._speaks_of_optimizers(function)
+            return "train" not in modes or not (self._speaks_of_optimizers(function) or self._backward.passes(function))
         named = is_named(function.name.value) and not function.name.value.startswith("test_")
         if not named and not modes:
             helps = self._evaluates_it(function) or self._helps_to_evaluate(function)

@@ -18,6 +18,7 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, is_none, method_call
 from torchlint.syntax.canonical import canonical
 
+_CHOICES = (cst.If, cst.IfExp)
 _ENOUGH_CALLERS = 2
 """Of a routine that is told by an argument: one to train, one to evaluate."""
 
@@ -126,7 +127,11 @@ class Turns:
         for ancestor in self._tree.ancestors(call):
             if ancestor is frame:
                 return False
-            if isinstance(ancestor, cst.If) and child is not ancestor.test and self._subject(ancestor.test) in subjects:
+            if (
+                isinstance(ancestor, _CHOICES)
+                and child is not ancestor.test
+                and self._subject(ancestor.test) in subjects
+            ):
                 return _trains(ancestor.test, child is not ancestor.body)
             child = ancestor
         return False
@@ -137,7 +142,7 @@ class Turns:
         for ancestor in self._tree.ancestors(call):
             if ancestor is frame:
                 return False
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
+            if isinstance(ancestor, _CHOICES) and child is not ancestor.test:
                 taken = child is ancestor.body
                 if _trains(ancestor.test, taken) or _trains(ancestor.test, not taken) or _telling(ancestor.test):
                     return True
