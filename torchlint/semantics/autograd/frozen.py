@@ -37,7 +37,7 @@ class Frozen:
         self._tree = evaluator.tree
         self._frozen: frozenset[_Key] | None = None
 
-    def holds(self, called: cst.Name | cst.Attribute) -> bool:
+    def holds(self, called: cst.BaseExpression) -> bool:
         """Return whether the file excludes the parameters of what is called from gradients, if only for a while."""
         is_method = isinstance(called, cst.Attribute) and called.attr.value in ENTRY_POINTS
         owner = called.value if isinstance(called, cst.Attribute) and is_method else called
@@ -221,6 +221,8 @@ class Frozen:
             yield from (element.value for element in around.iter.elements)
         elif isinstance(around.iter, (cst.Name, cst.Attribute)):
             yield around.iter
+        elif (values := method_call(around.iter, "values", "items")) is not None:
+            yield values.value
 
     def _binds(self, loop: cst.For, name: cst.BaseExpression) -> bool:
         return isinstance(name, cst.Name) and any(

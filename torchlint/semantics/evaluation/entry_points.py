@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import libcst as cst
 
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Value
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 _CONTAINERS = ("Sequential", "ModuleList", "DataParallel", "DistributedDataParallel", "Module")
 _LAYERS = ("Transformer", "Linear", "Bilinear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention")
@@ -17,8 +19,19 @@ _NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "Parameter")
 _WITHOUT = ("torch.", "torchaudio.transforms.", "torchvision.transforms.", "numpy.", "math.", "builtins.")
 """Where everything comes from that gives an object no parameters, but for the layers of torch."""
 _TRANSFORMS = ("torchaudio.transforms.", "torchvision.transforms.", "kornia.augmentation.", "kornia.filters.")
+Called = cst.Name | cst.Attribute | cst.Subscript
+"""What a model may be: a variable, an attribute, an item of a dictionary."""
+
 _DEPTH = 3
 """Through how many classes of the file the parts of a module are looked for."""
+
+
+def may_be_model(called: cst.BaseExpression) -> TypeGuard[Called]:
+    """Return whether what is called is written as models are: ``net``, ``self.net``, ``self.nets["net"]``."""
+    if not isinstance(called, cst.Subscript):
+        return isinstance(called, (cst.Name, cst.Attribute))
+    index = called.slice[0].slice if len(called.slice) == 1 else None
+    return isinstance(index, cst.Index) and isinstance(literal(index.value), str)
 
 
 def used_as(expression: cst.BaseExpression, evaluator: Evaluator) -> Value:
@@ -27,7 +40,7 @@ def used_as(expression: cst.BaseExpression, evaluator: Evaluator) -> Value:
     return hints.named(identifier(expression)) if value.kind is Kind.NONE else value
 
 
-def run_by_method(called: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value | None:
+def run_by_method(called: Called, evaluator: Evaluator) -> Value | None:
     """Return the module that a method runs which is called: by its name, or since it calls layers of its object."""
     if not isinstance(called, cst.Attribute):
         return None
@@ -43,7 +56,7 @@ def run_by_method(called: cst.Name | cst.Attribute, evaluator: Evaluator) -> Val
     return owner._replace(definition=class_def)
 
 
-def method_behind(called: cst.Name | cst.Attribute, module: Value, evaluator: Evaluator) -> cst.FunctionDef | None:
+def method_behind(called: Called, module: Value, evaluator: Evaluator) -> cst.FunctionDef | None:
     """Return the function of the file that runs when a module, or a method of it, is called; None if unknown."""
     if not isinstance(module.definition, cst.ClassDef):
         return None

@@ -15,8 +15,10 @@ from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.abstract_steps import AbstractSteps
 from torchlint.semantics.evaluation.entry_points import (
+    Called,
     belongs_to_module,
     lacks_parameters,
+    may_be_model,
     may_have_parameters,
     method_behind,
     only_filters,
@@ -107,10 +109,10 @@ class Inference:
     @remembered
     def call(self, call: cst.Call) -> InferenceCall | None:
         """Return the inference call that a call is: the outermost forward pass in a routine that evaluates."""
-        if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.speaks_of_evaluation:
+        if not may_be_model(call.func) or not self.speaks_of_evaluation:
             return None
         called = model_run_by(call, self._evaluator)
-        if not isinstance(called, (cst.Name, cst.Attribute)) or self._evaluator.names.qualified(called) is not None:
+        if not may_be_model(called) or self._evaluator.names.qualified(called) is not None:
             return None  # most calls are of what was imported
         step = self._run_by_step(call)
         called = step or called
@@ -137,7 +139,8 @@ class Inference:
             return None
         if module.evidence < Evidence.INFERRED and not call.args:
             return None  # `model.fuse_model()` is called so, but a model is given something
-        weak = module.evidence < Evidence.INFERRED and function is not None and not denoises
+        is_seen = function is not None or isinstance(called, cst.Subscript)
+        weak = module.evidence < Evidence.INFERRED and is_seen and not denoises
         if weak and not (is_followed or self._is_set_to_evaluate(called, function) or self.takes_batch(call)):
             return None
         trains = not is_part and bool(self._backward.passes(frame))
@@ -194,7 +197,7 @@ class Inference:
         """Whether there is any inference call in the file."""
         return self.speaks_of_evaluation and any(self.call(call) is not None for call in self._tree.nodes(cst.Call))
 
-    def switches_off(self, called: cst.Name | cst.Attribute, module: Value) -> bool:
+    def switches_off(self, called: Called, module: Value) -> bool:
         """Return whether the file shows that what a call runs computes without gradients: its method, or a wrapper."""
         if self._evaluator.gradients.wraps_forward(called):
             return True
@@ -212,7 +215,7 @@ class Inference:
         switches = self._evaluator.gradients.switches_off
         return any(switches(item.item) is True for block in blocks for item in block.items)
 
-    def called_model(self, function: cst.Name | cst.Attribute, *, weak: bool = False) -> Value | None:
+    def called_model(self, function: Called, *, weak: bool = False) -> Value | None:
         """Return the model whose forward pass calling this runs, None for losses and layers without parameters.
 
         ``weak``: it may be known by its name only where a method of it is called, too: ``vae.decode``.

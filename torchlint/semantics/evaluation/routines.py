@@ -132,11 +132,19 @@ class Routines:
             return False
         calls = (call.func for call in here if mode_set(call) == "eval")
         evaluated = [unchained(method.value) for method in calls if isinstance(method, cst.Attribute)]
-        while not any(is_same(one, module) for one in evaluated):
+        while not any(is_same(one, module) or self._goes_over(one, module) for one in evaluated):
             if not isinstance(module, cst.Attribute):
                 return False
             module = module.value
         return True
+
+    def _goes_over(self, variable: cst.BaseExpression, module: cst.BaseExpression) -> bool:
+        """Whether a loop binds a variable to each model of the dictionary of which one is an item."""
+        if not isinstance(module, cst.Subscript) or not isinstance(variable, cst.Name):
+            return False
+        bindings = self._evaluator.flow.definitions(variable)
+        over = [method_call(binding.value, "values", "items") for binding in bindings]
+        return bool(over) and all(values is not None and is_same(values.value, module.value) for values in over)
 
     def _loops_over_batches(self, function: cst.FunctionDef) -> bool:
         """Whether a routine goes through a loader, so that nobody else calls it for each batch."""
