@@ -20,7 +20,7 @@ from torchlint.semantics.evaluation.own_care import cares_for_itself
 from torchlint.semantics.evaluation.read_inputs import ReadInputs
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.process.testing import tests
-from torchlint.semantics.values import Origin, Value
+from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
@@ -85,7 +85,7 @@ class DetachedForwards:
         return DetachedForward(
             next(self._variables(call), None),
             self._is_network(model),
-            self._inference.frozen.holds(call.func),
+            self._inference.is_frozen(call.func),
             self._inference.switches_off(call.func, model),
             self._differentiates(call, model),
             fate is Fate.ARRAY,
@@ -217,7 +217,9 @@ class DetachedForwards:
     def _may_keep(self, call: cst.Call) -> bool:
         """Whether a method out of sight may keep what it computes for a training step: ``agent.act(state)``."""
         called = call.func
-        if not isinstance(called, cst.Attribute) or called.attr.value not in ENTRY_POINTS - _COMPUTES:
+        if not isinstance(called, cst.Attribute) or called.attr.value in _COMPUTES:
+            return False
+        if called.attr.value not in ENTRY_POINTS and self._evaluator.value(called).kind is Kind.MODULE:
             return False
         return method_behind(called, self._evaluator.value(called.value), self._evaluator) is None
 

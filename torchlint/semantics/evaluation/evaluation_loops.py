@@ -10,13 +10,14 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.flow import LOOPS, last_statement
-from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
+from torchlint.semantics.binding.scopes import COMPREHENSIONS, FUNCTIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.evaluated_models import mode_set
+from torchlint.semantics.evaluation.fates import Fate, Fates
 from torchlint.semantics.evaluation.told_calls import ToldCalls
 from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.walk import children
 
@@ -25,7 +26,7 @@ _EVALUATION_LOADER = re.compile(
     re.IGNORECASE,
 )
 _NUMBERS = ("builtins.float", "builtins.int")
-_NAMES = (cst.Name, cst.Attribute)
+_NAMED = (cst.Name, cst.Attribute, cst.Subscript)
 
 
 class EvaluationLoops:
@@ -36,6 +37,7 @@ class EvaluationLoops:
         self._tree = evaluator.tree
         self._backward = backward
         self._told = told
+        self._fates = Fates(evaluator)
         self._only_evaluating: dict[int, bool] = {}
         self._over_evaluation_data: dict[int, bool] = {}
 
@@ -76,7 +78,7 @@ class EvaluationLoops:
         """
         block = self._block_after_eval(call, model)
         statement = self._evaluator.flow.statement(call)
-        if block is None or not isinstance(statement, cst.Assign):
+        if block is None or not (isinstance(statement, cst.Assign) or self._is_read_in_turn(call)):
             return False
         passes = self._backward.passes(block)
         around = self._tree.parent(block)
@@ -85,8 +87,15 @@ class EvaluationLoops:
                 return False
         elif passes:
             return False
+        if not isinstance(statement, cst.Assign):
+            return True
         names = [name for target in statement.targets for name in self._names(target.target)]
         return bool(names) and not any(self._leaves(name, statement, frame) for name in names)
+
+    def _is_read_in_turn(self, call: cst.Call) -> bool:
+        """Whether a comprehension makes a call for each of its items, and only reads values of what that gives."""
+        around = self._tree.enclosing(call, *COMPREHENSIONS, cst.SimpleStatementLine)
+        return isinstance(around, COMPREHENSIONS) and self._fates.of(call) is Fate.VALUES
 
     def hands_over_evaluated(self, call: cst.Call) -> bool:
         """Return whether a call is given a model that was just set to evaluate: ``net.eval(); score(net, x)``."""
@@ -172,7 +181,7 @@ class EvaluationLoops:
     def _is_over_evaluation_data(self, loop: cst.For) -> bool:
         if id(loop) not in self._over_evaluation_data:
             nodes = self._tree.descendants(loop.iter)
-            names = (n.value if isinstance(n, cst.Name) else n.attr.value for n in nodes if isinstance(n, _NAMES))
+            names = (_name(node) for node in nodes if isinstance(node, _NAMED))
             found = any(_EVALUATION_LOADER.search(name) for name in names)
             self._over_evaluation_data[id(loop)] = found
         return self._over_evaluation_data[id(loop)]
@@ -183,11 +192,30 @@ class EvaluationLoops:
         for call in reversed(self._mode_calls):
             if self._tree.order(call) < place and isinstance(call.func, cst.Attribute):
                 is_here = self._tree.within(call, block) and enclosing(call) is enclosing(before)
-                if is_here and is_same(call.func.value, model):
+                if is_here and self._is_set(model, call.func.value):
                     yield mode_set(call)
+
+    def _is_set(self, model: cst.BaseExpression, module: cst.BaseExpression) -> bool:
+        """Whether the mode of a module is that of a model: of itself, a part of it, or what a method of it runs."""
+        if is_same(module, model):
+            return True
+        while isinstance(model, cst.Attribute) and self._evaluator.value(module).kind is Kind.MODULE:
+            model = model.value
+            if is_same(module, model):
+                return True
+        return False
 
 
 def holds_batch(evaluator: Evaluator, loop: cst.For) -> bool:
     """Return whether each pass of a loop is given a batch."""
     found = evaluator.iterated(loop)
     return any(value.kind is Kind.BATCH for value in (found, *(found.elements or ())))
+
+
+def _name(node: cst.Name | cst.Attribute | cst.Subscript) -> str:
+    """Return what a variable or attribute is called, ``val_loaders`` for ``loaders["val"]``."""
+    if not isinstance(node, cst.Subscript):
+        return identifier(node)
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    key = literal(index.value) if isinstance(index, cst.Index) else None
+    return f"{key}_{identifier(node)}" if isinstance(key, str) else ""

@@ -37,6 +37,7 @@ from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.routines import Routines, is_named
 from torchlint.semantics.evaluation.shared_steps import SharedSteps
 from torchlint.semantics.evaluation.told_calls import ToldCalls
+from torchlint.semantics.evaluation.trained_calls import TrainedCalls
 from torchlint.semantics.evaluation.turns import Turns
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
@@ -95,6 +96,7 @@ class Inference:
         self._evaluated_models = EvaluatedModels(evaluator, backward, training_code)
         self._predictors = Predictors(evaluator, backward, self._evaluated_models)
         self.frozen = backward.frozen
+        self.trained_calls = TrainedCalls(evaluator, backward)
         self.gradient_uses = GradientUses(evaluator)
         self.other_passes = OtherPasses(evaluator, training_code, self.gradient_uses)
         self._abstract_steps = AbstractSteps(evaluator, backward)
@@ -150,7 +152,7 @@ class Inference:
             function,
             Evidence.INFERRED,
             trains,
-            self.frozen.holds(called),
+            self.is_frozen(called),
             function is not None and self._is_generator(function),
             function is None
             or is_part
@@ -223,7 +225,12 @@ class Inference:
         value, name = used_as(function, self._evaluator), identifier(function)
         is_known = value.kind is Kind.MODULE and value.evidence >= Evidence.INFERRED  # `self.Encoder`
         is_class = not is_known and _CLASS.match(name) is not None
-        if is_class or self._evaluator.names.qualified(function) is not None or hints.named(name).origin is Origin.LOSS:
+        if is_class or self._evaluator.names.qualified(function) is not None:
+            return None
+        trained = self._trained_by(function)
+        if trained is not None:
+            return trained
+        if hints.named(name).origin is Origin.LOSS:
             return None
         run = run_by_method(function, self._evaluator) if value.kind is not Kind.MODULE else None
         if run is not None:
@@ -236,6 +243,20 @@ class Inference:
             return None
         is_filter = lacks_parameters(value, self._evaluator) or only_filters(function, self._evaluator)
         return value if may_have_parameters(value) and not is_filter else None
+
+    def _trained_by(self, called: Called) -> Value | None:
+        """The model of which a method is called by which the file trains it."""
+        owner = used_as(called.value, self._evaluator) if isinstance(called, cst.Attribute) else None
+        if owner is None or owner.kind is not Kind.MODULE or owner.origin is Origin.LOSS:
+            return None
+        is_part = self._evaluator.value(called).kind is Kind.MODULE
+        return owner if not is_part and self.trained_calls.include(called) else None
+
+    def is_frozen(self, called: Called) -> bool:
+        """Return whether the file excludes what a call runs from gradients, if only for a while."""
+        owner = called.value if isinstance(called, cst.Attribute) and self._trained_by(called) is not None else None
+        is_owner_frozen = isinstance(owner, (cst.Name, cst.Attribute)) and self.frozen.holds(owner)
+        return is_owner_frozen or self.frozen.holds(called)
 
     def _is_reported_by_caller(self, method: cst.FunctionDef) -> bool:
         """Whether a method of a model is called by an evaluation of the file, where the whole of it is reported."""
