@@ -20,7 +20,7 @@ A routine evaluates where it says so (its name, `model.eval()`), or where its mo
 pipeline that denoises. In training code a forward pass is reported of which nothing but pictures are made
 (`save_image`, `imshow`, ...); out of it one in a loop, or by an object that loaded the model, whose result is only
 detached or read. Of a model with a method `inference` or `infer` that method is, once, as are `generate` and `sample`
-that only add what they draw or choose to a sequence; a step that training shares where the evaluation calls it.
+that only add what they draw or choose to a sequence; a step or method of training where evaluation calls it.
 
 ## When to ignore it
 
@@ -112,12 +112,13 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 
 @rule.check(cst.Call, condition=lambda model: model.shown_forwards.occur or model.detached.occur)
 def check_values(call: cst.Call, model: Model) -> Iterator[Finding]:
-    """Report a forward pass with gradients of which only pictures are made, or only values are read."""
-    found = model.shown_forwards.call(call)
+    """Report one of which only pictures are made, whatever gradients the routine wants, or only values are read."""
+    found = shown = model.shown_forwards.call(call)
     if found is None and (found := model.detached.outside_training(call)) is not None:
         heat = model.heat(call)
         found = None if heat is not None and heat.trains else found  # TL316 reports it
-    if found is not None and model.inference.call(call) is None:
+    other = model.inference.call(call) if found is not None else None
+    if found is not None and (other is None or (shown is not None and other.needs_gradients)):
         yield from _report(call, found, model)
 
 

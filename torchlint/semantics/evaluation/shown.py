@@ -8,8 +8,9 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.detached import DetachedForwards
+from torchlint.semantics.evaluation.differentiating_models import differentiates
 from torchlint.semantics.evaluation.entry_points import has_layers
-from torchlint.semantics.evaluation.fates import Fate
+from torchlint.semantics.evaluation.fates import Fate, names_bound
 from torchlint.semantics.evaluation.inference import Inference, InferenceCall
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.pictures import PICTURES
@@ -18,6 +19,8 @@ from torchlint.syntax.calls import identifier
 from torchlint.syntax.remembered import remembered
 
 _DEPTH = 3
+# What is done to what was trained, or is to be: transforms have no modes, and no weights to load.
+_OF_MODELS = frozenset(("eval", "train", "state_dict", "load_state_dict", "zero_grad", "named_parameters"))
 
 
 class ShownForwards:
@@ -35,17 +38,17 @@ class ShownForwards:
         if not self.pictured or not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
             return None
         model = self._inference.called_model(call.func)
-        if model is None or model.evidence < Evidence.INFERRED or not self._learns(call.func, model):
+        if model is None or not self._learns(call.func, model):
             return None
         return InferenceCall(
             self._evaluator.definitions.enclosing_function(call),
             Evidence.INFERRED,
             trains=False,
-            frozen=self._inference.frozen.holds(call.func),
+            frozen=self._inference.is_frozen(call.func),
             is_generator=False,
             returns_host_values=True,
             switches_off=self._inference.switches_off(call.func, model),
-            needs_gradients=self._inference.gradient_uses.of_model(model),
+            needs_gradients=self._inference.gradient_uses.of_model(model) or differentiates(call, self._evaluator),
             is_part=True,
             in_loop=False,
             is_dry_run=False,
@@ -53,7 +56,12 @@ class ShownForwards:
 
     def _learns(self, called: cst.Name | cst.Attribute, model: Value) -> bool:
         """Whether a model has parameters, without which no graph is built: transforms of images have none."""
-        if identifier(called) in self._evaluator.usage.names_of_models():
+        if self._inference.trained_calls.include(called):
+            return True
+        if model.evidence < Evidence.INFERRED:
+            return False
+        usage = self._evaluator.usage
+        if identifier(called) in usage.names_of_models() or not _OF_MODELS.isdisjoint(usage.attributes(called)):
             return True
         return isinstance(model.definition, cst.ClassDef) and has_layers(model.definition, self._evaluator)
 
@@ -63,7 +71,7 @@ class ShownForwards:
         calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in PICTURES)
         found = {name.value for call in calls for name in self._tree.below(call, cst.Name)}
         for _ in range(_DEPTH):
-            made = [s.value for s in self._tree.nodes(cst.Assign) if identifier(s.targets[0].target) in found]
+            made = [s.value for s in self._tree.nodes(cst.Assign) if not found.isdisjoint(_bound(s))]
             found.update(name.value for value in made for name in self._tree.below(value, cst.Name))
         return frozenset(found)
 
@@ -80,17 +88,19 @@ class ShownForwards:
             if isinstance(parent, cst.Call) and node is not parent.func and identifier(parent.func) in PICTURES:
                 return True
             if isinstance(parent, cst.Assign):
-                target = parent.targets[0].target if len(parent.targets) == 1 else None
-                may_be = isinstance(target, cst.Name) and target.value in self.pictured
-                return isinstance(target, cst.Name) and may_be and depth < _DEPTH and self._are_shown(target, depth)
+                may_be = len(parent.targets) == 1 and not self.pictured.isdisjoint(_bound(parent))
+                variables = list(names_bound(parent.targets[0].target)) if may_be and depth < _DEPTH else []
+                return self._are_shown(variables, depth)
             if not self._carries(parent, node):
                 return False
             node, parent = parent, self._tree.parent(parent)
         return False
 
-    def _are_shown(self, variable: cst.Name, depth: int) -> bool:
-        """Whether a picture is made of a variable, and nothing else that could want its graph."""
-        uses = list(self._fates.uses(variable))
+    def _are_shown(self, variables: list[cst.Name | None], depth: int) -> bool:
+        """Whether a picture is made of one of the variables, and nothing of any that could want its graph."""
+        if None in variables:
+            return False
+        uses = [use for variable in variables if variable is not None for use in self._fates.uses(variable)]
         shown = [use for use in uses if self._is_shown(use, depth + 1)]
         return bool(shown) and all(use in shown or self._fates.of(use) < Fate.USED for use in uses)
 
@@ -98,3 +108,8 @@ class ShownForwards:
         if isinstance(parent, (cst.Tuple, cst.List, cst.Element)):
             return True
         return self._fates.carries(parent, node)
+
+
+def _bound(statement: cst.Assign) -> set[str]:
+    """The names of the variables that the first target of an assignment binds."""
+    return {name.value for name in names_bound(statement.targets[0].target) if name is not None}
