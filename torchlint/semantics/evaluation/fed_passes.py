@@ -14,6 +14,7 @@ from torchlint.syntax.canonical import is_same
 
 _ADDS = ("append", "extend", "add", "insert", "setdefault")
 _DETACHES = ("detach", "data", "item", "tolist", "shape")
+_NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool", "numpy.argmax"))
 _MAX_DEPTH = 3
 """Through how many functions that return it a result is followed."""
 
@@ -31,9 +32,18 @@ class FedPasses:
 
         ``collected``: only what goes into a sum or a list there, or is taken apart by a loop.
         """
-        if function is None or depth > _MAX_DEPTH:
+        if function is None or depth > _MAX_DEPTH or self._gives_numbers(function):
             return False
         return any(self._by_call(call, depth, collected) for call in self._evaluator.callers(function))
+
+    def _gives_numbers(self, function: cst.FunctionDef) -> bool:
+        """Whether all that a function returns has been read from tensors: a replay memory is given it so."""
+        results = self._evaluator.definitions.results(function)
+        return bool(results) and not self._evaluator.definitions.yielded(function) and all(map(self._is_read, results))
+
+    def _is_read(self, value: cst.BaseExpression) -> bool:
+        name = self._evaluator.names.qualified(value.func) if isinstance(value, cst.Call) else None
+        return name in _NUMBERS or method_call(value, "item", "tolist", "numpy") is not None
 
     def _by_call(self, call: cst.Call, depth: int, collected: bool) -> bool:
         frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
