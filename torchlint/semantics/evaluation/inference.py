@@ -27,6 +27,7 @@ from torchlint.semantics.evaluation.entry_points import (
 )
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
+from torchlint.semantics.evaluation.fates import Fate, Fates
 from torchlint.semantics.evaluation.fed_passes import FedPasses
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
@@ -105,6 +106,7 @@ class Inference:
         self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses, told)
         self._kept_results = KeptResults(evaluator)
         self.fed_passes = FedPasses(evaluator, backward)
+        self._fates = Fates(evaluator)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
 
@@ -157,7 +159,7 @@ class Inference:
             function is None
             or is_part
             or denoises
-            or self._returns_host_values(function, alone=is_followed)
+            or self._returns_host_values(function, call, alone=is_followed)
             or self._evaluator.is_engine_step(function),
             self.switches_off(called, module),
             self.gradient_uses.of_inputs(call) or self.gradient_uses.of_model(module),
@@ -314,15 +316,19 @@ class Inference:
             return True
         return any(self._evaluator.definitions.enclosing_function(y) is function for y in self._tree.nodes(cst.Yield))
 
-    def _returns_host_values(self, function: cst.FunctionDef, *, alone: bool) -> bool:
+    def _returns_host_values(self, function: cst.FunctionDef, call: cst.Call, *, alone: bool) -> bool:
         """Whether a function hands out no tensor with a graph, or only to functions that are no part of a model.
 
+        What a method gives is followed itself, since nothing is known of it but that training starts from it.
         ``alone``: the callers in the file do not count, since those of other files may want the graph.
         """
         callers = self._evaluator.callers(function) if not alone else ()
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
         if callers and not any(f is not None and belongs_to_module(f, self._evaluator) for f in within):
             return True
+        is_method = may_be_model(call.func) and self._trained_by(call.func) is not None
+        if is_method and self._evaluator.definitions.results(function) and self._fates.of(call) is Fate.USED:
+            return False
         returned = self._evaluator.returned(function)
         given = (returned, *(returned.elements or ()), *((returned.iterated(),) if alone else ()))
         return not any(v.is_tensor and v.graph is Graph.ATTACHED for v in given)
