@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal, method_call
 
 # What a model that differentiates itself gives: `energy, forces = model(positions)`, `model(batch)["forces"]`.
@@ -28,7 +29,7 @@ _MAX_DEPTH = 3
 
 def differentiates(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a call of a model visibly needs gradients: it gives some, or adapts itself."""
-    if any(map(_DERIVED.search, (*_parts(call, evaluator), *_asked(call)))):
+    if any(map(_DERIVED.search, (*_parts(call, evaluator), *_asked(call), *_method(call, evaluator)))):
         return True
     if _speaks_of_forces(call, evaluator):
         return True
@@ -49,6 +50,12 @@ def _asked(call: cst.Call) -> Iterator[str]:
     for argument in call.args:
         if argument.keyword is not None and literal(argument.value) is True:
             yield argument.keyword.value
+
+
+def _method(call: cst.Call, evaluator: Evaluator) -> Iterator[str]:
+    """Yield what a method is called by which a call runs a model: ``net.predict_forces(x)``."""
+    if isinstance(call.func, cst.Attribute) and evaluator.value(call.func).kind is not Kind.MODULE:
+        yield call.func.attr.value
 
 
 def _parts(call: cst.Call, evaluator: Evaluator) -> Iterator[str]:

@@ -59,7 +59,7 @@ class GradientUses:
 
         ``x.requires_grad_()``, ``x.requires_grad = True``, ``Variable(x, requires_grad=True)``, not of parameters.
         """
-        if differentiates(call, self._evaluator):
+        if differentiates(call, self._evaluator) or self.says_so(call):
             return True
         function = self._evaluator.definitions.enclosing_function(call)
         if function is None:
