@@ -62,8 +62,8 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
 def _is_term_of_loss(name: cst.Name, definitions: list[Binding], found: Value, evaluator: Evaluator) -> bool:
     """Return whether calls compute what a program adds up to what it backpropagates, and nothing else is known of it.
 
-    They are given a model, or what has a graph. Also a sum of what they give that starts with a number: ``aux = 0``,
-    ``aux += criterion(output, target)``.
+    They are given a model, or what has a graph, or ask a model. Also a sum of what they give that starts with a
+    number: ``aux = 0``, ``aux += criterion(output, target)``.
     """
     is_sum = any(binding.kind is BindingKind.AUGMENTED for binding in definitions)
     is_open = not found.known or (found.is_tensor and found.graph is Graph.UNKNOWN)
@@ -81,10 +81,10 @@ def _is_term_of_loss(name: cst.Name, definitions: list[Binding], found: Value, e
 
 
 def _takes_graph(call: cst.Call, evaluator: Evaluator) -> bool:
-    """Return whether a call is given a model, or is of one, or is given a tensor with a graph."""
-    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
-    given = [argument.value for argument in call.args] + ([] if owner is None else [owner])
-    values = [evaluator.value(each) for each in given]
+    """Return whether a call is given a model or a tensor with a graph, or asks a model that is given nothing."""
+    values = [evaluator.value(argument.value) for argument in call.args]
+    if not values and isinstance(call.func, cst.Attribute):
+        return evaluator.value(call.func.value).kind is Kind.MODULE
     return any(v.kind is Kind.MODULE or (v.is_tensor and v.graph is Graph.ATTACHED) for v in values)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.handed import HandedLosses
 from torchlint.semantics.binding.scopes import FUNCTIONS, targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import method_call
@@ -26,6 +27,7 @@ class FedPasses:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
+        self._handed = HandedLosses(evaluator, backward)
 
     def by(self, function: cst.FunctionDef | None, depth: int = 0, *, collected: bool = False) -> bool:
         """Return whether a caller backpropagates what a function returns, or another one what that returns.
@@ -73,6 +75,40 @@ class FedPasses:
             for attribute in kept
             for frame in others
         )
+
+    def collected(self, call: cst.Call, frame: cst.CSTNode) -> bool:
+        """Return whether a loop collects what a call gives, and somebody differentiates that after the loop.
+
+        ``losses.append(criterion(model(x), y))``, ``autograd.grad(torch.stack(losses).mean(), parameters)``
+        """
+        loop = self._tree.enclosing(call, cst.For, cst.While)
+        kept = list(self._collected_in(call, loop.body)) if isinstance(loop, (cst.For, cst.While)) else []
+        return any(
+            self._backward.reaches(one, frame) or self._handed.is_given_with_model(one, frame)
+            for one in kept
+            if not self._is_only_read_detached(one)
+        )
+
+    def _collected_in(self, call: cst.Call, body: cst.BaseSuite) -> Iterator[cst.Name]:
+        """The variables from before a loop to which a pass adds what is computed of a call."""
+        held: list[cst.BaseExpression] = [call]
+        for statement in self._tree.below(body, cst.SimpleStatementLine):
+            small = statement.body[0]
+            value = small.value if isinstance(small, (cst.Assign, cst.AugAssign, cst.Expr)) else None
+            if value is None or not (self._tree.within(call, value) or self._mentions(value, held)):
+                continue
+            if self._backward.detaches(value):
+                continue
+            added = method_call(value, *_ADDS) if isinstance(small, cst.Expr) else None
+            if isinstance(small, cst.Assign):
+                names = [name for target in small.targets for name, _ in targets(target.target)]
+                held += names
+                sides = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else ()
+                yield from (name for name in names if any(is_same(name, side) for side in sides))
+            elif isinstance(small, cst.AugAssign) and isinstance(small.target, cst.Name):
+                yield small.target
+            elif added is not None and isinstance(added.value, cst.Name):
+                yield added.value
 
     def _is_bound_in(self, attribute: cst.Attribute, frame: cst.FunctionDef) -> bool:
         """Whether a function gives an attribute a value of its own."""

@@ -150,6 +150,7 @@ class Inference:
         trains = not is_part and bool(self._backward.passes(frame))
         trains = trains or ((not is_part or turn is not None) and self.fed_passes.by(function))
         trains = trains or self.fed_passes.stored(call, function)
+        trains = trains or (is_part and turn is None and self.fed_passes.collected(call, frame))
         return InferenceCall(
             function,
             Evidence.INFERRED,

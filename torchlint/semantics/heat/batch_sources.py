@@ -14,6 +14,7 @@ from torchlint.semantics.roles import takes_one_step
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
 
+_FIRST = frozenset(("builtins.next", "itertools.islice"))
 _BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$")
 
 
@@ -49,6 +50,13 @@ def steps_fed(loop: cst.For, calls: Iterable[cst.Call], evaluator: Evaluator) ->
         is_fed = any(identifier(argument.value) == loop.target.value for argument in call.args)
         if isinstance(step, cst.FunctionDef) and is_fed:
             yield step
+
+
+def takes_few(comprehension: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Return whether only the first items of a generator are asked for: ``next(x for x in loader)``."""
+    argument = evaluator.tree.parent(comprehension)
+    call = evaluator.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    return isinstance(call, cst.Call) and evaluator.names.qualified(call.func) in _FIRST
 
 
 def in_comprehension(call: cst.Call, loop: cst.For | cst.While, evaluator: Evaluator) -> bool:

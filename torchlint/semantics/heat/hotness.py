@@ -20,7 +20,7 @@ from torchlint.semantics.heat import (
     lambdas,
 )
 from torchlint.semantics.heat.accumulation import goes_over_collected
-from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch, steps_fed
+from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch, steps_fed, takes_few
 from torchlint.semantics.heat.early_stops import runs_once, stops_early
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
 from torchlint.semantics.heat.handed_on import HandedOn
@@ -86,7 +86,7 @@ class Hotness:
                         return None
             elif isinstance(ancestor, COMPREHENSIONS):
                 taken = batch_evidence(self._evaluator.iterated(ancestor.for_in))
-                if child is not ancestor.for_in and taken is not None:
+                if child is not ancestor.for_in and taken is not None and not takes_few(ancestor, self._evaluator):
                     return Heat(ancestor, Role.EVALUATION_LOOP, taken)
             elif isinstance(ancestor, cst.FunctionDef):
                 if child is ancestor.body:
@@ -321,6 +321,8 @@ class Hotness:
     def _role(self, function: cst.FunctionDef) -> Role | None:
         owner = self._evaluator.definitions.owner(function)
         role = roles.by_name(function, owner, self._evaluator.definitions) if owner is not None else None
+        if role is Role.EVALUATION_LOOP and self._goes_through_loader(function):
+            role = None
         if role is not None or cold.takes_no_steps(function, self._evaluator):
             return role
         hands_on = owner is not None and function.name.value in _NEXT and self.next_batch(function) is not None
@@ -333,6 +335,11 @@ class Hotness:
         if owner is None and self._evaluator.is_engine_step(function):
             return Role.EVALUATION_LOOP
         return self._named_step(function) or (self._handler_role(function) if owner is None else None)
+
+    def _goes_through_loader(self, function: cst.FunctionDef) -> bool:
+        """Whether a function evaluates by a loop over batches of its own, so that it is no step of one."""
+        loops = self._tree.below(function.body, cst.For)
+        return any(batch_evidence(self._evaluator.iterated(loop)) is not None for loop in loops)
 
     def _named_step(self, function: cst.FunctionDef) -> Role | None:
         """The role of a function that is named for a step, and that only other files call."""

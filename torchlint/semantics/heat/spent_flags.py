@@ -73,8 +73,27 @@ def _is_set_down(
     called = _called(body, evaluator) if isinstance(flag, cst.Attribute) else ()
     elsewhere = [target for function in called for target in evaluator.tree.below(function.body, cst.AssignTarget)]
     written = [*inside, *elsewhere, *_behind(statement, evaluator)]
-    assigned = (evaluator.tree.parent(target) for target in written if is_same(target.target, flag))
-    return any(isinstance(a, cst.Assign) and literal(a.value) is (not value) for a in assigned)
+    given = (pair for target in written for pair in _pairs(target, evaluator))
+    return any(is_same(place, flag) and _is_turned(flag, made, value) for place, made in given)
+
+
+def _pairs(target: cst.AssignTarget, evaluator: Evaluator) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """What an assignment writes to, and what it writes there: ``first, shown = False, True``."""
+    statement = evaluator.tree.parent(target)
+    made = statement.value if isinstance(statement, cst.Assign) else None
+    if isinstance(target.target, cst.Tuple) and isinstance(made, cst.Tuple):
+        several = zip(target.target.elements, made.elements, strict=False)
+        yield from ((place.value, each.value) for place, each in several)
+    elif made is not None:
+        yield target.target, made
+
+
+def _is_turned(flag: cst.BaseExpression, made: cst.BaseExpression, value: bool) -> bool:
+    """Whether a flag gets what it was not: ``False``, ``not flag``."""
+    is_other = isinstance(made, cst.UnaryOperation) and isinstance(made.operator, cst.Not)
+    if is_other and isinstance(made, cst.UnaryOperation):
+        return is_same(made.expression, flag)
+    return literal(made) is (not value)
 
 
 def _called(body: cst.CSTNode, evaluator: Evaluator) -> list[cst.FunctionDef]:
@@ -97,12 +116,12 @@ def _is_set_before_loop(test: cst.Name, value: bool, evaluator: Evaluator) -> bo
     """Whether a variable has a value when a loop begins, and is never given it in the loop."""
     loop = evaluator.tree.enclosing(test, *LOOPS)
     definitions = evaluator.flow.definitions(test)
-    known = [literal(b.part) for b in definitions]
-    if loop is None or value not in known or not all(isinstance(each, bool) for each in known):
+    if loop is None:
         return False
-    return not any(
-        evaluator.tree.within(b.node, loop) for b, each in zip(definitions, known, strict=True) if each is value
-    )
+    before = [literal(b.part) for b in definitions if not evaluator.tree.within(b.node, loop)]
+    inside = [b.part for b in definitions if evaluator.tree.within(b.node, loop)]
+    is_kept_down = all(part is not None and _is_turned(test, part, value) for part in inside)
+    return bool(before) and all(each is value for each in before) and is_kept_down
 
 
 def _is_counted_down(test: cst.BaseExpression, body: cst.CSTNode, evaluator: Evaluator) -> bool:
