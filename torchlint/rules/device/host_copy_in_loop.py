@@ -2,8 +2,9 @@
 
 ## Why it costs
 
-`.cpu()`, `.numpy()`, `.tolist()`, and a tensor in `print`, `str`, an f-string or a `%` format wait until everything
-queued before has run and then copy: the GPU idles until Python has queued new work.
+`.cpu()`, `.numpy()`, `.tolist()`, and a tensor in `print`, `str`, an f-string, a `%` format or the arguments of a
+logger (`logger.info("%s", loss)`) wait until everything queued before has run and then copy: the GPU idles until Python
+has queued new work.
 
 ## What to write instead
 

@@ -26,6 +26,7 @@ from torchlint.syntax.canonical import is_same
 
 _RUNNERS = ("lightning.pytorch.Trainer", "lightning.fabric.Fabric")
 _ON_GPU = frozenset(("gpu", "cuda"))
+_PREPARING = ("accelerate.", "lightning.fabric.")
 # What makes a trainer with the settings of a mapping: `LightningCLI(..., trainer_defaults={"accelerator": "gpu"})`.
 _RUNNER_MAKERS = {"lightning.pytorch.cli.LightningCLI": "trainer_defaults"}
 # What makes engines of Ignite that move each batch to `device`.
@@ -248,4 +249,9 @@ class Loaders:
 
     def _is_accelerator(self, expression: cst.BaseExpression) -> bool:
         named = self._evaluator.value(expression).name or ""
-        return named.startswith(("accelerate.", "lightning.fabric.")) or identifier(expression) == "accelerator"
+        if named.startswith(_PREPARING) or identifier(expression) == "accelerator":
+            return True
+        bindings = self._evaluator.flow.definitions(expression) if isinstance(expression, cst.Name) else []
+        made = [(b.value.func if isinstance(b.value, cst.Call) else None) for b in bindings]
+        names = [(self._evaluator.names.qualified(each) or "") if each is not None else "" for each in made]
+        return bool(names) and all(name.startswith(_PREPARING) for name in names)
