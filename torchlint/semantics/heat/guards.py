@@ -83,6 +83,7 @@ class Guards:
         self.flags = RaisedFlags(evaluator)
         self._exits: dict[int, Exits] = {}
         self._raised: dict[tuple[int, bool], bool] = {}
+        self._spent: dict[tuple[int, bool], bool] = {}
         self._depth = 0
 
     def guard(
@@ -127,7 +128,7 @@ class Guards:
             return None
         if isinstance(ancestor, cst.If) and child is ancestor.body and self._is_due(ancestor):
             return Guard.PERIODIC
-        if isinstance(ancestor, cst.If) and child is not ancestor.test and is_spent(ancestor, child, self._evaluator):
+        if isinstance(ancestor, cst.If) and child is not ancestor.test and self._is_spent(ancestor, child):
             return Guard.PERIODIC
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
             found = self.classify(ancestor.test, child is ancestor.body)
@@ -145,6 +146,13 @@ class Guards:
             return Guard.PERIODIC if isinstance(match, cst.Match) and self._is_remainder(match.subject) else None
         fails = isinstance(ancestor, (cst.ExceptHandler, cst.Raise))
         return Guard.PERIODIC if fails or (isinstance(ancestor, cst.Assert) and child is ancestor.msg) else None
+
+    def _is_spent(self, statement: cst.If, branch: cst.CSTNode) -> bool:
+        """Whether a branch sees to it that the test does not lead there again: asked for every node below it."""
+        key = (id(statement), branch is statement.body)
+        if key not in self._spent:
+            self._spent[key] = is_spent(statement, branch, self._evaluator)
+        return self._spent[key]
 
     def _is_due(self, statement: cst.If) -> bool:
         """Whether a branch computes what is not there yet, ``if self.mean is None``, or has its turn."""
