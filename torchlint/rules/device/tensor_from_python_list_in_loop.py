@@ -8,11 +8,12 @@ into a Python list and into host memory and waits for the copy, where a kernel w
 
 ## What to write instead
 
-`torch.stack([loss_a, loss_b])` for tensors, which stays on the device and in the graph (`.detach()` it where the graph
-is not wanted). `torch.full((n,), t, device=device)` for one number, once or n times.
+`torch.stack([loss_a, loss_b]).detach()` for tensors, which stays on the device; without `.detach()` it stays in the
+graph as well. `torch.full((n,), t, device=device)` for one number, once or n times.
 
-The fixes are unsafe: `stack` keeps graph, dtype, device and shape of the tensors and refuses an empty list, and `full`
-gives a number of NumPy the default dtype, and an empty tensor another one, and raises for a count below 0.
+The fixes are unsafe: `stack` keeps dtype, device and shape of the tensors and refuses an empty list, and `full` gives a
+number of NumPy the default dtype, and an empty tensor another one, and raises for a count below 0. There is none where
+NumPy gets the result, which it cannot read from an accelerator.
 
 ## When to ignore it
 
@@ -35,8 +36,9 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import DATA_FACTORIES
+from torchlint.semantics.values import Graph
 
-_KEPT = "Graph, dtype, device and shape of the tensors are kept, and an empty list is refused."
+_KEPT = "Dtype, device and shape of the tensors are kept, and an empty list is refused."
 
 rule = Rule(
     code="TL217",
@@ -69,7 +71,7 @@ def train(model, loader, optimizer):
     for x in loader:
         out = model(x.cuda(non_blocking=True))
         first, second = F.l1_loss(out, x), F.mse_loss(out, x)
-        losses = torch.stack([first, second])
+        losses = torch.stack([first, second]).detach()
         first.backward()
         optimizer.step()
     return losses
@@ -124,11 +126,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
 def _of_tensors(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Model) -> Finding:
     fix = None
     name = model.spelling("torch.stack", call)
-    used = model.parent(call)
-    is_read = isinstance(used, cst.Attribute) and used.attr.value == "numpy"  # which refuses what has a graph
     is_plain = len(call.args) == 1 and call.args[0].keyword is None and not model.is_partial(call)
-    if name is not None and is_plain and not is_read:
-        fix = _rewritten(call, "torch.stack", (Replace(call.func, name),), _KEPT)
+    if name is not None and is_plain and not _becomes_array(call, model):
+        has_graph = any(model.value(tensor).graph is not Graph.DETACHED for tensor in model.lists.tensors(data))
+        whole = Replace(call, f"{name}({model.code(call.args[0].value)}).detach()")
+        fix = _rewritten(call, "torch.stack", (whole if has_graph else Replace(call.func, name),), _KEPT)
     shown = model.shown(data, "the list")
     return Finding(
         call,
@@ -136,6 +138,23 @@ def _of_tensors(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Mod
         "each. `torch.stack` leaves them on the device.",
         fix,
     )
+
+
+def _becomes_array(call: cst.Call, model: Model) -> bool:
+    """Whether an array is made of the tensor, at once or by a variable: NumPy refuses one on an accelerator."""
+    statement = model.parent(call)
+    targets = [target.target for target in statement.targets] if isinstance(statement, cst.Assign) else []
+    names = {target.value for target in targets if isinstance(target, cst.Name)}
+    uses: list[cst.CSTNode] = [call, *(name for name in model.nodes(cst.Name) if name.value in names)]
+    return any(_is_given_to_numpy(use, model) for use in uses)
+
+
+def _is_given_to_numpy(use: cst.CSTNode, model: Model) -> bool:
+    parent = model.parent(use)
+    if isinstance(parent, cst.Attribute):
+        return parent.value is use and parent.attr.value == "numpy"
+    taker = model.parent(parent) if isinstance(parent, cst.Arg) else None
+    return isinstance(taker, cst.Call) and (model.qualified_name(taker.func) or "").startswith("numpy.")
 
 
 def _of_number(call: cst.Call, data: cst.BaseExpression, full: str, heat: Heat, model: Model) -> Finding:

@@ -19,7 +19,8 @@ the rule is silent about calls without the argument.
 
 The fix passes True. It is unsafe: a file that holds more than tensors and plain containers no longer loads. There is
 none where `weights_only=False` is written out, or with a `pickle_module`: that was a choice; nor in a `try` with
-handlers, where a file that no longer loads could go unnoticed.
+handlers, where a file that no longer loads could go unnoticed; nor where the program shows that it holds more: a model
+that is called or saved as a whole, an array, the settings of a run.
 
 ## When to ignore it
 
@@ -41,6 +42,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.references.handlers import may_be_caught
+from torchlint.semantics.references.loaded_objects import loads_object
 from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.syntax.calls import Arguments, is_none, literal
 
@@ -143,6 +145,8 @@ def _fix(call: cst.Call, given: Arguments, model: Model) -> Fix | None:
         return None
     if may_be_caught(call, model):
         return None  # a file that no longer loads may go unnoticed
+    if loads_object(call, model.evaluator):
+        return None
     needs = "" if model.target.version >= FIRST_CHOICE else " It needs torch 1.13."
     return Fix(
         "Pass `weights_only=True`",

@@ -12,7 +12,8 @@ its gradients are computed, stored and applied, and a tensor that was meant to g
 `x.requires_grad = False`. On a module not even that has an effect, since modules have no such switch:
 `module.requires_grad_(False)` sets it for all parameters.
 
-The fix is unsafe, because what the line says begins to happen.
+The fix is unsafe, because what the line says begins to happen. There is none for tensors that are no parameters and are
+not made in sight: torch refuses the attribute on what was computed, and gradients of integers.
 
 ## When to ignore it
 
@@ -31,7 +32,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import identifier, literal
 
 TYPO, NAME = "require_grad", "requires_grad"
@@ -53,6 +54,8 @@ CARRIERS = frozenset(
     )
 )
 """What makes objects that carry any attribute."""
+FLOATS = frozenset(f"torch.{name}" for name in "zeros ones rand randn empty linspace eye".split())
+"""What makes floats where no dtype is given."""
 
 rule = Rule(
     code="TL803",
@@ -107,7 +110,8 @@ def set_by_name(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     receiver, name = call.args[0].value, call.args[1].value
     if literal(name) == TYPO and isinstance(name, cst.SimpleString) and not _is_meant(receiver, model):
-        fix = None if _is_module(receiver, model) else _fix(Replace(name, f"{name.quote}{NAME}{name.quote}"))
+        may = not _is_module(receiver, model) and _may_be_set(receiver, call.args[2].value, model)
+        fix = _fix(Replace(name, f"{name.quote}{NAME}{name.quote}")) if may else None
         yield Finding(call, _message(receiver, model), fix)
 
 
@@ -155,12 +159,31 @@ def _message(receiver: cst.BaseExpression, model: Model) -> str:
 
 def _assignment_fix(statement: cst.Assign, attribute: cst.Attribute, model: Model) -> Fix | None:
     if not _is_module(attribute.value, model):
-        return _fix(Replace(attribute.attr, NAME))
+        may = _may_be_set(attribute.value, statement.value, model)
+        return _fix(Replace(attribute.attr, NAME)) if may else None
     is_alone = len(statement.targets) == 1 and statement.targets[0].target is attribute
     if not is_alone or model.value(attribute.value).evidence < Evidence.INFERRED:
         return None
     line = f"{model.code(attribute.value)}.requires_grad_({model.code(statement.value)})"
     return _fix(ReplaceStatement(statement, (line,)))
+
+
+def _may_be_set(receiver: cst.BaseExpression, value: cst.BaseExpression, model: Model) -> bool:
+    """Whether a tensor is a parameter, or made on the spot, of floats if it is to have gradients: others refuse it."""
+    known = model.value(receiver)
+    is_named = isinstance(receiver, cst.Attribute) and receiver.attr.value in ("weight", "bias")
+    if known.origin is Origin.PARAMETER or is_named:
+        return True
+    is_leaf = known.is_tensor and known.origin is Origin.FACTORY
+    made = [binding.part for binding in model.reaching(receiver)] if isinstance(receiver, cst.Name) else []
+    called = [model.qualified_name(each.func) if isinstance(each, cst.Call) else None for each in made]
+    is_float = all(name in FLOATS for name in called) and not any(map(_has_dtype, made))
+    return is_leaf and bool(made) and (literal(value) is False or is_float)
+
+
+def _has_dtype(made: cst.BaseExpression | None) -> bool:
+    given = made.args if isinstance(made, cst.Call) else ()
+    return any(argument.keyword is not None and argument.keyword.value == "dtype" for argument in given)
 
 
 def _fix(edit: Replace | ReplaceStatement) -> Fix:

@@ -62,7 +62,8 @@ def constructed(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a call of the class."""
     if model.qualified_name(call.func) != CONSTRUCTOR or rule.silent("moved", model.creation(call) is not None):
         return
-    modern = modernise(call, model)
+    is_placed = model.on_default_device(call) or model.device_context(call)
+    modern = modernise(call, model) if not is_placed else None  # a factory would make it there
     yield Finding(
         call,
         f"`{model.code(call.func)}(...)` makes float32, and guesses what it is given: numbers are a size (of memory "

@@ -42,6 +42,10 @@ PACKED = ("PackedSequence", "pack_padded_sequence", "pack_sequence")
 PLAIN_READS = frozenset(
     "item tolist shape size dim ndim numel dtype device is_cuda device layout nelement stride is_contiguous".split()
 )
+VIEWS = frozenset(
+    "view view_as reshape squeeze unsqueeze flatten ravel t transpose permute expand expand_as narrow select "
+    "contiguous to cpu cuda float double detach".split()
+)
 WHY = "`backward()` can raise where it went on with wrong values before: it sees changes of what `.detach()` gives."
 
 rule = Rule(
@@ -154,4 +158,7 @@ def _is_read(attribute: cst.Attribute, model: Model) -> bool:
 
 def _copies(node: cst.CSTNode, attribute: cst.Attribute) -> bool:
     """Whether something is computed of ``.data`` before it goes on, so that the tensor itself stays as it is."""
-    return node is not attribute and isinstance(node, cst.Call)
+    if node is attribute or not isinstance(node, cst.Call):
+        return False
+    view = method_call(node, *VIEWS)
+    return view is None or _copies(view.value, attribute)  # what is written to a view is written to the tensor

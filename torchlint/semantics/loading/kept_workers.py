@@ -12,6 +12,7 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import argument_for
+from torchlint.semantics.loading.changed_datasets import is_changed_elsewhere
 from torchlint.semantics.loading.epochs import Epochs
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
@@ -80,7 +81,7 @@ class KeptWorkers:
     def misses_changes(self, loader: LoaderCall, loop: cst.For | cst.While) -> bool:
         """Return whether the loop over epochs, or what it calls, does something to what the workers hold."""
         direct, below = self._held(loader)
-        if self._goes_along(loader, direct):
+        if self._goes_along(loader, direct) or is_changed_elsewhere(direct, self._evaluator):
             return True
         around = (node for node in self._tree.ancestors(loop) if isinstance(node, LOOPS))
         loop = next((node for node in reversed([loop, *around]) if not self._tree.within(loader.call, node)), loop)
