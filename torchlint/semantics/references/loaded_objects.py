@@ -20,10 +20,20 @@ _SETTINGS = frozenset("args opt opts options cfg config conf hparams hyper_param
 def loads_object(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether what a call loads is a model that the file runs or saves as a whole, an array, or has settings."""
     saves = (other for other in evaluator.tree.nodes(cst.Call) if identifier(other.func) == "save" and other.args)
-    saved = (other.args[0].value for other in saves if evaluator.names.qualified(other.func) == "torch.save")
-    if any(evaluator.value(value).kind is Kind.MODULE for value in saved):
+    saved = [other.args[0].value for other in saves if evaluator.names.qualified(other.func) == "torch.save"]
+    if any(_is_whole(value, call, evaluator) for value in saved):
         return True
     return any(_is_object(use, evaluator) for use in _uses(call, evaluator))
+
+
+def _is_whole(saved: cst.BaseExpression, call: cst.Call, evaluator: Evaluator) -> bool:
+    """Whether a model is saved, or what may be one by the name that something has which is loaded."""
+    value = evaluator.value(saved)
+    if value.kind is Kind.MODULE or value.known:
+        return value.kind is Kind.MODULE
+    statement = evaluator.tree.parent(call)
+    targets = [target.target for target in statement.targets] if isinstance(statement, cst.Assign) else []
+    return any(identifier(target) == identifier(saved) != "" for target in targets)
 
 
 def _uses(call: cst.Call, evaluator: Evaluator) -> Iterator[cst.BaseExpression]:
