@@ -56,8 +56,9 @@ NONPUBLIC = SymbolTable(
         "torch.optim.lr_scheduler._LRScheduler": Symbol("torch.optim.lr_scheduler.LRScheduler", (2, 0)),
         **{
             f"torch._dynamo.{name}": Symbol(f"torch.compiler.{name}", (2, 1))
-            for name in ("reset", "disable", "allow_in_graph", "list_backends", "is_compiling")
+            for name in ("reset", "disable", "allow_in_graph", "list_backends")
         },
+        "torch._dynamo.is_compiling": Symbol("torch.compiler.is_compiling", (2, 3)),
         **_moved(
             "torch.distributed._tensor",
             "torch.distributed.tensor",
