@@ -86,10 +86,13 @@ def run_rule(
     """
     for node_type, checks in rule.checks.items():
         for check in checks:
-            for node in _asked(rule, check, node_type, model) if only is None else only:
-                if only is None or _asks(rule, check, node_type, node, model):
-                    for finding in check(node, model):
-                        yield node, finding
+            if only is None:
+                nodes = _asked(rule, check, node_type, model)
+            else:
+                nodes = _among(only, rule, check, node_type, model)
+            for node in nodes:
+                for finding in check(node, model):
+                    yield node, finding
 
 
 def within(statements: Collection[int], model: Model) -> Callable[[cst.CSTNode], bool]:
@@ -119,12 +122,15 @@ def _asked(rule: Rule, check: Check, node_type: type[cst.CSTNode], model: Model)
     return model.nodes(node_type) if called is None else model.calls_by_name.named(called)
 
 
-def _asks(rule: Rule, check: Check, node_type: type[cst.CSTNode], node: cst.CSTNode, model: Model) -> bool:
-    """Return whether a check asks for a node in a file in which its rule finds something."""
+def _among(
+    only: Sequence[cst.CSTNode], rule: Rule, check: Check, node_type: type[cst.CSTNode], model: Model
+) -> list[cst.CSTNode]:
+    """Return those of some nodes that a check asks for, in a file in which its rule finds something."""
+    nodes = [node for node in only if node.__class__ is node_type]
     called = rule.called.get(check) if node_type.__name__ == "Call" else None
-    return node.__class__ is node_type and (
-        called is None or model.calls_by_name.may_be(cast("cst.Call", node), called)
-    )
+    if called is None:
+        return nodes
+    return [node for node in nodes if model.calls_by_name.may_be(cast("cst.Call", node), called)]
 
 
 def _touched(rule: Rule, model: Model) -> Groups | None:
