@@ -172,7 +172,8 @@ def _waits(operand: cst.BaseExpression, value: Value, model: Model) -> Heat | No
     if heat is None or rule.silent("data-worker", heat.role is Role.DATA):
         return None
     is_guessed = heat.role is Role.SAMPLING_LOOP and heat.evidence < Evidence.INFERRED
-    if rule.silent("uncertain", is_guessed or value.evidence < Evidence.INFERRED):
+    is_guessed = is_guessed or value.evidence < Evidence.INFERRED or model.conditions.may_be_absent(operand)
+    if rule.silent("uncertain", is_guessed):
         return None
     on_cpu = not model.may_be_on_accelerator(value, heat) or model.is_kept_on_host(operand)
     if rule.silent("on-cpu", on_cpu):

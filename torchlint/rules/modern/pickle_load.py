@@ -17,10 +17,11 @@ The argument exists since torch 1.13; its default became True in torch 2.6.
 `torch.serialization.add_safe_globals([...])` (torch 2.4). State the version that the project needs (`torch>=2.6`), and
 the rule is silent about calls without the argument.
 
-The fix passes True. It is unsafe: a file that holds more than tensors and plain containers no longer loads. There is
-none where `weights_only=False` is written out, or with a `pickle_module`: that was a choice; nor in a `try` with
-handlers, where a file that no longer loads could go unnoticed; nor where the program shows that it holds more: a model
-that is called or saved as a whole, an array, the settings of a run.
+The fix passes True where something shows that the file holds tensors: a module loads its state from it, or it is used
+as a tensor. It is unsafe: a file that holds more than tensors and plain containers no longer loads. There is none where
+`weights_only=False` is written out, or with a `pickle_module`: that was a choice; nor in a `try` with handlers, where a
+file that no longer loads could go unnoticed; nor where the program shows that it holds more: a model that is called or
+saved as a whole, an array, the settings of a run.
 
 ## When to ignore it
 
@@ -42,7 +43,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.references.handlers import may_be_caught
-from torchlint.semantics.references.loaded_objects import loads_object
+from torchlint.semantics.references.loaded_objects import loads_object, loads_tensors
 from torchlint.semantics.references.version_guards import depends_on_version
 from torchlint.syntax.calls import Arguments, is_none, literal
 
@@ -64,8 +65,9 @@ rule = Rule(
     triggers=Triggers.all_of(("load", "PackageImporter")),
     examples=(
         Example(
-            bad='import torch\n\nstate = torch.load("weights.pt")\n',
-            good='import torch\n\nstate = torch.load("weights.pt", weights_only=True)\n',
+            bad='import torch\n\nmodel = torch.nn.Linear(2, 2)\nmodel.load_state_dict(torch.load("weights.pt"))\n',
+            good="import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
+            'model.load_state_dict(torch.load("weights.pt", weights_only=True))\n',
         ),
     ),
     references=(
@@ -145,7 +147,7 @@ def _fix(call: cst.Call, given: Arguments, model: Model) -> Fix | None:
         return None
     if may_be_caught(call, model):
         return None  # a file that no longer loads may go unnoticed
-    if loads_object(call, model.evaluator):
+    if loads_object(call, model.evaluator) or not loads_tensors(call, model.evaluator):
         return None
     needs = "" if model.target.version >= FIRST_CHOICE else " It needs torch 1.13."
     return Fix(

@@ -64,9 +64,10 @@ def constructed(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     is_placed = model.on_default_device(call) or model.device_context(call)
     modern = modernise(call, model) if not is_placed else None  # a factory would make it there
+    dtype = "the default dtype" if model.sets_default_dtype else "float32"
     yield Finding(
         call,
-        f"`{model.code(call.func)}(...)` makes float32, and guesses what it is given: numbers are a size (of memory "
+        f"`{model.code(call.func)}(...)` makes {dtype}, and guesses what it is given: numbers are a size (of memory "
         f"with whatever it holds), a sequence is data. Write {_spelled_out(call, model)}.",
         None
         if modern is None
@@ -89,7 +90,8 @@ def _spelled_out(call: cst.Call, model: Model) -> str:
     given = given if len(given) <= 40 and "\n" not in given else "..."
     first = plain[0].value if len(plain) == 1 and not plain[0].star else None
     if isinstance(first, (cst.List, cst.Tuple)):
-        return f"`torch.tensor({given}, dtype=torch.float32)`"
+        dtype = "torch.get_default_dtype()" if model.sets_default_dtype else "torch.float32"
+        return f"`torch.tensor({given}, dtype={dtype})`"
     if first is None or isinstance(first, cst.Integer):
         return f"`torch.empty({given})`"
     return f"`torch.tensor({given})` if that is data, `torch.empty({given})` if it is a size"

@@ -11,6 +11,7 @@ from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.autograd.passes import Passes
 from torchlint.semantics.autograd.results import Results
 from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.walk import children
@@ -35,6 +36,19 @@ class Backward:
     def passes(self, root: cst.CSTNode | None = None) -> list[cst.Call]:
         """Return the calls that compute gradients, those below ``root`` if one is given."""
         return self._passes.below(root)
+
+    def is_over_at(self, place: cst.CSTNode) -> bool:
+        """Return whether a script has made all backward passes of the file before a place at its top level.
+
+        No loop comes back from there to one.
+        """
+        around = [each for each in self._tree.ancestors(place) if isinstance(each, LOOPS)]
+        return all(
+            self._evaluator.definitions.enclosing_function(one) is None
+            and self._tree.order(one) < self._tree.order(place)
+            and not any(self._tree.within(one, loop) for loop in around)
+            for one in self.passes()
+        )
 
     def losses(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
         """Return the values from which the backward passes below ``root`` start, or that it hands to a framework."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -15,6 +16,9 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
+_DIFFERENTIATES = re.compile(r"(^|_)(grads?|gradients?|hypergrad\w*|jacobian|hessian|jvp|vjp|hvp)(_|$)")
+_OBJECTIVE = re.compile(r"(^|_)(loss|objective|risk|penalty|energy|regulari[sz]er)$")
+_EVALUATES = re.compile(r"^_?(val|valid|validation|test|eval|evaluate|compute_val|mean|avg|average|report|get_test)_")
 _MOST_CALLS = 3
 """Through how many methods an argument is followed to the step that computes it."""
 
@@ -43,18 +47,21 @@ class HandedLosses:
             given = [argument.value for argument in call.args]
             if not any(is_same(each, variable) for each in given) or method_call(call) is not None:
                 continue
-            if self._evaluator.definitions.definition(call.func) is None and any(
-                self._evaluator.value(each).kind is Kind.MODULE for each in given
-            ):
+            is_unseen = self._evaluator.definitions.definition(call.func) is None
+            if is_unseen and (_DIFFERENTIATES.search(identifier(call.func)) or any(map(self._is_model, given))):
                 return True
         return False
+
+    def _is_model(self, given: cst.BaseExpression) -> bool:
+        return self._evaluator.value(given).kind is Kind.MODULE
 
     def _is_differentiated(self, call: cst.Call, parts: list[int] | None) -> bool:
         frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
         if any(self._tree.within(call, step) for step in self._backward.passes(frame)):
             return True
         statement = self._evaluator.flow.statement(call)
-        if not isinstance(statement, cst.Assign):
+        is_over = frame is self._tree.module and self._backward.is_over_at(call)
+        if not isinstance(statement, cst.Assign) or is_over:
             return False
         bound: list[cst.BaseExpression] = [target.target for target in statement.targets]
         target = bound[0]
@@ -62,7 +69,9 @@ class HandedLosses:
             bound = [element.value for i, element in enumerate(target.elements) if i in parts]
         names = [name for target in bound for name in _places(target)]
         return any(
-            self._backward.reaches(name, frame if isinstance(name, cst.Name) else self._tree.module) for name in names
+            self._backward.reaches(name, frame if isinstance(name, cst.Name) else self._tree.module)
+            or self.is_given_with_model(name, frame)
+            for name in names
         )
 
     def _is_argument(self, name: cst.BaseExpression, depth: int) -> bool:
@@ -103,6 +112,15 @@ class HandedLosses:
     def _is_given(self, loss: cst.BaseExpression) -> bool:
         field = loss.value if isinstance(loss, cst.Subscript) else loss
         return isinstance(field, cst.Attribute) and self._method(field.value) is not None
+
+
+def is_objective(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function is named for what it computes of a whole data set, and only other files call it.
+
+    An optimizer over full batches, or one of the outer problem, differentiates ``outer_loss()``.
+    """
+    name = function.name.value
+    return bool(_OBJECTIVE.search(name)) and not _EVALUATES.search(name) and not evaluator.callers(function)
 
 
 def _leaves(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.semantics.binding.definitions import Definitions
@@ -10,6 +12,7 @@ from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import Scopes
 from torchlint.semantics.tables.torch_api import LIKE_FACTORIES, LOSS_FUNCTIONS, OF_ARRAYS, STRING_ONLY, TENSOR_ONLY
 from torchlint.syntax.calls import identifier
+from torchlint.syntax.canonical import is_same
 from torchlint.syntax.walk import Tree
 
 _TELLING = TENSOR_ONLY | OF_ARRAYS
@@ -20,6 +23,11 @@ _SHAPED = frozenset(
 )
 """Methods of tensors that are given sizes."""
 _MOVES = ("to", "cuda")
+# What may be moved, loaded and called, or set to evaluate, and is no model.
+_NO_MODELS = re.compile(
+    r"norm(ali[sz]\w*)?$|metrics?$|meter$|scaler$|stats?$|tokeni[sz]er$|(^|_)(data(set|loader)?|loader)s?$",
+    re.IGNORECASE,
+)
 _NAMES_OF_TAKERS = frozenset(name.rpartition(".")[2] for name in _TAKERS)
 
 
@@ -109,7 +117,7 @@ class Usage:
     def is_prepared_model(self, variable: cst.CSTNode) -> bool:
         """Return whether the file calls ``variable.eval()``, or moves it and loads its weights, and calls it itself."""
         self._table()
-        key = self._key(variable) if self._prepared else None
+        key = self._key(variable) if self._prepared and not _NO_MODELS.search(identifier(variable)) else None
         return key in self._prepared and key in self._called
 
     def names_of_models(self) -> frozenset[str]:
@@ -190,6 +198,13 @@ class Usage:
                 if key is not None:
                     plain = (e.value for e in added.elements if isinstance(e, cst.Element))
                     self._appended.setdefault(key, []).extend(plain)
+
+        for assigned in self._tree.nodes(cst.Assign):
+            total = assigned.value
+            if isinstance(total, cst.BinaryOperation) and isinstance(total.operator, cst.Add):
+                target = assigned.targets[0].target  # self.updates = self.updates + 1
+                if isinstance(total.right, cst.Integer) and is_same(total.left, target):
+                    self._counted.add(self._key(target))
 
     def _collect_stored(self) -> None:
         """Enter what ``items[key] = value`` and ``items[key] += value`` store."""

@@ -167,7 +167,9 @@ class Dispatch:
 
     def _is_command(self, function: cst.FunctionDef) -> bool:
         """Whether a function is a command of an application that is run there: ``@app.command()``, ``app()``."""
-        roots = {root_of(decorator.decorator) for decorator in function.decorators}
+        used = (decorator.decorator for decorator in function.decorators)
+        named = (each.func if isinstance(each, cst.Call) else each for each in used)
+        roots = {root_of(each) for each in named if isinstance(each, cst.Attribute)}
         return any(
             isinstance(call.func, cst.Name) and call.func.value in roots and self._is_off(call)
             for call in (self._tree.nodes(cst.Call) if roots else ())

@@ -127,12 +127,18 @@ class Gradients:
         return self._whole_file() or None
 
     def _is_off_from_start(self, method: cst.FunctionDef) -> bool:
-        """Whether what makes the object of a method switches gradients off for good: ``set_grad_enabled(False)``."""
+        """Whether what makes or enters the object of a method switches gradients off: ``set_grad_enabled(False)``."""
         owner = self._definitions.owner(method) if self._mode_setters() else None
-        first = self._definitions.method(owner, "__init__") if owner is not None else None
-        if first is None or first is method or not isinstance(first.body, cst.IndentedBlock):
-            return False
-        return self._set_before(first.body, None) is True
+        begins = (
+            [self._definitions.method(owner, name) for name in ("__init__", "__enter__")] if owner is not None else []
+        )
+        return any(
+            first is not None
+            and first is not method
+            and isinstance(first.body, cst.IndentedBlock)
+            and self._set_before(first.body, None) is True
+            for first in begins
+        )
 
     def _set_before(self, block: cst.IndentedBlock | cst.Module, child: cst.CSTNode | None) -> bool | None:
         """What the last ``torch.set_grad_enabled(...)`` or ``guard.__enter__()`` before a statement of a block does."""
@@ -188,7 +194,7 @@ class Gradients:
         name = self._names.qualified(call.func if call is not None else expression)
         if name is None or not name.startswith("torch."):
             called = call.func if call is not None else expression
-            is_off = _SWITCHED_OFF.search(identifier(called)) or self._stands_for_off(called)
+            is_off = self._is_named_for_off(called) or self._stands_for_off(called)
             return True if is_off or self._yields_without(called) else None
         if name in NO_GRAD_CONTEXTS:
             mode = literal(call.args[0].value) if call is not None and call.args else True
@@ -199,6 +205,16 @@ class Gradients:
             mode = literal(bind(call.args, ("mode",)).get("mode"))
             return None if mode is None else not mode
         return None
+
+    def _is_named_for_off(self, called: cst.BaseExpression) -> bool:
+        """Whether a wrapper is named for switching gradients off, and does not show that it only sets a mode."""
+        if _SWITCHED_OFF.search(identifier(called)) is None:
+            return False
+        made = self._definitions.definition(called)
+        if not isinstance(made, cst.FunctionDef):
+            return True
+        used = (n for n in self._tree.descendants(made.body) if isinstance(n, (cst.Name, cst.Attribute)))
+        return any("grad" in identifier(n) or _SWITCHED_OFF.search(identifier(n)) for n in used)
 
     def _stands_for_off(self, called: cst.BaseExpression) -> bool:
         """Whether a parameter stands for such a context by its default, or an attribute of the class: ``guard()``."""
@@ -225,15 +241,36 @@ class Gradients:
         return found
 
     def _calls_without(self, decorator: cst.BaseExpression) -> bool:
-        """Whether a decorator of the file calls what it decorates where gradients are off, and nowhere else."""
-        made = self._definitions.definition(decorator)
+        """Whether a decorator of the file calls what it decorates, or hands it on, only where gradients are off."""
+        made = self._definitions.definition(decorator.func if isinstance(decorator, cst.Call) else decorator)
+        if isinstance(decorator, cst.Call) and isinstance(made, cst.FunctionDef):
+            given_back = [self._definitions.definition(result) for result in self._definitions.results(made)]
+            made = given_back[0] if len(given_back) == 1 else None
         given = made.params.params if isinstance(made, cst.FunctionDef) and not made.decorators else ()
         if not isinstance(made, cst.FunctionDef) or len(given) != 1:
             return False
-        name = given[0].name.value
-        calls = (call for call in self._tree.below(made.body, cst.Call) if isinstance(call.func, cst.Name))
-        decorated = [call for call in calls if identifier(call.func) == name]
+        names = (n for n in self._tree.named(given[0].name.value) if self._tree.within(n, made.body))
+        decorated = [name for name in names if self._is_handed_on(name)]
         return bool(decorated) and all(map(self.disabled, decorated))
+
+    def _is_handed_on(self, name: cst.Name) -> bool:
+        """Whether a function is called, or given to one that may call it: not to ``functools.wraps``."""
+        parent = self._tree.parent(name)
+        call = self._tree.parent(parent) if isinstance(parent, cst.Arg) else parent
+        if not isinstance(call, cst.Call):
+            return False
+        return (self._names.qualified(call.func) or "") not in ("functools.wraps", "functools.update_wrapper")
+
+    def _decorates(self, function: cst.FunctionDef) -> bool:
+        """Whether a function decorates others, or is what a decorator gives, so that more than its calls run it."""
+        around = self._definitions.enclosing_function(function)
+        return id(function) in self._decorators or (around is not None and id(around) in self._decorators)
+
+    @cached_property
+    def _decorators(self) -> frozenset[int]:
+        used = (each.decorator for each in self._tree.nodes(cst.Decorator))
+        named = (each.func if isinstance(each, cst.Call) else each for each in used)
+        return frozenset(id(made) for each in named if (made := self._definitions.definition(each)) is not None)
 
     @cached_property
     def _rebound(self) -> frozenset[str]:
@@ -287,7 +324,7 @@ class Gradients:
             c for c in self._evaluator.callers(function) if self._definitions.enclosing_function(c) is not function
         ]
         if callers:
-            return all(self.disabled(call) for call in callers)
+            return not self._decorates(function) and all(self.disabled(call) for call in callers)
         return self._whole_file() if owner is None or name == "__call__" else False
 
     def _whole_file(self) -> bool:

@@ -10,12 +10,13 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import unchained
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.process.testing import tests
 from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.syntax.calls import bind, element_at, identifier, is_none, literal, method_call
 
-_MAX_DEPTH = 3
+_MAX_DEPTH = 6
 """Through how many functions and variables of the file a model is followed."""
 
 
@@ -52,6 +53,9 @@ class EvaluatedModels:
         return bool(bindings) and all(self._binds(binding, depth) for binding in bindings)
 
     def _binds(self, binding: Binding, depth: int) -> bool:
+        passed = passed_for(binding, self._evaluator)
+        if passed:
+            return all(self._makes(each, (), depth) for each in passed)
         if binding.kind is not BindingKind.ASSIGNMENT:
             return False
         return self._is_set_where_bound(binding) or self._makes(binding.value, binding.path, depth)

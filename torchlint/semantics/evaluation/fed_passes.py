@@ -51,6 +51,8 @@ class FedPasses:
         frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
         if any(one is call or self._tree.within(call, one) for one in self._backward.passes(frame)):
             return True
+        if frame is self._tree.module and self._backward.is_over_at(call):
+            return False
         held = [variable for variable in self._held(call, collected) if not self._is_only_read_detached(variable)]
         if any(self._backward.reaches(variable, frame) for variable in held):
             return True

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.handed import is_objective
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
@@ -150,6 +151,7 @@ class Inference:
         trains = not is_part and bool(self._backward.passes(frame))
         trains = trains or ((not is_part or turn is not None) and self.fed_passes.by(function))
         trains = trains or self.fed_passes.stored(call, function)
+        trains = trains or (function is not None and is_objective(function, self._evaluator))
         trains = trains or (is_part and turn is None and self.fed_passes.collected(call, frame))
         return InferenceCall(
             function,

@@ -63,7 +63,7 @@ class Routines:
     def _decide(self, function: cst.FunctionDef | None) -> bool:
         if function is None:
             return script_only_infers(self._evaluator, self._backward)
-        modes = self.set_by(function)
+        modes = self.set_by(function) or self._set_by_decorators(function)
         if modes[:1] == ["eval"]:
             return "train" not in modes or not (self._speaks_of_optimizers(function) or self._backward.passes(function))
         named = is_named(function.name.value) and not function.name.value.startswith("test_")
@@ -83,7 +83,7 @@ class Routines:
     def _helps_to_evaluate(self, function: cst.FunctionDef) -> bool:
         """Whether all that calls a function are routines that evaluate, or hand it a model in evaluation mode."""
         calls = self._evaluator.callers(function)
-        helps = bool(calls) and all(self._helps(call) for call in calls)
+        helps = bool(calls) and all(self._helps(call) or self._is_run_after_eval(call, function) for call in calls)
         return helps and not self._speaks_of_optimizers(function)
 
     def _helps(self, call: cst.Call) -> bool:
@@ -95,6 +95,16 @@ class Routines:
         if not self.only_evaluates(caller):
             return False
         return not self._speaks_of_optimizers(caller)
+
+    def _is_run_after_eval(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether a script has set the model that a function feeds with batches to evaluation before it calls it."""
+        if self._evaluator.definitions.enclosing_function(call) is not None or not self._loops_over_batches(function):
+            return False
+        run = [each.func for each in self._tree.below(function.body, cst.Call) if isinstance(each.func, cst.Name)]
+        place = self._tree.order(call)
+        before = [m for m in self.modes.get(id(None), ()) if self._tree.order(m) < place and self._is_of_model(m)]
+        last = [m for m in before if isinstance(m.func, cst.Attribute) and any(is_same(m.func.value, f) for f in run)]
+        return bool(last) and mode_set(last[-1]) == "eval"
 
     def _is_given_batch(self, call: cst.Call, caller: cst.FunctionDef) -> bool:
         """Whether a call stands in a loop of its function over a loader."""
@@ -157,6 +167,12 @@ class Routines:
         """Return the modes into which a routine puts models, in document order."""
         calls = (call for call in self.modes.get(id(function), ()) if self._is_of_model(call))
         return [mode_set(call) for call in calls if function is None or not self._is_of_a_part(call, function)]
+
+    def _set_by_decorators(self, function: cst.FunctionDef) -> list[str]:
+        """The modes that decorators of the file put models into around a function: ``@evaluating``."""
+        written = (self._evaluator.definitions.definition(each.decorator) for each in function.decorators)
+        wrappers = (w for made in written if made is not None for w in self._tree.below(made.body, cst.FunctionDef))
+        return [mode for wrapper in wrappers for mode in self.set_by(wrapper)]
 
     def _is_of_model(self, call: cst.Call) -> bool:
         return isinstance(call.func, cst.Attribute) and used_as(call.func.value, self._evaluator).kind is Kind.MODULE

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import COMPREHENSIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat.handfuls import takes_first
 from torchlint.semantics.roles import takes_one_step
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
@@ -52,8 +53,10 @@ def steps_fed(loop: cst.For, calls: Iterable[cst.Call], evaluator: Evaluator) ->
             yield step
 
 
-def takes_few(comprehension: cst.CSTNode, evaluator: Evaluator) -> bool:
-    """Return whether only the first items of a generator are asked for: ``next(x for x in loader)``."""
+def takes_few(comprehension: cst.BaseComp, evaluator: Evaluator) -> bool:
+    """Return whether only a few things are asked for: ``next(x for x in loader)``, ``for x in islice(loader, 3)``."""
+    if takes_first(comprehension.for_in.iter, evaluator):
+        return True
     argument = evaluator.tree.parent(comprehension)
     call = evaluator.tree.parent(argument) if isinstance(argument, cst.Arg) else None
     return isinstance(call, cst.Call) and evaluator.names.qualified(call.func) in _FIRST

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -76,3 +77,9 @@ def is_of_others(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
     made = (one.func if isinstance(one, cst.Call) else one for one in decorators)
     named = (evaluator.names.qualified(one) for one in made)
     return any(name is not None and name.partition(".")[0] not in ("", *_WRAPPING) for name in named)
+
+
+def waits_for_person(calls: Iterable[cst.Call], evaluator: Evaluator) -> bool:
+    """Return whether one of the calls of a pass reads a line that somebody types: ``prompt = input("> ")``."""
+    asking = (call for call in calls if isinstance(call.func, cst.Name) and call.func.value == "input")
+    return any(evaluator.names.qualified(call.func) == "builtins.input" for call in asking)

@@ -94,6 +94,13 @@ class Conditions:
             return False
         return any(v.is_tensor and v.evidence >= Evidence.INFERRED and v.device is not Device.CPU for v in values)
 
+    def may_be_absent(self, operand: cst.BaseExpression) -> bool:
+        """Return whether a term of a loss is tested that an unknown function gives: it may be 0 or None there."""
+        if not isinstance(operand, cst.Name) or not self._evaluator.usage.is_loss_term(operand):
+            return False
+        made = [b.value for b in self._evaluator.flow.definitions(operand) if b.value is not None]
+        return any(not self._evaluator.value(value).known for value in made)
+
     def is_asked_for(self, node: cst.CSTNode, root: cst.CSTNode, words: re.Pattern[str]) -> bool:
         """Return whether an ``if`` around a node, up to ``root``, tests a variable with such a word in its name."""
         for ancestor in self._tree.ancestors(node):

@@ -13,7 +13,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.periodic import counts_on_after
 from torchlint.semantics.heat.seen_keys import is_new_key
-from torchlint.semantics.heat.spent_flags import fills
+from torchlint.semantics.heat.spent_tests import is_spent_by_rest
 
 
 class Exits(NamedTuple):
@@ -50,7 +50,7 @@ def exits_of(block: cst.IndentedBlock | cst.Module, evaluator: Evaluator) -> Exi
 
 def _pauses(line: cst.If, rest: Sequence[cst.CSTNode], evaluator: Evaluator) -> bool:
     is_once = counts_on_after(line, rest, evaluator.tree) or is_new_key(line.test, False, rest, evaluator)
-    return is_once or fills(line.test, rest)
+    return is_once or is_spent_by_rest(line, rest, evaluator)
 
 
 def _leaves(line: cst.CSTNode) -> bool:

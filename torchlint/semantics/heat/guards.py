@@ -21,9 +21,9 @@ from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.heat.raised_flags import RaisedFlags
 from torchlint.semantics.heat.seen_keys import is_new_key
-from torchlint.semantics.heat.spent_flags import is_spent
+from torchlint.semantics.heat.spent_tests import is_spent
 from torchlint.semantics.heat.switched_on import is_on
-from torchlint.syntax.calls import identifier, is_none
+from torchlint.syntax.calls import identifier, is_none, literal
 from torchlint.syntax.canonical import canonical
 
 
@@ -143,7 +143,9 @@ class Guards:
             return self._earlier_exit(ancestor, child, root, besides, test)
         if isinstance(ancestor, cst.MatchCase) and isinstance(ancestor.pattern, (cst.MatchValue, cst.MatchOr)):
             match = self._tree.parent(ancestor)
-            return Guard.PERIODIC if isinstance(match, cst.Match) and self._is_remainder(match.subject) else None
+            subject = match.subject if isinstance(match, cst.Match) else None
+            counts = subject is not None and (self._is_remainder(subject) or is_counter(subject, self._evaluator))
+            return Guard.PERIODIC if counts else None
         fails = isinstance(ancestor, (cst.ExceptHandler, cst.Raise))
         return Guard.PERIODIC if fails or (isinstance(ancestor, cst.Assert) and child is ancestor.msg) else None
 
@@ -255,7 +257,13 @@ class Guards:
             return self._variable(test, taken)
         if isinstance(test, cst.Call):
             return self._call(test, taken)
-        return None
+        return Guard.FLAG if taken and self._is_occasional_setting(test) else None
+
+    def _is_occasional_setting(self, test: cst.BaseExpression) -> bool:
+        """Whether a setting is named for looking into a run, and not known to be on: ``CONFIG["debug"]``."""
+        index = test.slice[0].slice if isinstance(test, cst.Subscript) and len(test.slice) == 1 else None
+        key = literal(index.value) if isinstance(index, cst.Index) else None
+        return isinstance(key, str) and bool(_OCCASIONAL.search(key)) and self.defaults.of_option(test) is not True
 
     def _call(self, test: cst.Call, taken: bool) -> Guard | None:
         asked = {identifier(node.func) for node in self._tree.descendants(test) if isinstance(node, cst.Call)}

@@ -24,6 +24,25 @@ def is_handful(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
     return isinstance(loop, cst.For) and _is_short(loop.iter, evaluator, 0)
 
 
+def takes_first(over: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether only the first few things are taken: ``zip(range(4), loader)``, ``islice(loader, 4)``."""
+    if isinstance(over, cst.Name):
+        over = bound_to(over, evaluator) or over
+    if not isinstance(over, cst.Call) or not over.args:
+        return False
+    given = [argument.value for argument in over.args]
+    if evaluator.names.qualified(over.func) == "itertools.islice":
+        count = number(given[1], evaluator) if len(given) == 2 else None
+        return count is not None and count <= COUNT
+    if evaluator.names.qualified(over.func) == "builtins.zip":
+        return any(isinstance(each, cst.Call) and _is_range(each, evaluator) for each in given)
+    return identifier(over.func) in ("enumerate", "tqdm") and takes_first(given[0], evaluator)
+
+
+def _is_range(call: cst.Call, evaluator: Evaluator) -> bool:
+    return evaluator.names.qualified(call.func) == "builtins.range" and _is_short_range(call, evaluator)
+
+
 def _is_short(over: cst.BaseExpression, evaluator: Evaluator, depth: int) -> bool:
     if isinstance(over, _DISPLAYS):
         starred = (cst.StarredElement, cst.StarredDictElement)

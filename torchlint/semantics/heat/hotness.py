@@ -24,7 +24,7 @@ from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehens
 from torchlint.semantics.heat.early_stops import runs_once, stops_early
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
 from torchlint.semantics.heat.handed_on import HandedOn
-from torchlint.semantics.heat.handfuls import is_handful
+from torchlint.semantics.heat.handfuls import is_handful, takes_first
 from torchlint.semantics.heat.long_passes import LongPasses
 from torchlint.semantics.heat.loss_functions import returns_loss
 from torchlint.semantics.heat.own_calls import FRAMES, OwnCalls
@@ -145,10 +145,11 @@ class Hotness:
         if self._batches(loop) is None and seeks_batch_size(loop, self._evaluator):
             return True
         is_few = any(ends(loop, self._evaluator) for ends in (stops_early, tries_settings, draws_handful))
+        is_few = is_few or (isinstance(loop, cst.For) and takes_first(loop.iter, self._evaluator))
         return is_few and runs_once(loop, self._evaluator)
 
     def _classify(self, loop: cst.For | cst.While) -> Heat | None:
-        if self._is_short(loop):
+        if self._is_short(loop) or cold.waits_for_person(self.own_calls(loop), self._evaluator):
             return None
         training = self._optimises(loop)
         batch = self._batches(loop)
@@ -184,9 +185,15 @@ class Hotness:
             if generator_functions.takes_batches(loop, self._evaluator):
                 return Evidence.INFERRED
             steps = list(steps_fed(loop, self.own_calls(loop), self._evaluator))
-            is_whole_run = any(map(self._loops_over_batches, steps))
-            return Evidence.INFERRED if steps and not is_whole_run else None
+            return Evidence.INFERRED if steps and not any(map(self._is_whole_run, steps)) else None
         return self.next_batch(loop)
+
+    def _is_whole_run(self, step: cst.FunctionDef) -> bool:
+        """Whether a function goes through batches or many updates, itself or by a function that it calls."""
+        called = (self._evaluator.definitions.definition(call.func) for call in self.own_calls(step))
+        parts = [step, *(function for function in called if isinstance(function, cst.FunctionDef))]
+        loops = (loop for part in parts[1:] for loop in self._tree.below(part.body, cst.For))
+        return any(map(self._loops_over_batches, parts)) or any(self._optimises(loop) is not None for loop in loops)
 
     def next_batch(self, code: cst.For | cst.While | cst.FunctionDef) -> Evidence | None:
         """Return how certain it is that a loop or function asks for a batch itself: ``next(batches)``."""

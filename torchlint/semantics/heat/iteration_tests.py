@@ -62,7 +62,7 @@ def is_one_of_the_first(
     is_few |= isinstance(default, int) and default < _FEWEST and not _TOTAL.match(identifier(right))
     is_few |= isinstance(right, (cst.Name, cst.Attribute)) and _SHOWN.search(identifier(right)) is not None
     below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
-    return is_few and below is taken and isinstance(left, cst.Name)
+    return is_few and below is taken and isinstance(left, (cst.Name, cst.Attribute))
 
 
 def is_one_of_the_last(right: cst.BaseExpression, operator: cst.BaseCompOp, taken: bool, evaluator: Evaluator) -> bool:

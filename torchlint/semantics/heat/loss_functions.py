@@ -13,7 +13,7 @@ _LOSS = re.compile(r"(^|_)loss(es)?$")
 # What takes or shows the loss of a whole data set, or makes the function that computes one.
 _ABOUT_LOSSES = re.compile(
     r"^_?(eval\w*|val|valid\w*|test|train|estimate|plot|draw|log|print|save|load|read|write|report|record|show|avg|average|"
-    r"mean|update|parse|make|build|create|init|set|add|check|reset|reduce)_"
+    r"baseline|best|final|initial|min|max|mean|update|parse|make|build|create|init|set|add|check|reset|reduce)_"
 )
 
 

@@ -9,7 +9,9 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import element_at, identifier, literal
+from torchlint.semantics.evaluate.unknown_calls import passed_for
+from torchlint.semantics.process.first_process import tells_process
+from torchlint.syntax.calls import element_at, identifier, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same
 
 _MOST = 10**12  # no count of steps
@@ -42,8 +44,35 @@ class OptionDefaults:
             return False
         name = identifier(test)
         same = [default for setting, default in self._settings if setting == name]
-        given = (a for a in self._tree.nodes(cst.Arg) if a.keyword is not None and a.keyword.value == name)
-        return all(default is True for default in same) and not any(literal(a.value) is False for a in given)
+        return all(default is True for default in same) and self._is_left_on(test, name)
+
+    def _is_left_on(self, test: cst.Name | cst.Attribute, name: str) -> bool:
+        """Whether nothing that the file gives an option or parameter turns it off."""
+        return all(map(self._leaves_on, self._given(test, name))) and not self._is_assigned(name)
+
+    def _given(self, test: cst.Name | cst.Attribute, name: str) -> Iterator[cst.BaseExpression]:
+        """What the file gives an option or parameter of a name: by keyword or by position."""
+        yield from (a.value for a in self._tree.nodes(cst.Arg) if a.keyword is not None and a.keyword.value == name)
+        held = [test] if isinstance(test, cst.Name) else [each for each in self._held(test) if each is not None]
+        for variable in held:
+            for binding in self._evaluator.flow.definitions(variable):
+                yield from passed_for(binding, self._evaluator)
+
+    def _is_assigned(self, name: str) -> bool:
+        """Whether the file assigns what may not be True to an attribute of a name: ``cfg.verbose = args.verbose``."""
+        statements = (s for s in self._tree.nodes(cst.Assign) if isinstance(s.targets[0].target, cst.Attribute))
+        given = (s.value for s in statements if identifier(s.targets[0].target) == name)
+        return not all(
+            identifier(each) != name and self.of_option(each) is True
+            if isinstance(each, cst.Attribute)
+            else self._leaves_on(each)
+            for each in given
+        )
+
+    def _leaves_on(self, given: cst.BaseExpression) -> bool:
+        """Whether what is given is True, a variable that is handed on, or tells whether this is the first process."""
+        known = literal(given)
+        return known is True or (known is None and isinstance(given, (cst.Name, cst.Attribute))) or tells_process(given)
 
     def of_parameter(self, name: cst.Name) -> bool | int | float | str | None:
         """Return the constant that a parameter is by default, where nothing binds its name again."""
@@ -106,7 +135,10 @@ class OptionDefaults:
         if not isinstance(key, str) or len(bindings) != 1 or not isinstance(bindings[0].part, cst.Dict):
             return None
         puts = (node for node in self._tree.nodes(cst.AssignTarget) if isinstance(node.target, cst.Subscript))
-        if any(is_same(put.target, item) for put in puts):
+        calls = (call for call in self._tree.nodes(cst.Call) if method_call(call, "update") is not None)
+        if any(is_same(put.target, item) for put in puts) or any(
+            isinstance(call.func, cst.Attribute) and is_same(call.func.value, item.value) for call in calls
+        ):
             return None
         entries = (e for e in bindings[0].part.elements if isinstance(e, cst.DictElement) and literal(e.key) == key)
         return next((literal(entry.value) for entry in entries), None)

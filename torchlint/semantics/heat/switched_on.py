@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.option_defaults import OptionDefaults
-from torchlint.syntax.calls import element_at, identifier, literal
-
-_FIRST_PROCESS = re.compile(
-    r"(^|_)(local_?)?rank$|get_rank$|is_(global_zero|(local_)?main_process|master|primary|chief)", re.IGNORECASE
-)
+from torchlint.semantics.process.first_process import tells_process
+from torchlint.syntax.calls import element_at, literal
 
 
 def is_on(test: cst.Name | cst.Attribute, defaults: OptionDefaults, evaluator: Evaluator) -> bool:
@@ -24,22 +19,9 @@ def is_on(test: cst.Name | cst.Attribute, defaults: OptionDefaults, evaluator: E
         return _is_only_true(test, evaluator)
     bindings = evaluator.flow.definitions(test)
     return bool(bindings) and all(
-        binding.kind is BindingKind.ASSIGNMENT and _tells_process(binding.part) for binding in bindings
+        binding.kind is BindingKind.ASSIGNMENT and binding.part is not None and tells_process(binding.part)
+        for binding in bindings
     )
-
-
-def _tells_process(value: cst.BaseExpression | None) -> bool:
-    """Whether a value says whether this is the first process: ``rank == 0``, ``accelerator.is_main_process``."""
-    if isinstance(value, cst.Comparison) and len(value.comparisons) == 1:
-        asked = value.comparisons[0]
-        is_first = isinstance(asked.operator, cst.Equal) and literal(asked.comparator) == 0
-        return is_first and _tells(value.left)
-    return value is not None and _tells(value)
-
-
-def _tells(value: cst.BaseExpression) -> bool:
-    named = value.func if isinstance(value, cst.Call) else value
-    return _FIRST_PROCESS.search(identifier(named)) is not None
 
 
 def _is_only_true(attribute: cst.Attribute, evaluator: Evaluator) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
 
 _MAKER = "__init__"
@@ -16,6 +17,8 @@ def is_changed_elsewhere(held: Iterable[cst.BaseExpression], evaluator: Evaluato
     """Return whether a method of the object that holds a dataset stores to what it is made of, or a global is set."""
     for one in held:
         if isinstance(one, cst.Attribute) and any(_is_stored(part, evaluator) for part in _parts(one, evaluator)):
+            return True
+        if isinstance(one, (cst.Name, cst.Attribute)) and _is_stored_by_name(identifier(one), evaluator):
             return True
         if _reads_changed_global(one, evaluator):
             return True
@@ -29,9 +32,35 @@ def _parts(kept: cst.Attribute, evaluator: Evaluator) -> Iterator[cst.Attribute]
     bindings = evaluator.definitions.attribute(owner, kept.attr.value) if owner is not None else []
     made = [binding.value for binding in bindings if isinstance(binding.value, cst.Call)]
     names = {name.value for call in made for argument in call.args for name in evaluator.tree.below(argument, cst.Name)}
+    given = [argument.value for call in made for argument in call.args]
+    yield from (each for each in given if isinstance(each, cst.Attribute) and _owner(each, evaluator) is owner)
     for statement in evaluator.tree.below(owner, cst.Assign) if owner is not None and names else ():
-        if isinstance(statement.value, cst.Name) and statement.value.value in names:
-            yield from (t.target for t in statement.targets if isinstance(t.target, cst.Attribute))
+        for place, value in _pairs(statement):
+            if isinstance(value, cst.Name) and value.value in names and isinstance(place, cst.Attribute):
+                yield place
+
+
+def _pairs(statement: cst.Assign) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """What an assignment assigns to what: ``self.x, self.y = x, y``."""
+    for target in statement.targets:
+        if isinstance(target.target, cst.Tuple) and isinstance(statement.value, cst.Tuple):
+            several = zip(target.target.elements, statement.value.elements, strict=False)
+            yield from ((place.value, each.value) for place, each in several)
+        else:
+            yield target.target, statement.value
+
+
+def _is_stored_by_name(name: str, evaluator: Evaluator) -> bool:
+    """Whether a method of another object stores to what goes by the same name there: ``self.dataset.scale = 2``."""
+    for target in evaluator.tree.nodes(cst.AssignTarget):
+        function = evaluator.definitions.enclosing_function(target)
+        place: cst.BaseExpression = target.target
+        while isinstance(place, (cst.Attribute, cst.Subscript)):
+            place = place.value
+            is_kept = isinstance(place, cst.Attribute) and place.attr.value == name
+            if is_kept and function is not None and function.name.value != _MAKER:
+                return True
+    return False
 
 
 def _owner(attribute: cst.Attribute, evaluator: Evaluator) -> cst.ClassDef | None:
@@ -56,9 +85,21 @@ def _is_stored(attribute: cst.Attribute, evaluator: Evaluator) -> bool:
 
 
 def _reads_changed_global(held: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Whether the class of a dataset reads a variable of the module that a function sets again: ``global scale``."""
-    made = evaluator.value(held).definition
+    """Whether a dataset, or a function that it is given, reads what a function sets again: ``global scale``."""
     declared = {item.name.value for each in evaluator.tree.nodes(cst.Global) for item in each.names}
-    if not declared or not isinstance(made, cst.ClassDef):
+    if not declared:
         return False
-    return any(name.value in declared for name in evaluator.tree.below(made.body, cst.Name))
+    maker = held if isinstance(held, cst.Call) else _bound_to(held, evaluator)
+    given = [argument.value for argument in maker.args] if isinstance(maker, cst.Call) else []
+    made = [evaluator.value(held).definition, *map(evaluator.definitions.definition, given)]
+    return any(name.value in declared for each in made if each is not None for name in _names(each, evaluator))
+
+
+def _names(definition: cst.FunctionDef | cst.ClassDef, evaluator: Evaluator) -> list[cst.Name]:
+    return evaluator.tree.below(definition.body, cst.Name)
+
+
+def _bound_to(held: cst.BaseExpression, evaluator: Evaluator) -> cst.BaseExpression | None:
+    """What a variable is bound to, where there is one such thing."""
+    bindings = evaluator.flow.definitions(held) if isinstance(held, cst.Name) else []
+    return bindings[0].part if len(bindings) == 1 else None

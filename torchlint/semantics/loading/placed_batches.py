@@ -62,6 +62,8 @@ class PlacedBatches:
             return False
         if isinstance(source, cst.Name):
             bindings = self._evaluator.flow.definitions(source)
+            if any(self._is_passed_placed(binding, depth) for binding in bindings):
+                return True
             return any(self._binds_placed(binding, depth - 1) for binding in bindings if binding.value is not source)
         if isinstance(source, cst.Attribute):
             return any(self._places(value, depth - 1) for value in self._held(source))
@@ -80,6 +82,24 @@ class PlacedBatches:
             if any(self._places(element_at(result, binding.path), depth - 1) for result in results):
                 return True
         return self._places(binding.part or made, depth)
+
+    def _is_passed_placed(self, parameter: Binding, depth: int) -> bool:
+        """Whether a parameter is on a device: a module is moved there, ``head.to(x.device)``, or it is passed so."""
+        function = self._tree.enclosing(parameter.node, cst.FunctionDef)
+        if parameter.kind is not BindingKind.PARAMETER or function is None:
+            return False
+        asked = (each for each in self._tree.below(function.body, cst.Attribute) if each.attr.value == "device")
+        if any(is_same(each.value, parameter.node) and self._gets_module(each) for each in asked):
+            return True
+        passed = passed_for(parameter, self._evaluator)
+        return bool(passed) and all(self._places(each, depth - 1) for each in passed)
+
+    def _gets_module(self, device: cst.Attribute) -> bool:
+        """Whether a module is moved to a device."""
+        argument = self._tree.parent(device)
+        call = self._tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        moved = method_call(call, "to") if isinstance(call, cst.Call) else None
+        return moved is not None and self._evaluator.value(moved.value).kind is Kind.MODULE
 
     def _call_places(self, call: cst.Call, depth: int) -> bool:
         if self._puts(call):

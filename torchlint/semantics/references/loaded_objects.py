@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -13,6 +14,13 @@ from torchlint.syntax.canonical import is_same
 
 _OF_MODULES = frozenset("eval train parameters named_parameters modules children state_dict forward zero_grad".split())
 _MOVES = ("to", "cuda", "cpu", "float", "half", "double", "eval", "train")
+_OF_TENSORS = frozenset("size unsqueeze squeeze permute numel dim requires_grad_ detach contiguous".split())
+"""What neither a module nor an array of NumPy has, or only tensors are asked for."""
+
+_DEPTH = 3
+"""Through how many variables what is loaded is followed."""
+
+_LOADS_STATE = re.compile(r"(^|_)load_(\w+_)?(state|dict|weights|params)|state_dict")
 _SETTINGS = frozenset("args opt opts options cfg config conf hparams hyper_parameters".split())
 """Keys under which checkpoints hold what a program was told, mostly as an object."""
 
@@ -24,6 +32,44 @@ def loads_object(call: cst.Call, evaluator: Evaluator) -> bool:
     if any(_is_whole(value, call, evaluator) for value in saved):
         return True
     return any(_is_object(use, evaluator) for use in _uses(call, evaluator))
+
+
+def loads_tensors(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether something shows that what a call loads are tensors: a module that loads its state, a size."""
+    return any(_is_state(use, evaluator) for use in _uses(call, evaluator))
+
+
+def _is_state(use: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:
+    """Whether a value, or an item of it, is given to ``load_state_dict``, or asked what only tensors are asked."""
+    value: cst.CSTNode = use
+    while True:
+        parent = evaluator.tree.parent(value)
+        if isinstance(parent, cst.Subscript) and parent.value is value:
+            value = parent
+        elif isinstance(parent, cst.Attribute):
+            call = evaluator.tree.parent(parent)
+            if parent.attr.value in _OF_TENSORS:
+                return True
+            if parent.attr.value not in ("get", "pop", "items") or not isinstance(call, cst.Call):
+                return False
+            if parent.attr.value == "items":
+                return True
+            value = call
+        elif isinstance(parent, cst.Arg):
+            taker = evaluator.tree.parent(parent)
+            return isinstance(taker, cst.Call) and _LOADS_STATE.search(identifier(taker.func)) is not None
+        elif isinstance(parent, cst.Assign) and isinstance(parent.targets[0].target, cst.Name) and value is not use:
+            reads = _reads(parent.targets[0].target, parent.value, evaluator) if depth < _DEPTH else ()
+            return any(_is_state(name, evaluator, depth + 1) for name in reads)
+        else:
+            return False
+
+
+def _reads(target: cst.Name, value: cst.BaseExpression, evaluator: Evaluator) -> Iterator[cst.Name]:
+    """The reads of a variable that is bound to a value."""
+    for name in evaluator.tree.named(target.value):
+        if name is not target and any(binding.value is value for binding in evaluator.flow.definitions(name)):
+            yield name
 
 
 def _is_whole(saved: cst.BaseExpression, call: cst.Call, evaluator: Evaluator) -> bool:

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.cut_off import CutOff
-from torchlint.semantics.autograd.handed import HandedLosses
+from torchlint.semantics.autograd.handed import HandedLosses, is_objective
 from torchlint.semantics.autograd.updates import Updates
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
@@ -197,7 +197,8 @@ class Retentions:
             return True
         if heat.trains or not isinstance(frame, cst.FunctionDef):
             return False
-        return self._handed.is_wanted(variable, frame) or self._handed.is_given_with_model(variable, frame)
+        by_file = self._handed.is_wanted(variable, frame) or self._handed.is_given_with_model(variable, frame)
+        return by_file or is_objective(frame, self._evaluator)
 
     def _branches(self, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The parts of a conditional expression that are tensors; any other expression is its only part."""
