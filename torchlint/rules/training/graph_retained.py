@@ -9,8 +9,8 @@ buffer or list of a rollout, `values[step] = critic(x)`, of which later only `va
 anew, the history of a callback that is handed the loss, and the sum over the micro-batches of one step, if each is
 backpropagated by itself: that one is small, and as easily detached. A recurrent state that goes from step to step
 (`output, hidden = model(x, hidden)`) brings the graph of all steps before, and `retain_graph=True`, without which the
-second backward pass fails, keeps it. An average of the parameters that is updated with gradients on carries the graph
-of all updates before. What a model keeps of each forward pass (`self.terms.append(term)`) stays as well, if the term is
+second backward pass fails, keeps it. An average of the parameters, or of what a layer is given (`self.running_mean`),
+that is updated with gradients on carries the graph of all updates before. What a model keeps of each forward pass (`self.terms.append(term)`) stays as well, if the term is
 part of a loss that this file differentiates.
 
 ## What to write instead
@@ -47,7 +47,6 @@ from torchlint.semantics.model import Model
 if TYPE_CHECKING:
     from torchlint.semantics.retention.stores import Retention
 
-_PARAMETERS = frozenset(("parameters", "named_parameters"))
 
 rule = Rule(
     code="TL302",
@@ -162,20 +161,19 @@ def check_state(statement: cst.Assign, model: Model) -> Iterator[Finding]:
         )
 
 
-@rule.check(
-    cst.Assign,
-    cst.Call,
-    condition=lambda m: m.calls_by_name.occur(_PARAMETERS) and m.retentions.parameter_averages.occur,
-)
+@rule.check(cst.Assign, cst.Call, condition=lambda model: model.retentions.averages.occur)
 def check_average(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
-    """Report an average of parameters that keeps the graph of all averages before."""
-    kept = model.retentions.parameter_averages.kept(node)
-    if kept is not None:
+    """Report an average, of parameters or of a module's input, that keeps the graph of all averages before."""
+    found = model.retentions.averages.kept(node)
+    if found is not None:
+        kept, of_input = found
+        cure = (
+            f"Write `{_detached(kept.values[0], model)}`" if of_input else "Decorate the method with `@torch.no_grad()`"
+        )
         yield Finding(
             node,
             f"`{model.code(kept.variable)}` is computed of `{model.code(kept.values[0])}` with gradients on: each "
-            "average keeps the graph of all before it, so that memory grows with every update. Decorate the method "
-            "with `@torch.no_grad()`.",
+            f"average keeps the graph of all before it, so that memory grows with every update. {cure}.",
         )
 
 

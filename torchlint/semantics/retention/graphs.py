@@ -21,13 +21,13 @@ from torchlint.semantics.evaluate.narrowing import is_detached_tensor
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
+from torchlint.semantics.retention.averages import Averages
 from torchlint.semantics.retention.carried_states import CarriedStates
 from torchlint.semantics.retention.detachable import Detachable
 from torchlint.semantics.retention.evaluated_outputs import EvaluatedOutputs
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.meters import Given, Meters
 from torchlint.semantics.retention.metric_states import MetricStates
-from torchlint.semantics.retention.parameter_averages import ParameterAverages
 from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.statements import Statements
@@ -67,7 +67,7 @@ class Retentions:
         self.detachable = Detachable(evaluator)
         self.metric_states = MetricStates(evaluator)
         self.carried_states = CarriedStates(evaluator, hotness, backward)
-        self.parameter_averages = ParameterAverages(evaluator, inference.frozen)
+        self.averages = Averages(evaluator, inference.frozen)
 
     @cached_property
     def has_steps(self) -> bool:
@@ -264,9 +264,8 @@ class Retentions:
 
     def _is_step(self, heat: Heat, function: cst.FunctionDef) -> bool:
         """Whether a function is one training step, by itself or together with the framework that calls it."""
-        if heat.trains or self._hotness.is_step_function(function):
-            return True
-        return self._is_framework_step(function) or (heat.role is Role.FORWARD and bool(self._backward.passes()))
+        is_step = heat.trains or self._hotness.is_step_function(function) or self._is_framework_step(function)
+        return is_step or (heat.role is Role.FORWARD and bool(self._backward.passes()))
 
     def _is_framework_step(self, function: cst.CSTNode) -> bool:
         return any(step is function for step, _ in self._backward.framework_losses())

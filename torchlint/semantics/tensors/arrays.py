@@ -12,6 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tensors.array_dtypes import OTHER, ArrayDtypes, combined
 from torchlint.semantics.tensors.data_frames import is_converted, is_frame
+from torchlint.semantics.tensors.held_arrays import taken_from
 from torchlint.semantics.tensors.mapped import is_mapped
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, literal, method_call
@@ -295,11 +296,10 @@ class Arrays:
     def _binding(self, binding: Binding) -> Array | None:
         if binding.kind is BindingKind.PARAMETER:
             return Array(Evidence.INFERRED) if self._is_annotated(binding) else None
-        value = binding.value
-        if binding.kind is BindingKind.ITERATION:
-            if binding.path or not isinstance(value, (cst.Tuple, cst.List)):
-                return None
-            return self._all([element.value for element in value.elements], self.array)
+        taken = taken_from(binding, self._evaluator)
+        if taken is not None:
+            found = self._all(taken, self.array)
+            return found._replace(evidence=Evidence.INFERRED, owned=False) if found is not None else None
         part = binding.part if binding.kind is BindingKind.ASSIGNMENT else None
         return self.array(part) if part is not None else None
 

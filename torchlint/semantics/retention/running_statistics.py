@@ -1,0 +1,152 @@
+"""Running statistics that a module computes of its input with gradients on: each carries the graph of all before it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.retention.stores import Store, combined, summed
+from torchlint.semantics.training.phases import in_evaluation
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
+
+_CUTS = frozenset(("detach", "detach_", "data", "item", "tolist", "numpy", "shape", "dtype", "device", "ndim", "size"))
+# What gives whole numbers, or asks: no gradient goes through it.
+_WHOLE = frozenset(
+    "argmax argmin argsort long int bool one_hot bincount nonzero unique numel dim eq ne gt ge lt le sign floor ceil "
+    "isnan isfinite count_nonzero searchsorted bucketize histc multinomial topk_indices".split()
+)
+_READS = frozenset(("float", "int", "bool", "item", "tolist"))
+_MAX_DEPTH = 12
+
+
+class RunningStatistics:
+    """Finds them, where the module itself shows that what it averages carries a graph, and that nobody wants it."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._names: Names = evaluator.names
+
+    @cached_property
+    def occur(self) -> bool:
+        """Whether a module of the file tells training from evaluation, or cuts graphs off."""
+        return any(each.attr.value in ("training", "detach") for each in self._tree.nodes(cst.Attribute))
+
+    @remembered
+    def kept(self, node: cst.Assign) -> Store | None:
+        """Return what ``self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`` keeps of the input of a forward pass."""
+        found = summed(node) or combined(node, self._names)
+        attribute = found.variable if found is not None else None
+        method = self._evaluator.definitions.enclosing_function(node)
+        if (
+            found is None
+            or method is None
+            or method.name.value != "forward"
+            or not isinstance(attribute, cst.Attribute)
+        ):
+            return None
+        owner = self._evaluator.definitions.owner(method)
+        if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
+            return None
+        if not isinstance(attribute.value, cst.Name) or self._evaluator.definitions.receiver(attribute.value) is None:
+            return None
+        if self._evaluator.gradients.disabled(node) or self._evaluator.gradients.left_open(node):
+            return None
+        carrying = tuple(value for value in found.values if self._follows_input(value, method, 0))
+        if not carrying or not self._is_for_nothing(attribute, owner):
+            return None
+        shown = self._shows_graph(attribute, owner, method)
+        return Store(attribute, carrying, found.is_stored) if shown else None
+
+    # What carries the graph of the input
+
+    def _follows_input(self, value: cst.BaseExpression, method: cst.FunctionDef, depth: int) -> bool:
+        """Whether a value is computed of a parameter of the forward pass, by what gradients go through."""
+        if depth > _MAX_DEPTH or isinstance(value, (cst.Comparison, cst.BooleanOperation, cst.Subscript)):
+            return isinstance(value, cst.Subscript) and self._follows_input(value.value, method, depth + 1)
+        if isinstance(value, cst.Name):
+            return any(self._binds_input(binding, method, depth) for binding in self._evaluator.flow.definitions(value))
+        if isinstance(value, cst.BinaryOperation):
+            return any(self._follows_input(side, method, depth + 1) for side in (value.left, value.right))
+        if isinstance(value, cst.UnaryOperation):
+            return self._follows_input(value.expression, method, depth + 1)
+        return isinstance(value, cst.Call) and self._passes_on(value, method, depth + 1)
+
+    def _binds_input(self, binding: Binding, method: cst.FunctionDef, depth: int) -> bool:
+        if binding.kind is BindingKind.PARAMETER:
+            own = [parameter for parameter in parameters(method)[1:] if parameter.default is None]
+            return any(binding.node is parameter.name or binding.node is parameter for parameter in own)
+        made = binding.value if binding.kind is BindingKind.ASSIGNMENT else None
+        return made is not None and self._follows_input(binding.part or made, method, depth + 1)
+
+    def _passes_on(self, call: cst.Call, method: cst.FunctionDef, depth: int) -> bool:
+        """Whether a function of torch, a method of a tensor, or a function of the file computes with the input."""
+        if identifier(call.func) in _CUTS | _WHOLE or self._evaluator.gradients.disabled(call):
+            return False
+        receiver = method_call(call)
+        name = self._names.qualified(call.func)
+        if name is None and receiver is not None and self._evaluator.definitions.definition(call.func) is None:
+            return self._follows_input(receiver.value, method, depth)
+        made = self._evaluator.definitions.definition(call.func)
+        if not (name or "").startswith("torch.") and not isinstance(made, cst.FunctionDef):
+            return False
+        if isinstance(made, cst.FunctionDef) and self._evaluator.gradients.function_disabled(made):
+            return False
+        return any(self._follows_input(argument.value, method, depth) for argument in call.args)
+
+    # What shows that there is a graph, and that nobody wants it
+
+    def _is_for_nothing(self, attribute: cst.Attribute, owner: cst.ClassDef) -> bool:
+        """Whether a class reads an attribute only detached, as a number, in evaluation, or to carry it on."""
+        written = [target.target for target in self._tree.below(owner, cst.AssignTarget)]
+        written += [declared.target for declared in self._tree.below(owner, cst.AnnAssign)]
+        same = [each for each in self._tree.below(owner, cst.Attribute) if is_same(each, attribute)]
+        reads = [each for each in same if not any(each is target for target in written)]
+        return all(self._is_harmless(read, attribute) for read in reads)
+
+    def _is_harmless(self, read: cst.Attribute, attribute: cst.Attribute) -> bool:
+        parent = self._tree.parent(read)
+        statement = self._evaluator.flow.statement(read)
+        if isinstance(statement, cst.Assign) and any(is_same(t.target, attribute) for t in statement.targets):
+            return not any(self._is_cut(call, attribute) for call in self._tree.below(statement.value, cst.Call))
+        if isinstance(parent, cst.Attribute) and parent.attr.value in _CUTS - {"detach_"}:
+            return True
+        test = self._tree.enclosing(read, cst.If)
+        if test is not None and self._tree.within(read, test.test):
+            return True
+        argument = self._tree.parent(parent) if isinstance(parent, cst.Arg) else None
+        if isinstance(argument, cst.Call) and identifier(argument.func) in _READS:
+            return True
+        return in_evaluation(read, self._evaluator.definitions.enclosing_function(read) or read, self._tree)
+
+    def _is_cut(self, call: cst.Call, attribute: cst.Attribute) -> bool:
+        """Whether a call cuts off the graph that an attribute has got: ``self.mean = self.mean.detach()``."""
+        receiver = method_call(call, "detach", "clone")
+        return receiver is not None and is_same(receiver.value, attribute)
+
+    def _shows_graph(self, attribute: cst.Attribute, owner: cst.ClassDef, method: cst.FunctionDef) -> bool:
+        """Whether the class detaches the attribute or the input elsewhere, or normalises within a network.
+
+        What has weights of its own, and statistics in a buffer that only training updates, stands behind other layers.
+        """
+        inputs = {parameter.name.value for parameter in parameters(method)[1:]}
+        for call in self._tree.below(owner, cst.Call):
+            cut = method_call(call, "detach")
+            if cut is not None and (is_same(cut.value, attribute) or identifier(cut.value) in inputs):
+                return True
+        if not self._evaluator.definitions.is_buffer(owner, attribute.attr.value) or not self._has_weights(owner):
+            return False
+        tests = (each.test for each in self._tree.ancestors(attribute) if isinstance(each, cst.If))
+        return any(identifier(test) == "training" for test in tests)
+
+    def _has_weights(self, owner: cst.ClassDef) -> bool:
+        calls = (call for call in self._tree.below(owner, cst.Call) if identifier(call.func) == "Parameter")
+        return any((self._names.qualified(call.func) or "").startswith("torch.nn.") for call in calls)
