@@ -298,8 +298,7 @@ class Arrays:
             return Array(Evidence.INFERRED) if self._is_annotated(binding) else None
         taken = taken_from(binding, self._evaluator)
         if taken is not None:
-            found = self._all(taken, self.array)
-            return found._replace(evidence=Evidence.INFERRED, owned=False) if found is not None else None
+            return self._all(taken, self.array)
         part = binding.part if binding.kind is BindingKind.ASSIGNMENT else None
         return self.array(part) if part is not None else None
 
