@@ -10,8 +10,9 @@ anew, the history of a callback that is handed the loss, and the sum over the mi
 backpropagated by itself: that one is small, and as easily detached. A recurrent state that goes from step to step
 (`output, hidden = model(x, hidden)`) brings the graph of all steps before, and `retain_graph=True`, without which the
 second backward pass fails, keeps it. An average of the parameters, or of what a layer is given (`self.running_mean`),
-that is updated with gradients on carries the graph of all updates before. What a model keeps of each forward pass (`self.terms.append(term)`) stays as well, if the term is
-part of a loss that this file differentiates.
+that is updated with gradients on carries the graph of all updates before. What a model keeps of each forward pass
+(`self.terms.append(term)`) stays as well, if the term is part of a loss that this file differentiates, or if all that
+is read of the list is detached first.
 
 ## What to write instead
 
@@ -154,7 +155,7 @@ def check_state(statement: cst.Assign, model: Model) -> Iterator[Finding]:
         state = model.code(found.variable)
         then = "" if found.is_shared else " and drop `retain_graph=True`"
         yield Finding(
-            statement,
+            found.place,
             f"`{state}` goes into `{model.code(found.call.func)}` with the graph of all steps before, which "
             "`retain_graph=True` keeps: memory and the time of a backward pass grow with every step. Detach it after "
             f"the step (`{state} = {state}.detach()`, each part of a tuple){then}.",

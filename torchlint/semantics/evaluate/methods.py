@@ -56,7 +56,8 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
     if name in api.STRING_ONLY:
         return NUMBER if name.startswith("is") or name.endswith("with") else Value(Kind.STRING)
     if owner.kind is Kind.TENSOR:
-        return of_tensor(call, owner, name, evaluator)
+        is_shown = name == "detach" and not call.args  # whatever it is called: nothing else is detached
+        return of_tensor(call, owner.borne_out() if is_shown else owner, name, evaluator)
     if owner.kind is Kind.PENDING:
         return owner
     if owner.kind is Kind.BATCH:

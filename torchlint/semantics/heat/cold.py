@@ -83,3 +83,9 @@ def waits_for_person(calls: Iterable[cst.Call], evaluator: Evaluator) -> bool:
     """Return whether one of the calls of a pass reads a line that somebody types: ``prompt = input("> ")``."""
     asking = (call for call in calls if isinstance(call.func, cst.Name) and call.func.value == "input")
     return any(evaluator.names.qualified(call.func) == "builtins.input" for call in asking)
+
+
+def is_epoch(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function is named for an epoch and backpropagates in a loop: it adds all of it to one step."""
+    passes = (call for call in evaluator.tree.below(function.body, cst.Call) if identifier(call.func) == "backward")
+    return "epoch" in function.name.value and any(evaluator.tree.enclosing(one, *LOOPS) is not None for one in passes)

@@ -376,6 +376,11 @@ class Guards:
             return Guard.FLAG
         return Guard.OPTION if is_option or self.defaults.is_off(test) else None
 
+    def _guard_in_function(self, place: cst.CSTNode) -> Guard | None:
+        """The reason for which a statement does not run whenever its function does."""
+        function = self._evaluator.definitions.enclosing_function(place)
+        return self.guard(place, function) if function is not None else None
+
     def _is_raised_by_period(self, flag: cst.Name | cst.Attribute, value: bool) -> bool:
         """Whether an attribute is only set by tests that hold once in an interval: ``self.on = step % k == 0``."""
         if not isinstance(flag, cst.Attribute):
@@ -383,7 +388,9 @@ class Guards:
         key = (id(flag), value)
         if key not in self._raised:
             self._raised[key] = False  # a flag that is set by itself tells nothing
-            reasons = self.flags.reasons(flag, value)
-            found = {self.classify(reason.test, reason.holds) for reason in reasons}
+            filled = self.flags.filled(flag) if value else []
+            found = {self._guard_in_function(place) for place in filled}
+            reasons = self.flags.reasons(flag, value) if not filled else []
+            found |= {self.classify(reason.test, reason.holds) for reason in reasons}
             self._raised[key] = found == {Guard.PERIODIC}
         return self._raised[key]

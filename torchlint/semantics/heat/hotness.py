@@ -248,6 +248,8 @@ class Hotness:
 
     def is_step_function(self, function: cst.FunctionDef) -> bool:
         """Return whether a function takes a training step itself, outside any loop of its own."""
+        if cold.is_epoch(function, self._evaluator):
+            return False
         return any(self._blocks.is_step(call) for call in self.own_calls(function))
 
     def _clips(self, function: cst.FunctionDef) -> bool:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import COMPREHENSIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import element_at, literal
+from torchlint.syntax.calls import element_at, is_none, literal
 from torchlint.syntax.canonical import is_same
 
 
@@ -51,6 +52,20 @@ class RaisedFlags:
             found.append(reason)
         return found
 
+    def filled(self, flag: cst.Attribute) -> list[cst.CSTNode]:
+        """Return where a collection gets what makes it true, of which all else that is assigned is empty.
+
+        None where something else may fill it: what is appended to it, or comes from a parameter.
+        """
+        settings = [
+            s for s in self._settings.get(flag.attr.value, ()) if not self._is_of_other_class(flag, s.attribute)
+        ]
+        values = [setting.value for setting in settings if not _is_empty(setting.value)]
+        made = all(isinstance(value, (*COMPREHENSIONS, cst.List, cst.Dict)) for value in values)
+        is_emptied = len(values) < len(settings)
+        is_grown = bool(self._evaluator.usage.appended(flag) or self._evaluator.usage.stored(flag))
+        return [value for value in values if value is not None] if made and is_emptied and not is_grown else []
+
     @cached_property
     def _settings(self) -> dict[str, list[_Setting]]:
         """All that attributes are set to, by their names."""
@@ -90,6 +105,10 @@ class RaisedFlags:
         set_there = self._tree.below(other, cst.AssignTarget)
         is_set = any(is_same(one.target, flag) for one in set_there)
         return Raised(chosen.test, chosen is branch) if is_set else None
+
+
+def _is_empty(value: cst.BaseExpression | None) -> bool:
+    return is_none(value) or (isinstance(value, (cst.List, cst.Tuple, cst.Dict)) and not value.elements)
 
 
 def _settings_of(target: cst.BaseExpression, value: cst.BaseExpression | None) -> Iterator[_Setting]:

@@ -27,6 +27,9 @@ class CarriedState(NamedTuple):
     """A state that a model is given and gives."""
 
     variable: Variable
+    place: cst.CSTNode
+    """Where the variable that carries it is bound."""
+
     call: cst.Call
     """The forward pass."""
 
@@ -70,7 +73,11 @@ class CarriedStates:
                 found = self._is_kept_by_module(target, statement, call)
             if found and not self._is_cut_by(call):
                 is_shared = self._is_shared(statement)
-                return CarriedState(target, call, is_shared) if self._is_shown(call) or not is_shared else None
+                loop = self._tree.enclosing(statement, *LOOPS)
+                carrier = self._carrier(target, loop) if isinstance(target, cst.Name) and loop is not None else target
+                place = self._evaluator.flow.statement(carrier)
+                shown = self._is_shown(call) or not is_shared
+                return CarriedState(carrier, place, call, is_shared) if shown else None
         return None
 
     def _is_carried(self, target: cst.Name, statement: cst.Assign, call: cst.Call) -> bool:
@@ -81,12 +88,22 @@ class CarriedStates:
         heat = self._hotness.heat(statement)
         if heat is None or heat.root is not loop or not heat.trains:
             return False
+        target = self._carrier(target, loop)
         uses = [name for name in self._tree.named(target.value) if self._tree.within(name, loop)]
         given = [name for name in uses if name is not target]
         if not given or not all(self._is_argument(name, call) for name in given):
             return False
         is_same_variable = any(b.node is target for n in given for b in self._evaluator.flow.definitions(n))
         return is_same_variable and self._feeds_kept_graph(statement, loop)
+
+    def _carrier(self, target: cst.Name, loop: cst.CSTNode) -> cst.Name:
+        """The variable that carries what another one gets on to the next pass: ``state = new_state``."""
+        uses = [n for n in self._tree.named(target.value) if self._tree.within(n, loop) and n is not target]
+        handed = self._tree.parent(uses[0]) if len(uses) == 1 else None
+        if not isinstance(handed, cst.Assign) or len(handed.targets) != 1 or handed.value is not uses[0]:
+            return target
+        carrier = handed.targets[0].target
+        return carrier if isinstance(carrier, cst.Name) else target
 
     def _feeds_kept_graph(self, statement: cst.Assign, loop: cst.CSTNode) -> bool:
         """Whether a backward pass in a loop keeps the graph of what a statement computes."""

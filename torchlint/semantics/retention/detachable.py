@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -47,3 +49,14 @@ class Detachable:
         if any(self._tree.within(v, branch) for v in kept.values) or is_same(branch, kept.variable):
             return False
         return self._evaluator.value(branch).graph is Graph.ATTACHED
+
+
+def tensor_branches(value: cst.BaseExpression, evaluator: Evaluator) -> Iterator[cst.BaseExpression]:
+    """Yield the parts of a conditional expression that are tensors; any other expression is its only part."""
+    if not isinstance(value, cst.IfExp):
+        yield value
+        return
+    for branch in (value.body, value.orelse):
+        known = evaluator.value(branch)
+        if isinstance(branch, cst.IfExp) or (known.is_tensor and known.graph is not Graph.DETACHED):
+            yield from tensor_branches(branch, evaluator)

@@ -38,6 +38,8 @@ class EvaluatedOutputs:
                 return False
             bindings = self._evaluator.flow.definitions(value)
             return bool(bindings) and all(self._binds(binding, loop, depth + 1) for binding in bindings)
+        if isinstance(value, (cst.List, cst.Tuple)):
+            return any(self.gives(element.value, loop, depth + 1) for element in value.elements)
         if isinstance(value, cst.BinaryOperation):
             return any(self.gives(side, loop, depth + 1) for side in (value.left, value.right))
         if isinstance(value, cst.Attribute):

@@ -23,7 +23,8 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.averages import Averages
 from torchlint.semantics.retention.carried_states import CarriedStates
-from torchlint.semantics.retention.detachable import Detachable
+from torchlint.semantics.retention.detachable import Detachable, tensor_branches
+from torchlint.semantics.retention.detached_reads import DetachedReads
 from torchlint.semantics.retention.evaluated_outputs import EvaluatedOutputs
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.meters import Given, Meters
@@ -63,6 +64,7 @@ class Retentions:
         self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
         self._evaluated = EvaluatedOutputs(evaluator, inference)
+        self._detached_reads = DetachedReads(evaluator)
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.detachable = Detachable(evaluator)
         self.metric_states = MetricStates(evaluator)
@@ -72,7 +74,7 @@ class Retentions:
     @cached_property
     def has_steps(self) -> bool:
         """Whether a loop over steps, or a function that is one, may stand in the file: nothing is kept without."""
-        if self._inference.speaks_of_evaluation:
+        if self._inference.speaks_of_evaluation or self._detached_reads.occur:
             return True
         loops: list[cst.For | cst.While] = [*self._tree.nodes(cst.For), *self._tree.nodes(cst.While)]
         if any(self._hotness.loop(loop) is not None for loop in loops):
@@ -96,7 +98,7 @@ class Retentions:
         """
         found = self._retention(node)
         if found is None or not found.is_reported:
-            return self._from_callers(node) or found
+            return self._from_callers(node) or self._of_detached_reads(node) or found
         given = self._meters.given(node) if isinstance(node, cst.Call) and appended(node) is None else None
         if given is None or not self._meters.keeps_tensors(given.function):
             return found
@@ -104,6 +106,13 @@ class Retentions:
         values = {id(v) for name, v in zip(given.names, given.values, strict=True) if name in inside}
         left = tuple(v for v in found.values if id(v) not in values)
         return replace(found, values=left) if left else None
+
+    def _of_detached_reads(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
+        """What a module keeps of its input, where all that is read of it is detached."""
+        kept = self._detached_reads.kept(node) if isinstance(node, cst.Call) and self._detached_reads.occur else None
+        if kept is None:
+            return None
+        return Retention(kept.variable, kept.values, Evidence.INFERRED, False, False, True, False)
 
     def _from_callers(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """What a method keeps of its parameters, where its calls give it something with a graph."""
@@ -161,7 +170,7 @@ class Retentions:
             return None
         return Retention(
             kept.variable,
-            records or tuple(branch for value, _, _ in carrying for branch in self._branches(value)),
+            records or tuple(branch for value, _, _ in carrying for branch in tensor_branches(value, self._evaluator)),
             min((evidence for _, evidence, _ in carrying), default=Evidence.INFERRED),
             self._may_be_backpropagated(kept.variable, node, heat),
             self._is_remade(kept, node, heat),
@@ -199,16 +208,6 @@ class Retentions:
             return False
         by_file = self._handed.is_wanted(variable, frame) or self._handed.is_given_with_model(variable, frame)
         return by_file or is_objective(frame, self._evaluator)
-
-    def _branches(self, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """The parts of a conditional expression that are tensors; any other expression is its only part."""
-        if not isinstance(value, cst.IfExp):
-            yield value
-            return
-        for branch in (value.body, value.orelse):
-            known = self._evaluator.value(branch)
-            if isinstance(branch, cst.IfExp) or (known.is_tensor and known.graph is not Graph.DETACHED):
-                yield from self._branches(branch)
 
     # What is kept
 

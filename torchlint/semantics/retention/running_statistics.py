@@ -8,8 +8,8 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.qualified_names import Names
-from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.retention.input_graphs import InputGraphs, assigned_places
 from torchlint.semantics.retention.stores import Store, combined, summed
 from torchlint.semantics.training.phases import in_evaluation
 from torchlint.semantics.values import Kind
@@ -18,13 +18,7 @@ from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
 _CUTS = frozenset(("detach", "detach_", "data", "item", "tolist", "numpy", "shape", "dtype", "device", "ndim", "size"))
-# What gives whole numbers, or asks: no gradient goes through it.
-_WHOLE = frozenset(
-    "argmax argmin argsort long int bool one_hot bincount nonzero unique numel dim eq ne gt ge lt le sign floor ceil "
-    "isnan isfinite count_nonzero searchsorted bucketize histc multinomial topk_indices".split()
-)
 _READS = frozenset(("float", "int", "bool", "item", "tolist"))
-_MAX_DEPTH = 12
 
 
 class RunningStatistics:
@@ -34,6 +28,7 @@ class RunningStatistics:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._names: Names = evaluator.names
+        self._input_graphs = InputGraphs(evaluator)
 
     @cached_property
     def occur(self) -> bool:
@@ -60,54 +55,17 @@ class RunningStatistics:
             return None
         if self._evaluator.gradients.disabled(node) or self._evaluator.gradients.left_open(node):
             return None
-        carrying = tuple(value for value in found.values if self._follows_input(value, method, 0))
+        carrying = tuple(value for value in found.values if self._input_graphs.follows(value, method))
         if not carrying or not self._is_for_nothing(attribute, owner):
             return None
         shown = self._shows_graph(attribute, owner, method)
         return Store(attribute, carrying, found.is_stored) if shown else None
 
-    # What carries the graph of the input
-
-    def _follows_input(self, value: cst.BaseExpression, method: cst.FunctionDef, depth: int) -> bool:
-        """Whether a value is computed of a parameter of the forward pass, by what gradients go through."""
-        if depth > _MAX_DEPTH or isinstance(value, (cst.Comparison, cst.BooleanOperation, cst.Subscript)):
-            return isinstance(value, cst.Subscript) and self._follows_input(value.value, method, depth + 1)
-        if isinstance(value, cst.Name):
-            return any(self._binds_input(binding, method, depth) for binding in self._evaluator.flow.definitions(value))
-        if isinstance(value, cst.BinaryOperation):
-            return any(self._follows_input(side, method, depth + 1) for side in (value.left, value.right))
-        if isinstance(value, cst.UnaryOperation):
-            return self._follows_input(value.expression, method, depth + 1)
-        return isinstance(value, cst.Call) and self._passes_on(value, method, depth + 1)
-
-    def _binds_input(self, binding: Binding, method: cst.FunctionDef, depth: int) -> bool:
-        if binding.kind is BindingKind.PARAMETER:
-            own = [parameter for parameter in parameters(method)[1:] if parameter.default is None]
-            return any(binding.node is parameter.name or binding.node is parameter for parameter in own)
-        made = binding.value if binding.kind is BindingKind.ASSIGNMENT else None
-        return made is not None and self._follows_input(binding.part or made, method, depth + 1)
-
-    def _passes_on(self, call: cst.Call, method: cst.FunctionDef, depth: int) -> bool:
-        """Whether a function of torch, a method of a tensor, or a function of the file computes with the input."""
-        if identifier(call.func) in _CUTS | _WHOLE or self._evaluator.gradients.disabled(call):
-            return False
-        receiver = method_call(call)
-        name = self._names.qualified(call.func)
-        if name is None and receiver is not None and self._evaluator.definitions.definition(call.func) is None:
-            return self._follows_input(receiver.value, method, depth)
-        made = self._evaluator.definitions.definition(call.func)
-        if not (name or "").startswith("torch.") and not isinstance(made, cst.FunctionDef):
-            return False
-        if isinstance(made, cst.FunctionDef) and self._evaluator.gradients.function_disabled(made):
-            return False
-        return any(self._follows_input(argument.value, method, depth) for argument in call.args)
-
     # What shows that there is a graph, and that nobody wants it
 
     def _is_for_nothing(self, attribute: cst.Attribute, owner: cst.ClassDef) -> bool:
         """Whether a class reads an attribute only detached, as a number, in evaluation, or to carry it on."""
-        written = [target.target for target in self._tree.below(owner, cst.AssignTarget)]
-        written += [declared.target for declared in self._tree.below(owner, cst.AnnAssign)]
+        written = assigned_places(owner, self._tree)
         same = [each for each in self._tree.below(owner, cst.Attribute) if is_same(each, attribute)]
         reads = [each for each in same if not any(each is target for target in written)]
         return all(self._is_harmless(read, attribute) for read in reads)

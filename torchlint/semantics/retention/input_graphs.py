@@ -1,0 +1,78 @@
+"""What a forward pass computes of its input, by operations that gradients go through."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.walk import Tree
+
+_CUTS = frozenset(("detach", "detach_", "data", "item", "tolist", "numpy", "shape", "dtype", "device", "ndim", "size"))
+# What gives whole numbers, or asks: no gradient goes through it.
+_WHOLE = frozenset(
+    "argmax argmin argsort long int bool one_hot bincount nonzero unique numel dim eq ne gt ge lt le sign floor ceil "
+    "isnan isfinite count_nonzero searchsorted bucketize histc multinomial zeros_like ones_like rand_like randn_like "
+    "randint_like empty_like full_like new_zeros new_ones new_full new_empty new_tensor".split()
+)
+_MAX_DEPTH = 12
+
+
+class InputGraphs:
+    """Follows values to the parameters of their method."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._names = evaluator.names
+
+    def follows(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
+        """Return whether a value carries the graph of what a method is given, if that has one."""
+        return self._follows(value, method, 0)
+
+    def _follows(self, value: cst.BaseExpression, method: cst.FunctionDef, depth: int) -> bool:
+        """Whether a value is computed of a parameter of the forward pass, by what gradients go through."""
+        if depth > _MAX_DEPTH or isinstance(value, (cst.Comparison, cst.BooleanOperation, cst.Subscript)):
+            return isinstance(value, cst.Subscript) and self._follows(value.value, method, depth + 1)
+        if isinstance(value, cst.Name):
+            return any(self._binds_input(binding, method, depth) for binding in self._evaluator.flow.definitions(value))
+        if isinstance(value, cst.BinaryOperation):
+            return any(self._follows(side, method, depth + 1) for side in (value.left, value.right))
+        if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
+            return self._follows(value.elt, method, depth + 1)
+        if isinstance(value, (cst.List, cst.Tuple)):
+            return any(self._follows(element.value, method, depth + 1) for element in value.elements)
+        if isinstance(value, cst.UnaryOperation):
+            return self._follows(value.expression, method, depth + 1)
+        return isinstance(value, cst.Call) and self._passes_on(value, method, depth + 1)
+
+    def _binds_input(self, binding: Binding, method: cst.FunctionDef, depth: int) -> bool:
+        if binding.kind is BindingKind.PARAMETER:
+            own = [parameter for parameter in parameters(method)[1:] if parameter.default is None]
+            return any(binding.node is parameter.name or binding.node is parameter for parameter in own)
+        made = binding.value if binding.kind is BindingKind.ASSIGNMENT else None
+        return made is not None and self._follows(binding.part or made, method, depth + 1)
+
+    def _passes_on(self, call: cst.Call, method: cst.FunctionDef, depth: int) -> bool:
+        """Whether a function of torch, a method of a tensor, or a function of the file computes with the input."""
+        if identifier(call.func) in _CUTS | _WHOLE or self._evaluator.gradients.disabled(call):
+            return False
+        receiver = method_call(call)
+        name = self._names.qualified(call.func)
+        if name is None and receiver is not None and self._evaluator.definitions.definition(call.func) is None:
+            return self._follows(receiver.value, method, depth)
+        made = self._evaluator.definitions.definition(call.func)
+        if not (name or "").startswith("torch.") and not isinstance(made, cst.FunctionDef):
+            return False
+        if isinstance(made, cst.FunctionDef) and self._evaluator.gradients.function_disabled(made):
+            return False
+        return any(self._follows(argument.value, method, depth) for argument in call.args)
+
+
+def assigned_places(owner: cst.ClassDef, tree: Tree) -> list[cst.CSTNode]:
+    """Return the places that a class assigns to, also in tuples."""
+    targets: list[cst.CSTNode] = [target.target for target in tree.below(owner, cst.AssignTarget)]
+    targets += [declared.target for declared in tree.below(owner, cst.AnnAssign)]
+    tuples = [target for target in targets if isinstance(target, cst.Tuple)]
+    return [*targets, *(element.value for target in tuples for element in target.elements)]
