@@ -83,6 +83,7 @@ def train(step, data, epochs):
         "workers": "There are no workers, or their number is no constant.",
         "once": "Nothing shows that the loader is iterated over more than once, or it is in one of the epochs only.",
         "changed": "The dataset, or what it is made of, is changed between epochs, which workers that stay do not see.",
+        "many": "One loader of many is made, each for a client or a task, and all are kept: so would be their workers.",
         "shared": "The loader is iterated over while a loop over it runs: then both would share one iterator.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
         "test": "The code belongs to a test.",
@@ -109,6 +110,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if epochs is None or model.epochs.makes_anew(epochs, call) or rule.silent("test", model.in_test(call)):
         return
     if rule.silent("changed", _changes(loader, epochs, model) or model.kept_workers.misses_changes(loader, epochs)):
+        return
+    if rule.silent("many", model.epochs.is_one_of_many(call)):
         return
     if rule.silent("shared", model.kept_workers.share_iterator(call)):
         return

@@ -13,7 +13,12 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.binding.flow import last_statement
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.entry_points import belongs_to_module, lacks_parameters, method_behind
+from torchlint.semantics.evaluation.entry_points import (
+    belongs_to_module,
+    lacks_parameters,
+    may_be_model,
+    method_behind,
+)
 from torchlint.semantics.evaluation.fates import Fate, Fates, names_bound
 from torchlint.semantics.evaluation.inference import Inference, InferenceCall
 from torchlint.semantics.evaluation.own_care import cares_for_itself
@@ -112,6 +117,8 @@ class DetachedForwards:
             return None
         if tests(self._evaluator.scopes) or cares_for_itself(call, self._evaluator) or self._may_keep(call):
             return None
+        uses = self._inference.gradient_uses
+        model = self._inference.called_model(call.func) if may_be_model(call.func) else None
         gradients = self._evaluator.gradients
         if self._is_tried_out(call) or gradients.sometimes_disabled(call):
             return None
@@ -123,7 +130,7 @@ class DetachedForwards:
             is_generator=False,
             returns_host_values=True,
             switches_off=found.switches_off,
-            needs_gradients=self._inference.gradient_uses.of_inputs(call),
+            needs_gradients=uses.of_inputs(call) or (model is not None and uses.of_model(model)),
             is_part=True,
             in_loop=False,
             is_dry_run=False,

@@ -6,10 +6,9 @@ import re
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import FUNCTIONS, Binding, BindingKind
+from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, literal
-from torchlint.syntax.walk import Tree
 
 _CLOCKS = frozenset(
     (
@@ -98,8 +97,10 @@ def asks_for_option(test: cst.BaseExpression, evaluator: Evaluator) -> bool:
     return isinstance(variable, str) and not _LAUNCHED.search(variable) and is_off
 
 
-def is_told_of_error(bindings: list[Binding], tree: Tree) -> bool:
+def is_told_of_error(flag: cst.Name, evaluator: Evaluator) -> bool:
     """Return whether a flag is only raised where an exception is handled: ``except RuntimeError: ran_out = True``."""
+    tree = evaluator.tree
+    bindings = [b for b in evaluator.flow.definitions(flag) if b.kind is BindingKind.ASSIGNMENT]
     raised = [b.node for b in bindings if b.value is not None and literal(b.value) is not False]
     return bool(raised) and all(
         isinstance(tree.enclosing(n, cst.ExceptHandler, *FUNCTIONS), cst.ExceptHandler) for n in raised

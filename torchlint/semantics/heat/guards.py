@@ -17,6 +17,7 @@ from torchlint.semantics.heat.early_exits import Exits, exits_of
 from torchlint.semantics.heat.early_stops import limits
 from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
+from torchlint.semantics.heat.known_tests import stands_for
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.heat.raised_flags import RaisedFlags
@@ -272,7 +273,7 @@ class Guards:
         if not taken:
             return None
         name = identifier(test.func)
-        named = _OCCASIONAL.search(name) or name.startswith(("should_", "is_log", "every"))
+        named = _OCCASIONAL.search(name) or name.startswith(("should_", "is_log", "every", "tick"))
         general = (self._evaluator.names.qualified(test.func) or "").startswith(("builtins.", "torch."))
         counts = not general and any(is_counter(argument.value, self._evaluator) for argument in test.args)
         # divisible_by(step, 100), math.log2(step).is_integer()
@@ -341,7 +342,7 @@ class Guards:
             return Guard.PERIODIC if is_end or is_start else None
         if is_time(left, self._evaluator) or is_time(right, self._evaluator):
             return Guard.PERIODIC
-        if taken and is_chance(left, target, self._evaluator):
+        if taken and is_chance(left, target, self._evaluator, self.defaults.of_option(right)):
             return Guard.PERIODIC
         if isinstance(operator, (cst.Is, cst.Equal)) and isinstance(right, cst.Name) and right.value == "True":
             return self.classify(left, taken)
@@ -352,17 +353,15 @@ class Guards:
         return None
 
     def _variable(self, test: cst.Name | cst.Attribute, taken: bool) -> Guard | None:
-        if isinstance(test, cst.Name):
-            if taken and test.value == "False":  # what a constant of the file holds
-                return Guard.FLAG
-            bound = [b for b in self._evaluator.flow.definitions(test) if b.kind is BindingKind.ASSIGNMENT]
-            told = [b.part or b.value for b in bound]
-            found = {self.classify(value, taken) if value is not None else None for value in told}
-            if taken and found and is_told_of_error(bound, self._tree):
-                return Guard.FLAG
-            if found and None not in found:
-                of_flags = next((guard for guard in _RAREST if guard in found), Guard.PERIODIC)
-                return of_flags if found <= NO_FLAG else Guard.PERIODIC
+        if taken and isinstance(test, cst.Name) and test.value == "False":  # what a constant of the file holds
+            return Guard.FLAG
+        told = stands_for(test, self._evaluator)
+        found = {self.classify(value, taken) if value is not None else None for value in told}
+        if taken and found and isinstance(test, cst.Name) and is_told_of_error(test, self._evaluator):
+            return Guard.FLAG
+        if found and None not in found:
+            of_flags = next((guard for guard in _RAREST if guard in found), Guard.PERIODIC)
+            return of_flags if found <= NO_FLAG else Guard.PERIODIC
         if not taken and isinstance(test, cst.Name) and counts_passes(test, self._evaluator):
             return Guard.PERIODIC  # if not step
         if (taken and is_timed(test, self._evaluator)) or self._is_raised_by_period(test, taken):

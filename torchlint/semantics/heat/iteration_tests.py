@@ -88,10 +88,16 @@ def _is_length(number: cst.BaseExpression, evaluator: Evaluator) -> bool:
     return isinstance(number, cst.Call) and evaluator.names.qualified(number.func) == "builtins.len"
 
 
-def is_chance(drawn: cst.BaseExpression, target: cst.ComparisonTarget, evaluator: Evaluator) -> bool:
+def is_chance(
+    drawn: cst.BaseExpression,
+    target: cst.ComparisonTarget,
+    evaluator: Evaluator,
+    default: bool | float | str | None = None,
+) -> bool:
     """Return whether a number that is drawn seldom passes: ``random.random() < 0.01``, ``randint(0, 99) == 0``."""
     name = evaluator.names.qualified(drawn.func) if isinstance(drawn, cst.Call) else None
     limit, operator = evaluator.value(target.comparator).literal, target.operator
+    limit = default if limit is None else limit
     if name in _DRAWN and isinstance(drawn, cst.Call) and isinstance(limit, int):
         highest = literal(drawn.args[-1].value) if drawn.args else None
         is_low = isinstance(operator, cst.LessThan) and isinstance(highest, int) and limit <= _RARELY * highest

@@ -18,7 +18,7 @@ from torchlint.semantics.heat.state_writes import (
     writes_below,
     writes_of,
 )
-from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.syntax.calls import element_at, identifier, is_none, literal
 from torchlint.syntax.canonical import canonical
 
 _LESS = (cst.LessThan, cst.LessThanEqual)
@@ -26,7 +26,6 @@ _MORE = (cst.GreaterThan, cst.GreaterThanEqual)
 _EMPTY = (cst.List, cst.Dict, cst.Tuple)
 _MAKERS = frozenset("builtins.list builtins.dict builtins.set collections.deque collections.defaultdict".split())
 _EXISTS = frozenset(("exists", "isfile", "is_file"))
-_EMPTIES = frozenset(("clear", "pop", "popleft", "popitem", "remove"))
 _EPOCH = re.compile(r"(^|_)(epoch|round|episode|phase|stage)(_|$|s?_?(idx|i|id|num|number)$)", re.IGNORECASE)
 _UNSET = frozenset((0, -1, "", False))
 
@@ -93,12 +92,16 @@ class _SpentTest:
         is_equal = isinstance(operator, (cst.Equal, cst.Is) if enters else (cst.NotEqual, cst.IsNot))
         if is_none(right):
             return is_equal and isinstance(left, cst.Attribute) and self._is_set(left)
+        if self._is_used_from(left) or self._is_used_from(right):
+            return True
+        if is_equal and isinstance(right, cst.Attribute) and isinstance(left, cst.Attribute):
+            return self._is_member_left(left, right)
         if is_equal and known is not None:
-            return self._is_constant_left(left, known)
+            return self._is_constant_left(left, known) or (known != 0 and self._is_emptied_when_full(left))
         if isinstance(operator, cst.NotEqual if enters else cst.Equal):
             return self._is_noted(left, right) or self._is_noted(right, left)
         if isinstance(operator, _LESS if enters else _MORE):
-            return self._is_filled_up(left)
+            return self._is_filled_up(left) or self._is_counted_up(left, known) or self._is_unset(left, known)
         if isinstance(operator, _MORE if enters else _LESS):
             return self._is_filled_up(right) or self._is_counted_down(left)
         if isinstance(operator, cst.NotIn if enters else cst.In):
@@ -213,14 +216,57 @@ class _SpentTest:
         key, text = key_of(place, self._evaluator), canonical(other)
         return any(w.place == key and w.value is not None and canonical(w.value) == text for w in self._all)
 
+    def _is_member_left(self, place: cst.Attribute, member: cst.Attribute) -> bool:
+        """Whether a state that must be a member of an enumeration becomes another: ``self.phase = Phase.TRAIN``."""
+        key, owner = key_of(place, self._evaluator), canonical(member.value)
+        given = (w.value for w in self._all if w.place == key and w.effect is Effect.SET)
+        others = (value for value in given if isinstance(value, cst.Attribute) and canonical(value.value) == owner)
+        return any(value.attr.value != member.attr.value for value in others)
+
+    def _is_unset(self, place: cst.BaseExpression, limit: object) -> bool:
+        """Whether an attribute that its class makes negative gets a value: ``if self.first < 0: self.first = loss``."""
+        if limit != 0 or not isinstance(place, cst.Attribute) or not isinstance(place.value, cst.Name):
+            return False
+        owner = self._evaluator.definitions.receiver(place.value)
+        bindings = self._evaluator.definitions.attribute(owner, place.attr.value) if owner is not None else []
+        made = [literal(element_at(b.value, b.path)) for b in bindings]
+        key = key_of(place, self._evaluator)
+        is_given = any(w.place == key and w.effect is Effect.SET and self._is_made(w.value) for w in self._all)
+        return is_given and any(isinstance(value, (int, float)) and value < 0 for value in made)
+
     # Counts
+
+    def _is_used_from(self, item: cst.BaseExpression) -> bool:
+        """Whether a branch takes the first item away that it asks for: ``step >= marks[0]``, ``marks.pop(0)``."""
+        if not isinstance(item, cst.Subscript):
+            return False
+        key = key_of(item.value, self._evaluator)
+        return any(write.place == key and write.effect is Effect.EMPTIED for write in self._writes)
+
+    def _is_emptied_when_full(self, length: cst.BaseExpression) -> bool:
+        """Whether a branch empties what has reached its length, or what holds that: ``if len(log["x"]) == 100``."""
+        held = self._measured(length)
+        key = key_of(held, self._evaluator) if held is not None else None
+        emptied = [write.place for write in self._all if write.effect is Effect.EMPTIED]
+        return key is not None and any(key == place or key.startswith(f"{place}[") for place in emptied)
+
+    def _is_counted_up(self, number: cst.BaseExpression, limit: object) -> bool:
+        """Whether a branch counts an item of a collection that must be small: ``if seen["x"] < 3: seen["x"] += 1``."""
+        if not isinstance(number, cst.Subscript) or not isinstance(limit, int):
+            return False
+        key = key_of(number, self._evaluator)
+        return any(write.place == key and write.effect is Effect.RAISED for write in self._all)
+
+    def _measured(self, length: cst.BaseExpression) -> cst.BaseExpression | None:
+        """What ``len`` is asked of."""
+        is_length = isinstance(length, cst.Call) and self._evaluator.names.qualified(length.func) == "builtins.len"
+        return length.args[0].value if is_length and isinstance(length, cst.Call) and len(length.args) == 1 else None
 
     def _is_filled_up(self, length: cst.BaseExpression) -> bool:
         """Whether a branch fills the collection of which it wants that it holds but a few things."""
-        is_length = isinstance(length, cst.Call) and self._evaluator.names.qualified(length.func) == "builtins.len"
-        if not is_length or not isinstance(length, cst.Call) or len(length.args) != 1:
+        held = self._measured(length)
+        if held is None:
             return False
-        held = length.args[0].value
         key = key_of(held, self._evaluator)
         if not any(write.place == key and write.effect is Effect.FILLED for write in self._writes):
             return False
@@ -230,11 +276,8 @@ class _SpentTest:
         """Whether the loop, or the function without one, takes things out of a collection again, or makes it anew."""
         tree = self._evaluator.tree
         around = tree.enclosing(held, *LOOPS) or tree.enclosing(held, cst.FunctionDef) or tree.module
-        set_anew = any(
-            write.place == key and write.effect is Effect.SET for write in writes_below(around, self._evaluator, 0)
-        )
-        methods = (call.func for call in tree.below(around, cst.Call) if isinstance(call.func, cst.Attribute))
-        return set_anew or any(m.attr.value in _EMPTIES and key_of(m.value, self._evaluator) == key for m in methods)
+        told = (write for write in writes_below(around, self._evaluator, 0) if write.place == key)
+        return any(write.effect in (Effect.SET, Effect.EMPTIED) for write in told)
 
     def _is_counted_down(self, number: cst.BaseExpression) -> bool:
         """Whether a branch lowers what it wants to be positive: ``if self.left > 0: self.left -= 1``."""
@@ -258,7 +301,8 @@ class _SpentTest:
 
     def _is_key_put(self, key: cst.BaseExpression, held: cst.BaseExpression) -> bool:
         """Whether a branch puts the key that it misses, one of few: a constant, or the number of an epoch."""
-        is_of_few = literal(key) is not None or _EPOCH.search(identifier(key)) is not None
+        is_quotient = isinstance(key, cst.BinaryOperation) and isinstance(key.operator, cst.FloorDivide)
+        is_of_few = is_quotient or literal(key) is not None or _EPOCH.search(identifier(key)) is not None
         if not is_of_few or not (isinstance(held, cst.Attribute) or self._lasts(held)):
             return False
         place, text = key_of(held, self._evaluator), canonical(key)

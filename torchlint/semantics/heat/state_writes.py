@@ -14,6 +14,7 @@ from torchlint.syntax.canonical import canonical
 from torchlint.syntax.walk import Tree
 
 _FILLS = frozenset(("append", "appendleft", "extend", "add", "insert", "put", "push", "setdefault"))
+_EMPTIES = frozenset(("clear", "pop", "popleft", "popitem", "remove"))
 _ITSELF = frozenset(("self", "cls"))
 _DEPTH = 2
 """Through how many calls of functions of the file a branch is followed."""
@@ -26,6 +27,7 @@ class Effect(Enum):
     RAISED = "something is added to it"
     LOWERED = "something is taken from it"
     FILLED = "it holds one more thing"
+    EMPTIED = "something is taken out of it"
 
 
 class Write(NamedTuple):
@@ -125,6 +127,8 @@ def _by_method(call: cst.Call, evaluator: Evaluator) -> Iterator[Write]:
             yield Write(f"{owner}.{name}", Effect.SET, call.args[2].value)
     elif method.attr.value in _FILLS:
         yield Write(key_of(method.value, evaluator), Effect.FILLED, call.args[0].value if call.args else None)
+    elif method.attr.value in _EMPTIES:
+        yield Write(key_of(method.value, evaluator), Effect.EMPTIED, None)
     elif method.attr.value == "update":
         owner_key = key_of(method.value, evaluator)
         for argument in call.args:

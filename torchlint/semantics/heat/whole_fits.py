@@ -12,14 +12,14 @@ _ITERATES = "torch.optim.LBFGS"
 
 
 def is_whole_fit(step: cst.Call, evaluator: Evaluator) -> bool:
-    """Return whether an optimizer that iterates itself is made for a single step: the function around is no step."""
+    """Return whether an optimizer that iterates itself is made for a single step: what is around it is no step."""
     tree = evaluator.tree
     optimizer = step.func.value if isinstance(step.func, cst.Attribute) else None
     if not isinstance(optimizer, cst.Name) or not step.args:
         return False
     around = tree.enclosing(step, *LOOPS, cst.FunctionDef)
     made = [b.part for b in evaluator.flow.definitions(optimizer)]
-    return bool(made and isinstance(around, cst.FunctionDef)) and all(
+    return bool(made and around is not None) and all(
         isinstance(one, cst.Call)
         and evaluator.names.qualified(one.func) == _ITERATES
         and tree.enclosing(one, *LOOPS, cst.FunctionDef) is around

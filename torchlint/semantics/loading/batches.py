@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 import libcst as cst
@@ -66,9 +67,17 @@ class Batches:
             uses: list[cst.BaseExpression] = [*self._reads(target)]
         else:
             uses = [made]
-        found = [self._take(use) for use in uses]
+        found = [self._take(each) for use in uses for each in self._handed(use) or (use,)]
         known = [take for take in found if take is not None]
         return known if len(known) == len(found) else None
+
+    def _handed(self, use: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
+        """The uses of a loader in the function of the file that is given it: ``statistics(DataLoader(data))``."""
+        argument = self._tree.parent(use)
+        call = self._tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        if not isinstance(argument, cst.Arg) or not isinstance(call, cst.Call) or self._epochs.wraps(call):
+            return []
+        return self._epochs.handed(call, argument)
 
     def _reads(self, target: cst.Name) -> list[cst.Name]:
         """The reads of what a target binds, wherever it may be that."""

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.loading.item_sources import is_fed_meanwhile, is_streamed
-from torchlint.semantics.loading.placed_datasets import PlacedDatasets
+from torchlint.semantics.loading.placed_datasets import PlacedDatasets, shows_accelerator
 from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS, IN_MEMORY_DATASETS
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind, Value
@@ -97,7 +97,9 @@ class Datasets:
             return False
         if any(name in IN_MEMORY_DATASETS for name in self._evaluator.definitions.ancestry(class_def)):
             return True
-        return self._only_indexes(class_def)
+        return self._evaluator.definitions.method(class_def, "__getitems__") is not None or self._only_indexes(
+            class_def
+        )
 
     def _is_made_in_memory(self, expression: cst.BaseExpression) -> bool:
         """Whether a value is ``[example] * 10``, or comes out of a method of tensors: ``mask.nonzero().view(-1)``."""
@@ -206,7 +208,8 @@ class Datasets:
         )
 
     def _is_placed(self, value: cst.CSTNode | None) -> bool:
-        if isinstance(value, cst.Call) and self._is_on_device(value):
+        rows = self._tree.below(value, cst.Call) if isinstance(value, cst.ListComp) else []
+        if any(map(self._is_on_device, [value] if isinstance(value, cst.Call) else rows)):
             return True
         found = self._evaluator.value(value) if isinstance(value, cst.BaseExpression) else None
         return found is not None and found.is_tensor and found.device in (Device.ACCELERATOR, Device.EITHER)
@@ -268,12 +271,12 @@ class Datasets:
     def _is_certain(self, call: cst.Call) -> bool:
         move = self._moves.move(call)
         if move is not None:
-            return move.method in ("to", "cuda") and _shows_accelerator(move.place, move.evidence)
+            return move.method in ("to", "cuda") and shows_accelerator(move.place, move.evidence)
         device = bind(call.args).get("device")
         if device is None or not (self._evaluator.names.qualified(call.func) or "").startswith("torch."):
             return False
         where = self._evaluator.value(device)
-        return _shows_accelerator(where.device, where.evidence)
+        return shows_accelerator(where.device, where.evidence)
 
     def _wraps_device_tensors(self, expression: cst.CSTNode) -> bool:
         """Whether a ``TensorDataset`` of tensors on a device is made here, or in the assignment that gives the name."""
@@ -377,13 +380,6 @@ class Datasets:
         return any(
             isinstance(n, cst.Call) and identifier(n.func) in ("get_worker_info", "split_by_worker") for n in nodes
         )
-
-
-def _shows_accelerator(place: Device, evidence: Evidence) -> bool:
-    """Return whether a place is an accelerator, or one wherever there is one, by more than its name."""
-    if place is Device.ACCELERATOR:
-        return evidence is not Evidence.NAMED
-    return place is Device.EITHER and evidence is Evidence.PROVEN
 
 
 def _ends_in_memory(value: cst.CSTNode) -> bool:

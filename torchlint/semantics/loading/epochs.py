@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import Binding
+from torchlint.semantics.binding.scopes import COMPREHENSIONS, Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.loaders import PREPARES
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
@@ -50,6 +50,18 @@ class Epochs:
     def makes_anew(self, loop: cst.For | cst.While, made: cst.Call) -> bool:
         """Return whether what a loop calls makes the loader."""
         return any(self._holds(region, made) for region in self.regions(loop))
+
+    def is_one_of_many(self, made: cst.Call) -> bool:
+        """Return whether loaders are made one for each of many things, and all kept: in a comprehension, by a class."""
+        definitions = self._evaluator.definitions
+        maker = definitions.enclosing_function(made)
+        owner = definitions.owner(maker) if maker is not None and maker.name.value == "__init__" else None
+        places = [made]
+        if owner is not None:
+            places += [call for call in self._tree.nodes(cst.Call) if definitions.definition(call.func) is owner]
+        around = (self._tree.enclosing(place, *COMPREHENSIONS, cst.SimpleStatementLine) for place in places)
+        kept = (each for each in around if isinstance(each, COMPREHENSIONS))
+        return any(not isinstance(each.for_in.iter, (cst.Tuple, cst.List, cst.Set)) for each in kept)
 
     def iterated(self, made: cst.Call) -> bool:
         """Return whether a loop iterates over what a call makes, where it is made or through its variable."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device
 from torchlint.syntax.calls import literal
@@ -61,3 +62,10 @@ class PlacedDatasets:
             call = tree.parent(owner) if isinstance(owner, cst.Attribute) else None
             if isinstance(call, cst.Call) and call.func is owner:
                 yield call
+
+
+def shows_accelerator(place: Device, evidence: Evidence) -> bool:
+    """Return whether a place is an accelerator, or one wherever there is one, by more than its name."""
+    if place is Device.ACCELERATOR:
+        return evidence is not Evidence.NAMED
+    return place is Device.EITHER and evidence is Evidence.PROVEN

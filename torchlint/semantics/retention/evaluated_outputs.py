@@ -38,8 +38,6 @@ class EvaluatedOutputs:
                 return False
             bindings = self._evaluator.flow.definitions(value)
             return bool(bindings) and all(self._binds(binding, loop, depth + 1) for binding in bindings)
-        if isinstance(value, (cst.List, cst.Tuple)):
-            return any(self.gives(element.value, loop, depth + 1) for element in value.elements)
         if isinstance(value, cst.BinaryOperation):
             return any(self.gives(side, loop, depth + 1) for side in (value.left, value.right))
         if isinstance(value, cst.Attribute):
@@ -102,7 +100,9 @@ class EvaluatedOutputs:
         name = self._evaluator.names.qualified(call.func)
         if name is not None:
             is_computed = name.startswith("torch.") and known.is_tensor and bool(call.args)
-            return is_computed and self.gives(call.args[0].value, loop, depth)
+            given = call.args[0].value if is_computed else None
+            parts = [e.value for e in given.elements] if isinstance(given, (cst.List, cst.Tuple)) else [given]
+            return any(part is not None and self.gives(part, loop, depth) for part in parts)
         method = method_call(call, *PASSES_ON, *COMPUTES, *_PARTS)
         if method is not None:
             return self.gives(method.value, loop, depth)

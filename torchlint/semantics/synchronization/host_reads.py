@@ -301,7 +301,8 @@ class HostReads:
             return True
         parent = self._evaluator.tree.parent(call)
         around = self._evaluator.tree.parent(parent) if isinstance(parent, cst.Arg) else None
-        return isinstance(around, cst.Call) and self.scalar(around) is not None
+        read = self.scalar(around) if isinstance(around, cst.Call) else None
+        return read is not None and read.value.device is not Device.CPU  # what lies there TL202 has nothing to say of
 
     def shows(self, call: cst.Call) -> bool:
         """Return whether a call writes out what it is given: ``print(x)``, ``"{}".format(x)``."""
