@@ -120,6 +120,8 @@ class _SpentTest:
         if not value and any(write.place == key and write.effect is Effect.FILLED for write in self._writes):
             return isinstance(flag, (cst.Name, cst.Attribute))
         is_state = not value and not isinstance(flag, cst.Name)
+        if any(known is not None and bool(known) is value for known in self._constants_given_around(key)):
+            return False  # it is raised again: a flag by which two things take turns
         return any(
             write.place == key
             and write.effect is Effect.SET
@@ -186,6 +188,8 @@ class _SpentTest:
         if isinstance(place, cst.Name) and not self._has_before_constant(place, constant):
             return False
         key = key_of(place, self._evaluator)
+        if constant in self._constants_given_around(key):
+            return False
         for write in self._all:
             if write.place == key and write.effect is Effect.SET:
                 known = literal(write.value)
@@ -193,6 +197,13 @@ class _SpentTest:
                 if is_other or is_none(write.value):
                     return True
         return isinstance(place, cst.Attribute) and self._is_counted_around(key)
+
+    def _constants_given_around(self, key: str) -> list[bool | int | float | str | None]:
+        """The constants that the loop around the test, or else its function, gives a variable."""
+        tree = self._evaluator.tree
+        around = tree.enclosing(self._test, *LOOPS, cst.FunctionDef)
+        writes = writes_below(around.body, self._evaluator, 0) if around is not None else ()
+        return [literal(w.value) for w in writes if w.place == key and w.effect is Effect.SET]
 
     def _has_before_constant(self, name: cst.Name, constant: bool | int | float | str) -> bool:
         loop = self._evaluator.tree.enclosing(name, *LOOPS)
