@@ -61,7 +61,15 @@ class Epochs:
             places += [call for call in self._tree.nodes(cst.Call) if definitions.definition(call.func) is owner]
         around = (self._tree.enclosing(place, *COMPREHENSIONS, cst.SimpleStatementLine) for place in places)
         kept = (each for each in around if isinstance(each, COMPREHENSIONS))
-        return any(not isinstance(each.for_in.iter, (cst.Tuple, cst.List, cst.Set)) for each in kept)
+        return not all(map(self._is_for_few, kept))
+
+    def _is_for_few(self, comprehension: cst.BaseComp) -> bool:
+        """Whether a comprehension goes over a few things that are written out, or over the names of splits."""
+        over: cst.BaseExpression | None = comprehension.for_in.iter
+        bindings = self._evaluator.flow.definitions(over) if isinstance(over, cst.Name) else []
+        over = bindings[0].part if len(bindings) == 1 else over
+        is_named = isinstance(comprehension, cst.DictComp) and not isinstance(over, cst.Call)
+        return is_named or isinstance(over, (cst.Tuple, cst.List, cst.Set))
 
     def iterated(self, made: cst.Call) -> bool:
         """Return whether a loop iterates over what a call makes, where it is made or through its variable."""
