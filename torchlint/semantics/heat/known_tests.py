@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
+from torchlint.syntax.calls import literal
 
 
 def stands_for(test: cst.Name | cst.Attribute, evaluator: Evaluator) -> Sequence[cst.BaseExpression | None]:
@@ -17,9 +18,9 @@ def stands_for(test: cst.Name | cst.Attribute, evaluator: Evaluator) -> Sequence
         return _of_property(test, evaluator)
     bindings = evaluator.flow.definitions(test)
     if len(bindings) == 1 and bindings[0].kind is BindingKind.PARAMETER:
-        passed = passed_for(bindings[0], evaluator)
-        default = bindings[0].value
-        return [*passed, default] if passed and default is not None else passed
+        passed, default = passed_for(bindings[0], evaluator), bindings[0].value
+        is_off = default is None or literal(default) is False  # what nobody passes leads nowhere then
+        return passed if is_off or not passed else [*passed, default]
     return [b.part or b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT]
 
 
