@@ -36,9 +36,9 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import DATA_FACTORIES
+from torchlint.semantics.tensors.host_needs import may_need_host
 from torchlint.semantics.values import Graph
 
-_OF_HOST = frozenset(("numpy", "item", "tolist", "data", "map_"))
 _KEPT = "Dtype, device and shape of the tensors are kept, and an empty list is refused."
 
 rule = Rule(
@@ -128,7 +128,7 @@ def _of_tensors(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Mod
     fix = None
     name = model.spelling("torch.stack", call)
     is_plain = len(call.args) == 1 and call.args[0].keyword is None and not model.is_partial(call)
-    if name is not None and is_plain and not _may_need_host(call, model):
+    if name is not None and is_plain and not may_need_host(call, model.evaluator):
         has_graph = any(model.value(tensor).graph is not Graph.DETACHED for tensor in model.lists.tensors(data))
         whole = Replace(call, f"{name}({model.code(call.args[0].value)}).detach()")
         fix = _rewritten(call, "torch.stack", (whole if has_graph else Replace(call.func, name),), _KEPT)
@@ -139,30 +139,6 @@ def _of_tensors(call: cst.Call, data: cst.BaseExpression, heat: Heat, model: Mod
         "each. `torch.stack` leaves them on the device.",
         fix,
     )
-
-
-def _may_need_host(call: cst.Call, model: Model) -> bool:
-    """Whether the tensor, or a variable that holds it, is used as one on the host might be: NumPy, lengths, a total."""
-    statement = model.parent(call)
-    targets = [target.target for target in statement.targets] if isinstance(statement, cst.Assign) else []
-    names = {target.value for target in targets if isinstance(target, cst.Name)}
-    reads = (name for name in model.nodes(cst.Name) if name.value in names and name not in targets)
-    uses: list[cst.CSTNode] = [*reads] if names else [call]
-    return len(names) < len(targets) or not all(_stays_on_device(use, model) for use in uses)
-
-
-def _stays_on_device(use: cst.CSTNode, model: Model) -> bool:
-    """Whether a use computes with a tensor, moves it or hands it back: nothing that wants one on the host."""
-    parent = model.parent(use)
-    while isinstance(parent, cst.Attribute) and isinstance(call := model.parent(parent), cst.Call):
-        if parent.attr.value in _OF_HOST:
-            return parent.attr.value in ("item", "tolist")
-        use, parent = call, model.parent(call)
-    taker = model.parent(parent) if isinstance(parent, cst.Arg) else None
-    name = model.qualified_name(taker.func) if isinstance(taker, cst.Call) else None
-    if taker is not None:
-        return name is not None and name.startswith("torch.") and not name.startswith("torch.nn.utils.")
-    return isinstance(parent, (cst.Return, cst.Expr, cst.Assign, cst.Element))
 
 
 def _of_number(call: cst.Call, data: cst.BaseExpression, full: str, heat: Heat, model: Model) -> Finding:
