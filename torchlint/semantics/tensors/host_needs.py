@@ -54,6 +54,6 @@ def _is_only_joined(items: cst.Name, evaluator: Evaluator, depth: int) -> bool:
         if is_joined and call is not None and may_need_host(call, evaluator, depth):
             return False
         is_filled = isinstance(parent, cst.Attribute) and parent.attr.value in ("append", "clear")
-        if not (is_joined or is_filled or isinstance(parent, cst.AssignTarget)):
+        if not (is_joined or is_filled or isinstance(parent, (cst.AssignTarget, cst.Return))):
             return False
     return True
