@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import libcst as cst
 
@@ -36,13 +37,12 @@ def is_spent(statement: cst.If, branch: cst.CSTNode, evaluator: Evaluator) -> bo
     What is tested outlives the pass: an attribute or its item, a variable that has its value before the loop only.
     """
     body = branch.body if isinstance(branch, cst.Else) else branch
-    behind = list(_behind(statement, evaluator))
-    return _SpentTest(statement.test, [body], behind, evaluator).holds(branch is statement.body)
+    return _SpentTest(statement.test, [body], statement, evaluator).holds(branch is statement.body)
 
 
 def is_spent_by_rest(statement: cst.If, rest: Sequence[cst.CSTNode], evaluator: Evaluator) -> bool:
     """Return whether lines behind an early exit see to it that it is taken from then on: ``if self.done: return``."""
-    return _SpentTest(statement.test, rest, [], evaluator).holds(False)
+    return _SpentTest(statement.test, rest, None, evaluator).holds(False)
 
 
 def _behind(statement: cst.If, evaluator: Evaluator) -> Iterator[Write]:
@@ -61,12 +61,23 @@ class _SpentTest:
     """A test with what is written where it leads."""
 
     def __init__(
-        self, test: cst.BaseExpression, body: Sequence[cst.CSTNode], behind: list[Write], evaluator: Evaluator
+        self, test: cst.BaseExpression, body: Sequence[cst.CSTNode], statement: cst.If | None, evaluator: Evaluator
     ) -> None:
         self._test = test
+        self._body = body
+        self._statement = statement
         self._evaluator = evaluator
-        self._writes = [write for part in body for write in writes_below(part, evaluator)]
-        self._all = [*self._writes, *behind]
+
+    @cached_property
+    def _writes(self) -> list[Write]:
+        """What the branch writes: gathered when the test is one that can be used up."""
+        return [write for part in self._body for write in writes_below(part, self._evaluator)]
+
+    @cached_property
+    def _all(self) -> list[Write]:
+        """What the branch writes, and the lines behind the statement."""
+        behind = _behind(self._statement, self._evaluator) if self._statement is not None else ()
+        return [*self._writes, *behind]
 
     def holds(self, enters: bool) -> bool:
         """Return whether what is written makes the test another; ``enters``: it leads there where it is true."""
@@ -120,14 +131,16 @@ class _SpentTest:
         if not value and any(write.place == key and write.effect is Effect.FILLED for write in self._writes):
             return isinstance(flag, (cst.Name, cst.Attribute))
         is_state = not value and not isinstance(flag, cst.Name)
-        if any(known is not None and bool(known) is value for known in self._constants_given_around(key)):
-            return False  # it is raised again: a flag by which two things take turns
-        return any(
+        is_turned = any(
             write.place == key
             and write.effect is Effect.SET
             and (self._is_turned(flag, write.value, value) or (is_state and self._is_made(write.value)))
             for write in self._all
         )
+        if not is_turned:
+            return False
+        given = self._constants_given_around(key)  # raised again, it is one by which two things take turns
+        return not any(known is not None and bool(known) is value for known in given)
 
     def _is_made(self, made: cst.BaseExpression | None) -> bool:
         """Whether a variable gets something that is there."""

@@ -74,7 +74,7 @@ class Retentions:
     @cached_property
     def has_steps(self) -> bool:
         """Whether a loop over steps, or a function that is one, may stand in the file: nothing is kept without."""
-        if self._inference.speaks_of_evaluation or self._detached_reads.occur:
+        if self._inference.speaks_of_evaluation:
             return True
         loops: list[cst.For | cst.While] = [*self._tree.nodes(cst.For), *self._tree.nodes(cst.While)]
         if any(self._hotness.loop(loop) is not None for loop in loops):
@@ -87,7 +87,10 @@ class Retentions:
         """Whether a statement of the file keeps anything with its graph."""
         kinds: tuple[type[cst.AugAssign | cst.Assign | cst.Call], ...] = (cst.AugAssign, cst.Assign, cst.Call)
         nodes = (node for kind in kinds for node in self._tree.nodes(kind))
-        return self.has_steps and any(self.retention(node) is not None for node in nodes)
+        if self.has_steps and any(self.retention(node) is not None for node in nodes):
+            return True
+        calls = self._tree.nodes(cst.Call) if self._detached_reads.occur else []
+        return any(self._detached_reads.kept(call) is not None for call in calls)
 
     @remembered
     def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
