@@ -126,10 +126,11 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
         cure = f"Keep of `{value}` what you need, with `.detach()`"
     elif (other := model.retentions.detachable.maybe_number(kept)) is not None:
         cure = f"Write `{_detached(other, model)}` where it is a tensor (it may be a number or None here)"
+    then = ": nothing else is read of it" if kept.is_only_read_detached else ", and read the value once after the loop"
     yield Finding(
         node,
         f"`{name}` keeps {what} with {whose} autograd graph from step to step, so that memory grows with every step. "
-        f"{cure}, and read the value once after the loop.",
+        f"{cure}{then}.",
         _fix(kept, model),
     )
 

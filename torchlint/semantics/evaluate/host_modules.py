@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _MOVING = ("cpu", "cuda", "to", "xpu", "npu", "type", "to_empty")
-_INTEGER_MODULES = frozenset(
+INTEGER_MODULES = frozenset(
     f"torch.{root}quantization.{name}" for root in ("", "ao.") for name in ("convert", "quantize", "quantize_dynamic")
 )
+"""What makes modules of integers, which run on the host and build no graph."""
 _SAME = (*_MOVING, "eval", "train", "float", "double", "half", "bfloat16", "requires_grad_")
 """Methods that give the very module that they are called on."""
 
@@ -58,7 +59,7 @@ def _is_made_there(value: cst.CSTNode, evaluator: Evaluator) -> bool:
         if isinstance(move, cst.Call) and _is_to_host(move, evaluator):
             return True
         value = method.value
-    return isinstance(value, cst.Call) and evaluator.names.qualified(value.func) in _INTEGER_MODULES
+    return isinstance(value, cst.Call) and evaluator.names.qualified(value.func) in INTEGER_MODULES
 
 
 def named_moves(evaluator: Evaluator) -> dict[str, list[cst.Call]]:

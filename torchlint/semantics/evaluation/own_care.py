@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import AttributeBinding
 from torchlint.semantics.binding.scopes import Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.host_modules import INTEGER_MODULES
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 
 # Arguments of the `encode` of sentence transformers.
@@ -42,7 +43,8 @@ def cares_for_itself(call: cst.Call, evaluator: Evaluator) -> bool:
         not named.isdisjoint(_OF_SENTENCES) or evaluator.scopes.imports("sentence_transformers")
     ):
         return True  # a sentence transformer batches all texts itself, and records no graph
-    if any(_is_of_ultralytics(made, evaluator) for made in _made(call.func, evaluator)):
+    made = _made(call.func, evaluator)
+    if any(_is_of_integers(each, evaluator) or _is_of_ultralytics(each, evaluator) for each in made):
         return True
     return isinstance(evaluator.tree.enclosing(call, cst.Lambda, cst.FunctionDef), cst.Lambda)
 
@@ -79,6 +81,11 @@ def _bare(made: cst.BaseExpression) -> cst.BaseExpression:
     while (method := method_call(made, *_KEPT)) is not None:
         made = method.value
     return made
+
+
+def _is_of_integers(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether a quantised model is made, of which nothing has a gradient."""
+    return isinstance(made, cst.Call) and evaluator.names.qualified(made.func) in INTEGER_MODULES
 
 
 def _is_of_ultralytics(made: cst.BaseExpression, evaluator: Evaluator) -> bool:

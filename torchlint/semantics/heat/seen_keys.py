@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -9,11 +10,14 @@ import libcst as cst
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 _OF_FEW = frozenset("shape size dtype device ndim dim type __class__ __name__".split())
 """What has few values in a run, other than the number of a step or the name of a sample."""
+EPOCH = re.compile(r"(^|_)(epoch|round|episode|phase|stage)(_|$|s?_?(idx|i|id|num|number)$)", re.IGNORECASE)
+"""What counts other than the steps of a run."""
+
 _DEPTH = 3
 
 
@@ -32,7 +36,10 @@ def is_new_key(test: cst.BaseExpression, holds: bool, region: Sequence[cst.CSTNo
 
 
 def _is_of_few(key: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:
-    """Whether a key is a shape or a type, or made of nothing else."""
+    """Whether a key is a shape or a type, or made of nothing else; a constant, an epoch, or a number of many steps."""
+    is_quotient = isinstance(key, cst.BinaryOperation) and isinstance(key.operator, cst.FloorDivide)
+    if is_quotient or literal(key) is not None or EPOCH.search(identifier(key)):
+        return True
     if isinstance(key, cst.Tuple):
         return all(_is_of_few(element.value, evaluator, depth) for element in key.elements)
     if isinstance(key, cst.Name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -10,11 +9,11 @@ import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.heat.seen_keys import EPOCH
 from torchlint.semantics.heat.state_writes import (
     Effect,
     Write,
     declared_names,
-    item_key,
     key_of,
     writes_below,
     writes_of,
@@ -27,7 +26,6 @@ _MORE = (cst.GreaterThan, cst.GreaterThanEqual)
 _EMPTY = (cst.List, cst.Dict, cst.Tuple)
 _MAKERS = frozenset("builtins.list builtins.dict builtins.set collections.deque collections.defaultdict".split())
 _EXISTS = frozenset(("exists", "isfile", "is_file"))
-_EPOCH = re.compile(r"(^|_)(epoch|round|episode|phase|stage)(_|$|s?_?(idx|i|id|num|number)$)", re.IGNORECASE)
 _UNSET = frozenset((0, -1, "", False))
 
 
@@ -115,8 +113,6 @@ class _SpentTest:
             return self._is_filled_up(left) or self._is_counted_up(left, known) or self._is_unset(left, known)
         if isinstance(operator, _MORE if enters else _LESS):
             return self._is_filled_up(right) or self._is_counted_down(left)
-        if isinstance(operator, cst.NotIn if enters else cst.In):
-            return self._is_key_put(left, right)
         return False
 
     # Flags and states
@@ -235,7 +231,7 @@ class _SpentTest:
 
     def _is_noted(self, place: cst.BaseExpression, other: cst.BaseExpression) -> bool:
         """Whether a variable gets what it must differ from: ``if self.last != epoch: self.last = epoch``."""
-        if not isinstance(place, cst.Attribute) or not _EPOCH.search(identifier(other)):
+        if not isinstance(place, cst.Attribute) or not EPOCH.search(identifier(other)):
             return False  # anything else may differ in each pass
         key, text = key_of(place, self._evaluator), canonical(other)
         return any(w.place == key and w.value is not None and canonical(w.value) == text for w in self._all)
@@ -322,27 +318,6 @@ class _SpentTest:
         return any(write.place == key and write.effect is Effect.LOWERED for write in self._all)
 
     # Things that are missing
-
-    def _is_key_put(self, key: cst.BaseExpression, held: cst.BaseExpression) -> bool:
-        """Whether a branch puts the key that it misses, one of few: a constant, or the number of an epoch."""
-        is_quotient = isinstance(key, cst.BinaryOperation) and isinstance(key.operator, cst.FloorDivide)
-        is_of_few = is_quotient or literal(key) is not None or _EPOCH.search(identifier(key)) is not None
-        if not is_of_few or not (isinstance(held, cst.Attribute) or self._lasts(held)):
-            return False
-        place, text = key_of(held, self._evaluator), canonical(key)
-        filled = (w for w in self._writes if w.place == place and w.effect is Effect.FILLED and w.value is not None)
-        item = item_key(place, key)
-        return any(canonical(w.value) == text for w in filled if w.value is not None) or any(
-            w.place == item for w in self._writes
-        )
-
-    def _lasts(self, held: cst.BaseExpression) -> bool:
-        """Whether a variable holds its collection from before the loop."""
-        loop = self._evaluator.tree.enclosing(held, *LOOPS)
-        bindings = self._evaluator.flow.definitions(held) if isinstance(held, cst.Name) else []
-        return (
-            loop is not None and bool(bindings) and not any(self._evaluator.tree.within(b.node, loop) for b in bindings)
-        )
 
     def _gets_attribute(self, asked: cst.Call) -> bool:
         """Whether a branch makes the attribute that is missing: ``if not hasattr(self, "mean"): self.mean = value``."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.assignments import pairs
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
 
@@ -35,19 +36,9 @@ def _parts(kept: cst.Attribute, evaluator: Evaluator) -> Iterator[cst.Attribute]
     given = [argument.value for call in made for argument in call.args]
     yield from (each for each in given if isinstance(each, cst.Attribute) and _owner(each, evaluator) is owner)
     for statement in evaluator.tree.below(owner, cst.Assign) if owner is not None and names else ():
-        for place, value in _pairs(statement):
+        for place, value in pairs(statement):
             if isinstance(value, cst.Name) and value.value in names and isinstance(place, cst.Attribute):
                 yield place
-
-
-def _pairs(statement: cst.Assign) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """What an assignment assigns to what: ``self.x, self.y = x, y``."""
-    for target in statement.targets:
-        if isinstance(target.target, cst.Tuple) and isinstance(statement.value, cst.Tuple):
-            several = zip(target.target.elements, statement.value.elements, strict=False)
-            yield from ((place.value, each.value) for place, each in several)
-        else:
-            yield target.target, statement.value
 
 
 def _is_stored_by_name(name: str, evaluator: Evaluator) -> bool:

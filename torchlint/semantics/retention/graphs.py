@@ -115,7 +115,7 @@ class Retentions:
         kept = self._detached_reads.kept(node) if isinstance(node, cst.Call) and self._detached_reads.occur else None
         if kept is None:
             return None
-        return Retention(kept.variable, kept.values, Evidence.INFERRED, False, False, True, False)
+        return Retention(kept.variable, kept.values, Evidence.INFERRED, False, False, True, False, False, True)
 
     def _from_callers(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """What a method keeps of its parameters, where its calls give it something with a graph."""

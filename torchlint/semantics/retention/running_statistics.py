@@ -87,7 +87,7 @@ class RunningStatistics:
 
     def _is_cut(self, call: cst.Call, attribute: cst.Attribute) -> bool:
         """Whether a call cuts off the graph that an attribute has got: ``self.mean = self.mean.detach()``."""
-        receiver = method_call(call, "detach", "clone")
+        receiver = method_call(call, "detach")
         return receiver is not None and is_same(receiver.value, attribute)
 
     def _shows_graph(self, attribute: cst.Attribute, owner: cst.ClassDef, method: cst.FunctionDef) -> bool:

@@ -60,6 +60,9 @@ class Retention:
     is_record: bool = False
     """Whether it is a dictionary of losses."""
 
+    is_only_read_detached: bool = False
+    """Whether all that is read of the variable is detached where it is read."""
+
     @property
     def is_reported(self) -> bool:
         """Whether memory grows by it, for nothing."""

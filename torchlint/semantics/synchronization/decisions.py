@@ -13,6 +13,7 @@ from torchlint.semantics.binding.scopes import targets as bound_names
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.synchronization.host_detours import HostDetours
 from torchlint.semantics.values import Kind
+from torchlint.syntax.assignments import pairs
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
@@ -230,7 +231,7 @@ class Decisions:
         for other in tree.nodes(cst.Assign):  # what is made of it, one step further: `actions[step] = action[0]`
             if other is statement or enclosing(other) is not function:
                 continue
-            for target, given in _pairs(other):
+            for target, given in pairs(other):
                 read = given.value if isinstance(given, cst.Subscript) else None
                 if isinstance(read, cst.Name) and read.value in {name.value for name in targets}:
                     targets.update(_stored(target))
@@ -251,14 +252,6 @@ class Decisions:
                 kind = self._evaluator.value(stepped.value).kind
                 return kind not in (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER)
         return False
-
-
-def _pairs(statement: cst.Assign) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """Return what an assignment binds with what it binds it to: two pairs for ``a, b = x, y``."""
-    target, value = statement.targets[0].target, statement.value
-    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
-        return [(to.value, given.value) for to, given in zip(target.elements, value.elements, strict=True)]
-    return [(target, value)]
 
 
 def _stored(target: cst.BaseExpression) -> Iterator[cst.Name]:
