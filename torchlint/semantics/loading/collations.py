@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -11,7 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.loaders import BLOCKING_CLASSES, LOADER_KINDS
 from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, element_at, identifier, is_none
+from torchlint.syntax.calls import bind, element_at, identifier, is_none, method_call
 from torchlint.syntax.remembered import remembered
 
 _DEPTH = 4
@@ -38,8 +39,14 @@ class Collations:
             return kind is Kind.BATCH
         if self.own_move(move.receiver) is not None:
             return True
-        is_named = self._evaluator.vocabulary.mentions(BLOCKING_CLASSES)
-        return is_named or any(map(self._is_object, self._made(move.receiver)))
+        made = list(self._made(move.receiver))
+        if self._evaluator.vocabulary.mentions(BLOCKING_CLASSES) or any(map(self._is_object, made)):
+            return True
+        if made or self.is_tensor(move) or not isinstance(move.receiver, cst.Name):
+            return False
+        is_unpacked = any(path and not method_call(v, "items") for path, v in self._sources(move.receiver))
+        may_be = (is_unpacked and self._defines_objects) or self._goes_with_lists(move.receiver)
+        return may_be and not self._evaluator.usage.as_tensor(move.receiver)
 
     def is_tensor(self, move: Move) -> bool:
         """Return whether what moves is a tensor: torch's own collate function made it, or it has a ``cuda`` method."""
@@ -62,6 +69,38 @@ class Collations:
         method = self.own_move(moved)
         given = self._evaluator.tree.below(method, cst.Arg) if method is not None else ()
         return any(a.keyword is not None and a.keyword.value == "non_blocking" for a in given)
+
+    @cached_property
+    def _defines_objects(self) -> bool:
+        """Whether the file defines a class whose ``to`` takes no flag, and that is no module."""
+        definitions = self._evaluator.definitions
+        classes = (c for c in self._evaluator.tree.nodes(cst.ClassDef) if definitions.class_kind(c) is not Kind.MODULE)
+        return any(definitions.method(c, "to") is not None and not self._takes_flag(c) for c in classes)
+
+    def _goes_with_lists(self, part: cst.Name) -> bool:
+        """Whether a loop unpacks a list beside a part, whose items are moved, or a part beside the list it is in.
+
+        So are the batches of detectors, whose images may be an object that pads them, and the items objects of boxes.
+        """
+        tree = self._evaluator.tree
+        lists = [v for path, v in self._sources(part) if isinstance(v, cst.Name) and not path]
+        owner = lists[0] if lists else part
+        for binding in self._evaluator.flow.definitions(owner):
+            loop = tree.enclosing(binding.node, cst.For, cst.CompFor)
+            if binding.kind is not BindingKind.ITERATION or not isinstance(loop, cst.For):
+                continue
+            bound = {name.value for name in tree.below(loop.target, cst.Name)} - {owner.value}
+            moved = {identifier(m.value) for m in map(_move, tree.below(loop.body, cst.Call)) if m is not None}
+            walked = {identifier(w.iter) for w in tree.below(loop.body, cst.CompFor) if self._moves(w)}
+            if bound & (moved if lists else walked):
+                return True
+        return False
+
+    def _moves(self, walk: cst.CompFor) -> bool:
+        """Whether a comprehension moves what it goes over."""
+        tree = self._evaluator.tree
+        around = tree.parent(walk)
+        return around is not None and any(_move(call) is not None for call in tree.below(around, cst.Call))
 
     def _declared(self, moved: cst.BaseExpression) -> Iterator[cst.ClassDef | None]:
         """The classes of the file that the function says a variable is of: ``batch: Batch``, ``isinstance``."""
@@ -174,6 +213,10 @@ class Collations:
             return "torch.Tensor" in self._evaluator.definitions.ancestry(made)
         names = [param.name.value for param in (*method.params.params, *method.params.kwonly_params)]
         return "non_blocking" in names or method.params.star_kwarg is not None
+
+
+def _move(call: cst.Call) -> cst.Attribute | None:
+    return method_call(call, "to", "cuda")
 
 
 def _asked(test: cst.BaseExpression, variable: str) -> tuple[cst.Name, cst.BaseExpression] | None:
