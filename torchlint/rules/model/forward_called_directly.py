@@ -61,7 +61,8 @@ rule = Rule(
         "interface": "The module is known by an interface of TorchScript, of which only the methods can be called.",
         "sliced": "The module comes out of a slice of a list (`for layer in self.layers[1:]`), a tuple, a choice or an "
         "unpacking, in a module that another file may compile: TorchScript cannot call it, only its methods.",
-        "call-protocol": "The code is a `__call__` itself, or the module's class has one of its own.",
+        "call-protocol": "The code is a `__call__` itself, or the module's class has one of its own, or, where that "
+        "is unknown, the class around it.",
         "not-a-module": "Nothing says for certain that the object is a module of torch: it can be a function of "
         "autograd, a network in NumPy, or a wrapper around several networks.",
         "hook": "The code is a hook of a module: calling the module would run it again.",
@@ -144,4 +145,6 @@ def _has_own_call(definition: cst.ClassDef | None, call: cst.Call, model: Model)
     if any(identifier(target.target) == CALL for target in model.nodes(cst.AssignTarget)):
         return True
     around = model.enclosing_function(call)
-    return around is not None and around.name.value == CALL
+    owner = model.definitions.owner(around) if around is not None else None
+    is_alike = definition is None and owner is not None and model.definitions.method(owner, CALL) is not None
+    return is_alike or (around is not None and around.name.value == CALL)
