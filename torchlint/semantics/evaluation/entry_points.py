@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeGuard
 
 import libcst as cst
@@ -19,6 +20,8 @@ _NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "Parameter")
 _WITHOUT = ("torch.", "torchaudio.transforms.", "torchvision.transforms.", "numpy.", "math.", "builtins.")
 """Where everything comes from that gives an object no parameters, but for the layers of torch."""
 _TRANSFORMS = ("torchaudio.transforms.", "torchvision.transforms.", "kornia.augmentation.", "kornia.filters.")
+_PARTS = re.compile(r"^(forward|encode|decode)_(?!first_stage)\w+$|_forward$|^(decode_|decoder_)?step$")
+"""What methods are called that run a part of a model, or one step of it."""
 Called = cst.Name | cst.Attribute | cst.Subscript
 """What a model may be: a variable, an attribute, an item of a dictionary."""
 
@@ -50,6 +53,8 @@ def run_by_method(called: Called, evaluator: Evaluator) -> Value | None:
     if owner.kind is not Kind.MODULE:
         return None
     class_def = owner.definition or _only_module_with(called.attr.value, evaluator)
+    if class_def is None and _PARTS.search(called.attr.value):
+        return owner
     method = evaluator.definitions.method(class_def, called.attr.value) if isinstance(class_def, cst.ClassDef) else None
     if method is None or not any(_runs(call, evaluator) for call in evaluator.tree.below(method.body, cst.Call)):
         return None

@@ -7,13 +7,14 @@ from enum import IntEnum
 
 import libcst as cst
 
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import FACTORIES
 from torchlint.semantics.values import Kind, Origin
-from torchlint.syntax.calls import element_at, identifier, literal, method_call
+from torchlint.syntax.calls import bind, element_at, identifier, literal, method_call
 
 _DEPTH = 4
 """Through how many variables a result is followed."""
@@ -56,24 +57,61 @@ class Fates:
         self._tree = evaluator.tree
         self._packed = packed
         self._open: set[int] = set()
+        self._entered: set[int] = set()
 
     def of(self, expression: cst.CSTNode, depth: int = 0) -> Fate:
         """Return what becomes of an expression."""
         node, parent = expression, self._tree.parent(expression)
+        worst = Fate.DROPPED
         while parent is not None:
-            end = self._end(parent, node)
-            if end is not None:
-                return end
+            end = self._settled(parent, node, depth)
             if isinstance(parent, cst.Expr):  # `loss.backward()` uses it, `model(x)` as a statement does not
-                return Fate.DROPPED if node is expression else Fate.USED
-            if isinstance(parent, (cst.Assign, cst.AugAssign)):
-                return self._of_bound(parent, node, depth)
-            if isinstance(parent, cst.Call) and (collected := self._collecting(parent, node)) is not None:
-                return self._of_names(parent, [collected], depth)
-            if not self._goes_on(parent, node):
+                end = Fate.DROPPED if node is expression else Fate.USED
+            if end is not None:
+                return max(end, worst)
+            inside = self._inside(parent, node, depth)
+            worst = max(worst, inside or Fate.DROPPED)
+            if worst is Fate.USED or (inside is None and not self._goes_on(parent, node)):
                 return Fate.USED
             node, parent = parent, self._tree.parent(parent)
         return Fate.USED
+
+    def _settled(self, parent: cst.CSTNode, node: cst.CSTNode, depth: int) -> Fate | None:
+        """What becomes of a part of an expression by what is around it; None if that gives a value that goes on."""
+        end = self._end(parent, node)
+        if end is not None:
+            return end
+        if isinstance(parent, (cst.Assign, cst.AugAssign)):
+            return self._of_bound(parent, node, depth)
+        if isinstance(parent, cst.Return) and id(self._tree.enclosing(parent, cst.FunctionDef)) in self._entered:
+            return Fate.DROPPED  # the call is followed on
+        collected = self._collecting(parent, node) if isinstance(parent, cst.Call) else None
+        return self._of_names(parent, [collected], depth) if collected is not None else None
+
+    def _inside(self, call: cst.CSTNode, argument: cst.CSTNode, depth: int) -> Fate | None:
+        """What a function of the file does with what it is given, but for what it returns; None for other calls."""
+        if not isinstance(call, cst.Call) or not isinstance(argument, cst.Arg) or depth >= _DEPTH:
+            return None
+        function = self._evaluator.definitions.definition(call.func)
+        if not isinstance(function, cst.FunctionDef) or function.decorators or function.asynchronous is not None:
+            return None
+        if id(function) in self._entered or self._tree.below(function.body, cst.Yield):
+            return None
+        taken = self._parameter(function, call, argument)
+        if taken is None:
+            return None
+        self._entered.add(id(function))
+        fates = [self.of(use, depth + 1) for use in self.uses(taken)]
+        self._entered.discard(id(function))
+        return max(fates, default=Fate.DROPPED)
+
+    def _parameter(self, function: cst.FunctionDef, call: cst.Call, argument: cst.Arg) -> cst.Name | None:
+        """The parameter that takes an argument."""
+        names = parameters(function)
+        is_method = self._evaluator.definitions.owner(function) is not None
+        named = {parameter.name.value: parameter.name for parameter in names}
+        given = bind(call.args, list(named)[is_method:])
+        return next((named[name] for name, arg in given.nodes.items() if arg is argument and name in named), None)
 
     def carries(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Return whether an expression computes its value from a part of it, and does nothing else with that part."""
@@ -111,6 +149,8 @@ class Fates:
             return True
         if isinstance(parent, cst.IfExp):
             return parent.test is not node
+        if isinstance(parent, (cst.ListComp, cst.GeneratorExp)):
+            return parent.elt is node
         if not isinstance(parent, cst.Call):
             return False
         module = self._evaluator.value(parent.func)
