@@ -59,6 +59,10 @@ def mapping(call: cst.Call, evaluator: Evaluator) -> Value:
         definition = evaluator.definitions.definition(made)
         if isinstance(definition, cst.ClassDef):
             held = Value(evaluator.definitions.class_kind(definition), definition=definition)
+    elif len(given) == 1 and not named and isinstance(given[0], (cst.GeneratorExp, cst.ListComp)):
+        pair = given[0].elt  # `dict((name, Meter()) for name in names)`
+        if isinstance(pair, cst.Tuple) and len(pair.elements) == len(("key", "value")):
+            held = evaluator.value(pair.elements[1].value)
     return of(Kind.MAPPING, held) if held.known else Value(Kind.MAPPING)
 
 

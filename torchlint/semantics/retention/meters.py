@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import libcst as cst
@@ -47,6 +47,7 @@ class Meters:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._kept: dict[int, dict[str, cst.BaseExpression]] = {}
+        self._only_passing: set[int] = set()
         self._keeping: frozenset[str] | None = None
 
     def given(self, call: cst.Call) -> Given | None:
@@ -84,6 +85,8 @@ class Meters:
         of any kind leaves that to its callers.
         """
         names = self._parameters(function).keys() - {_REST}
+        if id(function) in self._only_passing:
+            return False
         return bool(names) and (self._is_own_helper(function) or any(self._is_tensor(n, function) for n in names))
 
     def _is_own_helper(self, function: cst.FunctionDef) -> bool:
@@ -150,13 +153,22 @@ class Meters:
             assigned = self._tree.nodes(cst.Assign)
             averages = (n for n in assigned if self._average(n) or self._placed(n))
             appenders = (n for n in self._tree.nodes(cst.Call) if self._is_append(n))
-            self._keeping = frozenset(
-                around.name.value
-                for node in (*adders, *averages, *appenders)
-                for around in self._tree.ancestors(node)
-                if isinstance(around, cst.FunctionDef)
-            )
+            self._keeping = self._around((*adders, *averages, *appenders))
+            calls = self._tree.nodes(cst.Call) if self._keeping else ()
+            self._keeping |= self._around(call for call in calls if self._is_passed_on(call))
         return self._keeping
+
+    def _around(self, nodes: Iterable[cst.CSTNode]) -> frozenset[str]:
+        ancestors = (around for node in nodes for around in self._tree.ancestors(node))
+        return frozenset(around.name.value for around in ancestors if isinstance(around, cst.FunctionDef))
+
+    def _is_passed_on(self, call: cst.Call) -> bool:
+        """Whether a method may hand something on to what its object holds: ``self.meters[k].update(v)``."""
+        method = method_call(call)
+        if method is None or self._keeping is None or method.attr.value not in self._keeping:
+            return False
+        held = method.value.value if isinstance(method.value, cst.Subscript) else method.value
+        return isinstance(held, cst.Attribute) and self._is_own(held)
 
     def _parameters(self, function: cst.FunctionDef) -> dict[str, cst.BaseExpression]:
         """The parameters of a method that it keeps as they are, and the attribute that then holds them."""
@@ -165,6 +177,10 @@ class Meters:
             names = {parameter.name.value: parameter.name.value for parameter in parameters(function)[1:]}
             names |= dict.fromkeys(self._rest(function), _REST)
             stored = {name: place for name, place in self._stored(function) if name in names}
+            if not stored:
+                self._kept[key] = {}  # what passes something on to itself keeps nothing
+                stored = {name: place for name, place in self._passed_on(function) if name in names}
+                self._only_passing |= {key} if stored else set()
             if stored:
                 for node in self._tree.descendants(function.body):
                     for name in _looked_at(node):
@@ -195,6 +211,14 @@ class Meters:
             elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and self._is_append(node):
                 place = node.func.value
                 yield from ((name, place) for name in _terms(node.args[0].value))
+
+    def _passed_on(self, function: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
+        """What a method hands over to objects that its own object holds, and that keep it."""
+        for call in self._tree.below(function.body, cst.Call):
+            found = self._method(call) if self._is_passed_on(call) else None
+            taken = self._taken(call, found[1], found[0]) if found is not None else None
+            if taken is not None:
+                yield from ((name, taken.keeper) for value in taken.values for name in _terms(value))
 
     def _summed(self, node: cst.AugAssign | cst.Assign) -> Iterator[tuple[str, cst.BaseExpression]]:
         """What a statement adds to an attribute, or to a running average in one."""
