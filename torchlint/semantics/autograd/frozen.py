@@ -144,10 +144,21 @@ class Frozen:
         """The modules all of whose parameters the file excludes from gradients."""
         if self._frozen is None:
             found = {self._key(module) for module in self._find_frozen()}
+            found -= {self._key(module) for module in self._given_other_parts()} if found else set()
             for _ in range(_MAX_DEPTH if found else 0):
                 found |= {self._key(other) for other in self._handed_on(found)}
             self._frozen = frozenset(found)
         return self._frozen
+
+    def _given_other_parts(self) -> Iterator[cst.Name | cst.Attribute]:
+        """The modules whose parts a function of the file replaces, by such as are trained: adapters."""
+        for call in self._tree.nodes(cst.Call):
+            function = self._evaluator.definitions.definition(call.func) if call.args else None
+            if isinstance(function, cst.FunctionDef) and any(
+                identifier(inner.func) == "setattr" for inner in self._tree.below(function.body, cst.Call)
+            ):
+                given = (argument.value for argument in call.args)
+                yield from (each for each in given if isinstance(each, (cst.Name, cst.Attribute)))
 
     def _handed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
         """The variables that are given such a module: ``self.net = net.to(device)``, ``net = build().eval()``."""
