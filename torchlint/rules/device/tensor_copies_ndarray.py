@@ -40,7 +40,7 @@ from torchlint.semantics.tables.torch_api import NDARRAY_DTYPES
 from torchlint.semantics.values import Device
 
 if TYPE_CHECKING:
-    from torchlint.semantics.tensors.arrays import Array
+    from torchlint.semantics.tensors.array import Array
 
 _MADE_BY_NUMPY = ("int64", "float64")
 """What arrays of numbers hold unless something else is asked for."""

@@ -41,7 +41,7 @@ from torchlint.syntax.calls import Arguments, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
-    from torchlint.semantics.tensors.arrays import Array
+    from torchlint.semantics.tensors.array import Array
 
 CONSTRUCTOR = "torch.tensor"
 OPTIONS = ("dtype", "device")

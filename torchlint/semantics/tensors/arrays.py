@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tensors.array import Array
 from torchlint.semantics.tensors.array_dtypes import OTHER, ArrayDtypes, combined
+from torchlint.semantics.tensors.array_items import ArrayItems
 from torchlint.semantics.tensors.data_frames import is_converted, is_frame
 from torchlint.semantics.tensors.held_arrays import taken_from
 from torchlint.semantics.tensors.mapped import is_mapped
@@ -55,31 +57,12 @@ _DTYPES = {
 _MAX_DEPTH = 12
 
 
-class Array(NamedTuple):
-    """What is known of an array."""
-
-    evidence: Evidence = Evidence.PROVEN
-    owned: bool = False
-    """Whether nobody else has its memory: it is a temporary."""
-
-    ordered: bool = False
-    """Whether it certainly lies in memory row by row."""
-
-    dtypes: frozenset[str | None] = frozenset((None,))
-    """The dtypes that it can have, None for one that is not known."""
-
-    dimensions: int = 1
-    """How many dimensions it has at least."""
-
-    writable: bool = True
-    """Whether nothing says that it may not be written to: torch warns where it shares such an array."""
-
-
 class Arrays:
     """Recognises arrays; scalars that may be arrays do not count."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
+        self._items = ArrayItems(evaluator, self.array)
         self._depth = 0
 
     def array(self, expression: cst.CSTNode) -> Array | None:
@@ -142,7 +125,7 @@ class Arrays:
         if isinstance(expression, cst.Attribute):
             return self._attribute(expression)
         if isinstance(expression, cst.Subscript):
-            return self._subscript(expression)
+            return self._items.of(expression)
         if isinstance(expression, (cst.BinaryOperation, cst.UnaryOperation, cst.IfExp)):
             return self._operation(expression)
         return None
@@ -339,39 +322,6 @@ class Arrays:
         return (
             found._replace(evidence=min(found.evidence, Evidence.INFERRED), owned=False) if found is not None else None
         )
-
-    def _subscript(self, subscript: cst.Subscript) -> Array | None:
-        owner = self.array(subscript.value)
-        if owner is None:
-            return Array(dtypes=frozenset(("int64",))) if self._is_found(subscript) else None
-        left = owner.dimensions - len(subscript.slice)
-        if left >= 1 and all(self._is_number(element.slice) for element in subscript.slice):
-            return owner._replace(owned=False, dimensions=left)
-        if not any(self._keeps_dimension(element.slice) for element in subscript.slice):
-            return None
-        return owner._replace(owned=False, ordered=False, dimensions=1)
-
-    def _is_found(self, subscript: cst.Subscript) -> bool:
-        """Whether an expression is where something holds in an array: ``np.where(labels == 3)[0]``."""
-        made = subscript.value if isinstance(subscript.value, cst.Call) else None
-        index = subscript.slice[0].slice
-        name = self._evaluator.names.qualified(made.func) if made is not None else None
-        if made is None or len(made.args) != 1 or self._evaluator.value(made.args[0].value).is_tensor:
-            return False  # NumPy leaves it to a tensor to search itself
-        is_search = name in ("numpy.nonzero", "numpy.where")
-        return is_search and isinstance(index, cst.Index) and isinstance(literal(index.value), int)
-
-    def _is_number(self, index: cst.BaseSlice) -> bool:
-        value = index.value if isinstance(index, cst.Index) else None
-        return value is not None and self._evaluator.value(value).kind is Kind.NUMBER
-
-    def _keeps_dimension(self, index: cst.BaseSlice) -> bool:
-        if isinstance(index, cst.Slice):
-            return True
-        value = index.value if isinstance(index, cst.Index) else None
-        if isinstance(value, cst.Name) and value.value == "None":
-            return True
-        return isinstance(value, (cst.List, cst.Comparison)) or (value is not None and self.array(value) is not None)
 
     def _operation(self, expression: cst.BinaryOperation | cst.UnaryOperation | cst.IfExp) -> Array | None:
         if isinstance(expression, cst.IfExp):
