@@ -20,16 +20,17 @@ F.scaled_dot_product_attention(
 )
 ```
 
-The fix is offered where only a scale and an `nn.Dropout` stand between the two products, no second derivatives are
-taken, which the kernels lack, and the project asks for torch 2.1, which has `scale=`. It is unsafe: sums are taken in
-another order, dropout draws other numbers, the result may lie otherwise in memory, and hooks in between do not run.
+The fix is offered where only a scale and an `nn.Dropout` stand between the two products, and the project asks for
+torch 2.1, which has `scale=`. It is unsafe: sums are taken in another order, dropout draws other numbers, the result
+may lie otherwise in memory, and hooks in between do not run.
 
 ## When to ignore it
 
-Where the weights are looked at by hooks, where the model is exported to something that does not know the function, or
-where the sequences are short (windows of 7 by 7). On one core of a CPU torch 2.13 took 0.36 of the time for 1024 keys
-of 64 channels, 0.55 for 256, and the same for 49; with the backward pass 0.57 for 1024, but 1.5 for 256.
-There it has no fused kernel with dropout, which takes as long as before.
+Where second derivatives are taken, or forward-mode ones, which the kernels lack (a file that does so is passed over),
+where hooks look at the weights, where the model is exported to something that does not know the function, or where the
+sequences are short (windows of 7 by 7). On one core of a CPU torch 2.13 took 0.36 of the time for 1024 keys of 64
+channels, 0.55 for 256, and the same for 49; with the backward pass 0.57 for 1024, but 1.5 for 256. There it has no
+fused kernel with dropout, which takes as long as before.
 
 Holds for torch 2.0 and newer. Read in the documentation of `scaled_dot_product_attention` of torch 2.13, whose fused
 kernels take tensors with four dimensions: `(batch, heads, length, channels)`.
@@ -98,7 +99,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the softmax of an attention that is written out."""
     found = model.attention(call)
     is_other = found is not None and (found.rank not in (None, 4) or found.is_over_channels)
-    if found is None or rule.silent("dimensions", is_other):
+    if found is None or model.differentiates_twice or rule.silent("dimensions", is_other):
         return
     if model.target.lacks((2, 0)) or rule.silent("test", model.in_test(call)):
         return
@@ -129,7 +130,7 @@ def _is_kernel(call: cst.Call) -> bool:
 def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
     options = _options(found, model)
     is_seen = bool(found.statements) and model.enclosing_function(call) is None  # names of a module or a class
-    if options is None or model.target.version < (2, 1) or found.others or is_seen or model.differentiates_twice:
+    if options is None or model.target.version < (2, 1) or found.others or is_seen:
         return None
     inputs = (found.query, found.key, found.value)
     if not all(model.is_plain(part) for part in inputs) or model.writes.may_break_backward(found.result):
@@ -143,9 +144,7 @@ def _fix(call: cst.Call, found: Attention, model: Model) -> Fix | None:
         name = spelled(FUSED, function, model)
     if name is None:
         return None
-    removed: list[Edit] = [
-        RemoveStatement(statement) for statement in found.statements if isinstance(statement, cst.Assign)
-    ]
+    removed: list[Edit] = [RemoveStatement(one) for one in found.statements if isinstance(one, cst.Assign)]
     return Fix(
         "Call `scaled_dot_product_attention`",
         (*removed, Replace(found.result, f"{name.code}({', '.join(map(model.code, inputs))}{options})"), *name.imports),

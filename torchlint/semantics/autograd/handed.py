@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -12,7 +12,7 @@ from torchlint.semantics.autograd.differentiated import PASSES_ON, starts
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
@@ -40,6 +40,26 @@ class HandedLosses:
         parts = self._backward.returned_parts(variable, function)
         calls = self._evaluator.callers(function) if parts != [] else []
         return any(self._is_differentiated(call, parts) for call in calls)
+
+    def may_be_differentiated(
+        self,
+        values: Sequence[cst.BaseExpression],
+        variable: cst.BaseExpression,
+        function: cst.FunctionDef,
+        *,
+        evaluates: bool,
+    ) -> bool:
+        """Return whether a caller, or a function out of sight, may backpropagate what a function collects.
+
+        Losses, one for each scale, go to callers in other files, unless the function evaluates.
+        """
+        if self.is_wanted(variable, function) or self.is_given_with_model(variable, function):
+            return True
+        if is_objective(function, self._evaluator):
+            return True
+        losses = not evaluates and any(self._evaluator.value(value).origin is Origin.LOSS for value in values)
+        returned = losses and self._backward.returned_parts(variable, function) != []
+        return returned and not self._evaluator.callers(function)
 
     def is_given_with_model(self, variable: cst.BaseExpression, frame: cst.CSTNode) -> bool:
         """Return whether a function out of sight is given a variable and a model: ``implicit_gradient(loss, net)``."""

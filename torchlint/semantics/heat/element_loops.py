@@ -11,6 +11,7 @@ from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.guards import NO_OPTION, Guards
+from torchlint.semantics.heat.handfuls import is_handful
 from torchlint.semantics.process.testing import tests
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.values import Device, Value
@@ -113,6 +114,8 @@ class ElementLoops:
         if tests(self._evaluator.scopes) or any(map(self._evaluator.scopes.imports, _SHOWING)):
             return False
         function = self._evaluator.definitions.enclosing_function(loop)
+        if is_handful(loop, self._evaluator):
+            return False
         if function is None or any(map(self._is_on_host, self._tree.below(loop.body, cst.Call))):
             return False
         while function is not None:

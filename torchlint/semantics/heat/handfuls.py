@@ -36,7 +36,15 @@ def takes_first(over: cst.BaseExpression, evaluator: Evaluator) -> bool:
         return count is not None and count <= COUNT
     if evaluator.names.qualified(over.func) == "builtins.zip":
         return any(isinstance(each, cst.Call) and _is_range(each, evaluator) for each in given)
-    return identifier(over.func) in ("enumerate", "tqdm") and takes_first(given[0], evaluator)
+    return identifier(over.func) in ("enumerate", "tqdm", "list", "tuple") and takes_first(given[0], evaluator)
+
+
+def passes_written_out(loop: cst.For) -> int | None:
+    """Return how many passes ``for _ in range(3)`` has, None where no number is written there."""
+    is_range = isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "range"
+    given = [argument.value for argument in loop.iter.args] if isinstance(loop.iter, cst.Call) and is_range else []
+    count = literal(given[0]) if len(given) == 1 else None
+    return count if isinstance(count, int) else None
 
 
 def _is_range(call: cst.Call, evaluator: Evaluator) -> bool:
@@ -56,8 +64,11 @@ def _is_short(over: cst.BaseExpression, evaluator: Evaluator, depth: int) -> boo
     method = method_call(over, "items", "keys", "values")
     if method is not None:
         return _is_short(method.value, evaluator, depth)
-    if evaluator.names.qualified(over.func) == "builtins.range":
+    name = evaluator.names.qualified(over.func)
+    if name == "builtins.range":
         return _is_short_range(over, evaluator)
+    if name in ("torch.tensor", "torch.as_tensor") and over.args:
+        return isinstance(over.args[0].value, _DISPLAYS) and _is_short(over.args[0].value, evaluator, depth)
     is_plain = isinstance(over.func, cst.Name) or identifier(over.func) == "tqdm"
     passed = over.args if is_plain and identifier(over.func) in _PASSED_ON else ()
     return any(_is_short(argument.value, evaluator, depth) for argument in passed if argument.keyword is None)

@@ -136,3 +136,16 @@ class LongPasses:
             ):
                 return False
         return optimises(loop) is not None
+
+
+def is_named_training(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether a call is of something named for a whole training, which is given a model or data.
+
+    ``fit(model, x, y)``, ``train(model, loader)``, ``model.fit(x, y)``
+    """
+    qualified = evaluator.names.qualified(call.func)
+    name = qualified.rpartition(".")[2] if qualified else identifier(call.func)
+    if len(call.args) < len(("model", "data")) or not (_TRAINING.match(name) or name == "train"):
+        return False
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    return owner is None or _FITTED.search(identifier(owner)) is not None

@@ -6,22 +6,41 @@ import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import bind, literal
 
 _ITERATES = "torch.optim.LBFGS"
 """Runs its closure many times in a step, so that one step is enough."""
+_MANY = 100
+"""How often it does where that is a fit, whatever is around it."""
 
 
 def is_whole_fit(step: cst.Call, evaluator: Evaluator) -> bool:
-    """Return whether an optimizer that iterates itself is made for a single step: what is around it is no step."""
+    """Return whether an optimizer that iterates itself is made for a single step, or told to take hundreds in one."""
     tree = evaluator.tree
     optimizer = step.func.value if isinstance(step.func, cst.Attribute) else None
-    if not isinstance(optimizer, cst.Name) or not step.args:
+    if optimizer is None or not step.args:
         return False
     around = tree.enclosing(step, *LOOPS, cst.FunctionDef)
-    made = [b.part for b in evaluator.flow.definitions(optimizer)]
-    return bool(made and around is not None) and all(
-        isinstance(one, cst.Call)
+    made = [one if isinstance(one, cst.Call) else None for one in _made(optimizer, evaluator)]
+    return bool(made) and all(
+        one is not None
         and evaluator.names.qualified(one.func) == _ITERATES
-        and tree.enclosing(one, *LOOPS, cst.FunctionDef) is around
+        and (_takes_many(one) or (around is not None and tree.enclosing(one, *LOOPS, cst.FunctionDef) is around))
         for one in made
     )
+
+
+def _made(optimizer: cst.BaseExpression, evaluator: Evaluator) -> list[cst.BaseExpression | None]:
+    """What a variable holds, or an attribute of ``self``."""
+    if isinstance(optimizer, cst.Name):
+        return [binding.part for binding in evaluator.flow.definitions(optimizer)]
+    if not isinstance(optimizer, cst.Attribute) or not isinstance(optimizer.value, cst.Name):
+        return []
+    owner = evaluator.definitions.receiver(optimizer.value)
+    bindings = evaluator.definitions.attribute(owner, optimizer.attr.value) if owner is not None else []
+    return [binding.value for binding in bindings]
+
+
+def _takes_many(made: cst.Call) -> bool:
+    most = literal(bind(made.args).get("max_iter"))
+    return isinstance(most, int) and most >= _MANY

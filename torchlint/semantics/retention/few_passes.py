@@ -6,8 +6,11 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.unknown_calls import passed_for
+from torchlint.semantics.heat.long_passes import is_named_training
+from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import element_at, identifier, method_call
 
 _FEW = 8
 
@@ -18,6 +21,7 @@ class FewPasses:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._defaults = OptionDefaults(evaluator)
 
     def has(self, loop: cst.For | cst.While) -> bool:
         """Return whether a loop runs over layers, folds or keyword arguments, or a small constant number of times."""
@@ -37,17 +41,19 @@ class FewPasses:
         return self._feeds_layers(loop) or self._runs_trainings(loop)
 
     def _runs_trainings(self, loop: cst.For) -> bool:
-        """Whether each pass runs a function of the file that trains in a loop of its own: rounds, tasks, settings."""
-        called = (self._evaluator.definitions.definition(call.func) for call in self._tree.below(loop, cst.Call))
-        loops = (
-            inner
-            for function in called
-            if isinstance(function, cst.FunctionDef)
-            for inner in self._tree.below(function.body, cst.For)
-        )
-        return any(
+        """Whether each pass trains in a loop of its own, or by a function that does: rounds, tasks, settings."""
+        calls = self._tree.below(loop.body, cst.Call)
+        called = (self._evaluator.definitions.definition(call.func) for call in calls)
+        bodies = [loop.body, *(function.body for function in called if isinstance(function, cst.FunctionDef))]
+        loops = (inner for body in bodies for inner in self._tree.below(body, cst.For))
+        return any(map(self._is_training, calls)) or any(
             method_call(call, "backward") is not None for inner in loops for call in self._tree.below(inner, cst.Call)
         )
+
+    def _is_training(self, call: cst.Call) -> bool:
+        """Whether a call that only this loop makes in each pass trains a model of another file by its name."""
+        definition = self._evaluator.definitions.definition(call.func)
+        return definition is None and is_named_training(call, self._evaluator)
 
     def _is_counted(self, over: cst.BaseExpression) -> bool:
         """Whether a loop is over a range of a few numbers."""
@@ -67,11 +73,21 @@ class FewPasses:
         elif isinstance(bound, cst.Attribute) and isinstance(bound.value, cst.Name):
             owner = self._evaluator.definitions.receiver(bound.value)
             made = self._evaluator.definitions.attribute(owner, bound.attr.value) if owner is not None else []
-            values = [m.value for m in made if m.value is not None and not m.path]
+            values = [part for m in made if (part := element_at(m.value, m.path)) is not None]
             given = [g for v in values for g in (self._given(v) if isinstance(v, cst.Name) else [v])]
         given = [g for each in given for g in (self._given(each) if isinstance(each, cst.Name) else [each])]
-        numbers = [literal(each) for each in given]
+        numbers = [self._number(each) for each in given]
         return bool(numbers) and all(isinstance(n, int) and n <= _FEW for n in numbers)
+
+    def _number(self, bound: cst.BaseExpression) -> object:
+        """What a bound is, by default or as all calls in the file have it; None if that is not known."""
+        bindings = self._evaluator.flow.definitions(bound) if isinstance(bound, cst.Name) else []
+        if any(binding.kind is not BindingKind.PARAMETER for binding in bindings):
+            return None
+        passed = passed_for(bindings[0], self._evaluator) if len(bindings) == 1 else []
+        numbers = [self._defaults.of_option(each) for each in passed or (bound,)]
+        counts = [each for each in numbers if isinstance(each, int)]
+        return max(counts) if len(counts) == len(numbers) else None
 
     def _given(self, name: cst.Name) -> list[cst.BaseExpression]:
         """What a name is bound to, a parameter to its default."""

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.cut_off import CutOff
-from torchlint.semantics.autograd.handed import HandedLosses, is_objective
+from torchlint.semantics.autograd.handed import HandedLosses
 from torchlint.semantics.autograd.updates import Updates
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
@@ -175,7 +175,7 @@ class Retentions:
             kept.variable,
             records or tuple(branch for value, _, _ in carrying for branch in tensor_branches(value, self._evaluator)),
             min((evidence for _, evidence, _ in carrying), default=Evidence.INFERRED),
-            self._may_be_backpropagated(kept.variable, node, heat),
+            self._may_be_backpropagated(kept, node, heat),
             self._is_remade(kept, node, heat),
             all(complete for _, _, complete in carrying),
             kept.part is not None,
@@ -197,20 +197,20 @@ class Retentions:
             return True
         return kept.index is not None and held.is_carried(kept, node, heat.root)
 
-    def _may_be_backpropagated(self, variable: cst.BaseExpression, node: cst.CSTNode, heat: Heat) -> bool:
+    def _may_be_backpropagated(self, kept: Store, node: cst.CSTNode, heat: Heat) -> bool:
         """Whether a variable reaches a backward pass, or a function of another file that updates weights by it.
 
         What a loop collects that only runs a model may be backpropagated by the callers of its function.
         """
-        frame = self._frame(node, variable, heat)
+        variable, frame = kept.variable, self._frame(node, kept.variable, heat)
         if self._backward.reaches(variable, frame) or self._updates.learn_from(variable, frame):
             return True
         if isinstance(variable, cst.Name) and self._inference.fed_passes.by_attribute([variable], frame):
             return True
         if heat.trains or not isinstance(frame, cst.FunctionDef):
             return False
-        by_file = self._handed.is_wanted(variable, frame) or self._handed.is_given_with_model(variable, frame)
-        return by_file or is_objective(frame, self._evaluator)
+        evaluates = self._inference.routine_evaluates(frame)
+        return self._handed.may_be_differentiated(kept.values, variable, frame, evaluates=evaluates)
 
     # What is kept
 
