@@ -170,6 +170,24 @@ def test_what_only_ipython_understands_uses_names(project: Path, invoke: Invoke,
     assert (project / "a.ipynb").read_bytes() == dumped(document, {})
 
 
+def test_a_program_that_runs_in_the_notebook_sees_all_names(project: Path, invoke: Invoke) -> None:
+    document = notebook(cell("import numpy as np\nimport torch"), cell("a = torch.from_numpy(np.zeros(2))"))
+    document["cells"].append(cell("%run -i more.py"))
+    (project / "a.ipynb").write_bytes(dumped(document, {}))
+    assert invoke("fix", "--apply", "--select", "TL209", ".").code == 0
+    document["cells"][1] = cell("a = torch.zeros(2, dtype=torch.float64)")
+    assert (project / "a.ipynb").read_bytes() == dumped(document, {})
+
+
+def test_a_cell_magic_keeps_a_body(project: Path, invoke: Invoke) -> None:
+    timed = cell("%%time\ntorch.autograd.set_detect_anomaly(True)")
+    document = notebook(cell("import torch"), timed, cell("torch.autograd.set_detect_anomaly(True)"), cell("torch"))
+    (project / "a.ipynb").write_bytes(dumped(document, {}))
+    assert invoke("fix", "--apply", "--select", "TL601", "--exit-zero", ".").code == 0
+    fixed = json.loads((project / "a.ipynb").read_bytes())
+    assert ["".join(each["source"]) for each in fixed["cells"]] == ["import torch", "%%time\npass", "", "torch"]
+
+
 @pytest.mark.parametrize(
     "line", ["!echo {x.device}", "%timeit x.sum()", "x?", "%%R -i x\nx"], ids=lambda line: line[:3]
 )

@@ -24,6 +24,8 @@ _PART = re.compile(
     """,
     re.VERBOSE,
 )
+_RUN_INSIDE = re.compile(r"\s*%run\b.*\s-\w*i")
+"""Runs a program that sees the names of the notebook."""
 
 
 def is_python_cell(text: str) -> bool:
@@ -35,12 +37,13 @@ def is_python_cell(text: str) -> bool:
 def stand_in(line: str, names: Collection[str], goes_on: bool, python: bool) -> str:
     """Return Python for a line that is none: a call that nothing is known about, assigned where the line assigns.
 
-    It is given those of the names that the line speaks of, and says whether the line can start a program. What goes on
-    from the line before does nothing else.
+    It is given those of the names that the line speaks of, all of them where it runs a program among them. ``goes_on``:
+    the line goes on from the one before, and does nothing else.
     """
     assigned = re.match(r"\s*([\w.,\s]+?)\s*=\s*[!%]", line) if python and not goes_on else None
     target, rest = (f"{assigned[1]} = ", line[assigned.end(1) :]) if assigned is not None else ("", line)
-    given = ", ".join(dict.fromkeys(word for word in words(rest) if word in names))
+    spoken_of = sorted(names) if _RUN_INSIDE.match(line) else [word for word in words(rest) if word in names]
+    given = ", ".join(dict.fromkeys(spoken_of))
     if goes_on and not given:
         return "pass"
     function = "get_ipython" if python and not _PROGRAM.search(line) else "get_ipython().system"

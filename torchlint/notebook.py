@@ -64,7 +64,8 @@ class NotebookSource(Source):
             raise SourceError("a fix reaches over the end of a cell")
         for span in self.spans:
             if cells[span.number] != span.text:
-                parts += [self.raw[at : span.start], _dumped(cells[span.number], self.raw[span.start : span.end])]
+                text = _with_body(cells[span.number], span.text)
+                parts += [self.raw[at : span.start], _dumped(text, self.raw[span.start : span.end])]
                 at = span.end
         return "".join([*parts, self.raw[at:]])
 
@@ -160,6 +161,13 @@ def notebook_from_bytes(data: bytes, path: str) -> NotebookSource:
         parts += [f"{block}# cell {span.number} of {mark}", *shown]
     text = "".join(part + "\n" for part in parts)
     return NotebookSource(path, text, "utf-8", decoded != raw, digest(data), raw, mark, originals, spans)
+
+
+def _with_body(text: str, old: str) -> str:
+    """Return the text of a cell with a statement below its ``%%`` line, which IPython refuses to run alone."""
+    first, _, body = text.lstrip().partition("\n")
+    had_body = old.lstrip().partition("\n")[2].strip()
+    return f"{text.rstrip()}\npass" if first.startswith("%%") and had_body and not body.strip() else text
 
 
 def _visible_words(text: str, rows: Sequence[tuple[int, int]]) -> Iterator[str]:

@@ -137,16 +137,14 @@ def _decides(call: cst.Call, model: Model) -> bool:
 
 
 def _in_own_mode(call: cst.Call, model: Model) -> bool:
-    blocks = (a for a in model.ancestors(call) if isinstance(a, cst.With))
-    contexts = (item.item for block in blocks for item in block.items)
+    contexts = (item.item for block in model.ancestors(call) if isinstance(block, cst.With) for item in block.items)
     return any(isinstance(c, cst.Call) and model.callee(c) in (SET, CONTEXT) for c in contexts)
 
 
 def _switched_off_again(call: cst.Call, model: Model) -> bool:
     heat = model.heat(call)
-    if not isinstance(model.parent(call), cst.Expr) or (
-        heat is not None and isinstance(heat.root, (cst.For, cst.While))
-    ):
+    in_loop = heat is not None and isinstance(heat.root, (cst.For, cst.While))
+    if in_loop or not isinstance(model.parent(call), cst.Expr):
         return False
     within = False
     for line in model.following(call):
@@ -178,9 +176,7 @@ def _fix(call: cst.Call, name: str, model: Model) -> Fix | None:
 
 def _is_looked_at(model: Model) -> bool:
     """Whether the file asks for the mode, or for what it leaves in the graph."""
-    if model.speaks_of("metadata"):
-        return True
-    return model.speaks_of(*TRACES) or model.names_any_of(*TRACES)
+    return model.speaks_of("metadata") or model.speaks_of(*TRACES) or model.names_any_of(*TRACES)
 
 
 def _edit(call: cst.Call, name: str, model: Model) -> Edit | None:
@@ -192,7 +188,10 @@ def _edit(call: cst.Call, name: str, model: Model) -> Edit | None:
         if isinstance(statement, cst.With) and parent.asname is None and statement.asynchronous is None:
             return Dedent(statement) if len(statement.items) == 1 else RemoveWithItem(statement, parent)
         return None
-    return None if name == CONTEXT else _set_false(call, "mode" if name == SET else "detect_anomaly", model)
+    modes = [_switch(c, SET, model) for c in model.nodes(cst.Call) if name == SET and model.callee(c) == SET]
+    if name == CONTEXT or None in modes:  # False would undo what an option has decided
+        return None
+    return _set_false(call, "mode" if name == SET else "detect_anomaly", model)
 
 
 def _set_false(call: cst.Call, parameter: str, model: Model) -> Edit | None:

@@ -84,9 +84,23 @@ def _changes_device(loop: cst.For, evaluator: Evaluator) -> bool:
             indices = [each for each in call.args[1:2] if literal(each.value) is None]
         elif method_call(call, "cuda") is not None:
             indices = [each for each in call.args[:1] if each.keyword is None]
+        elif method_call(call, "to") is not None and call.args and _is_chosen(call.args[0].value, loop, evaluator):
+            return True
         if any(_is_counted(index.value, loop, evaluator) for index in indices):
             return True
     return False
+
+
+def _is_chosen(place: cst.BaseExpression, loop: cst.For, evaluator: Evaluator) -> bool:
+    """Whether a loop goes over devices, or each pass picks one: ``devices[i % len(devices)]``."""
+    if isinstance(place, cst.Subscript):
+        return _is_counted(place, loop, evaluator)
+    targets = evaluator.tree.below(loop.target, cst.Name) if isinstance(place, cst.Name) else []
+    bindings = evaluator.flow.definitions(place) if isinstance(place, cst.Name) else []
+    if any(binding.node is target for binding in bindings for target in targets):
+        return True
+    picked = [b.part for b in bindings if isinstance(b.part, cst.Subscript) and evaluator.tree.within(b.node, loop)]
+    return any(_is_counted(each, loop, evaluator) for each in picked)
 
 
 def _is_counted(index: cst.BaseExpression, loop: cst.For, evaluator: Evaluator) -> bool:
