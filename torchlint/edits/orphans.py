@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.idle import PRAGMA
+from torchlint.edits.importers import taken_by_others
 from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, without_gap_at_top
 from torchlint.edits.verify import Original, parse_python, uses_of_names
 
@@ -83,14 +84,15 @@ def removals(
 
     An import stays in ``__init__.py``, if it stands where other names could be bound instead (in a ``try`` with
     handlers, under ``suppress``, or in an ``if`` where something else binds the name too), if ``edits`` change it
-    already, if it is written for others (``import a as a``, ``# noqa: F401``) or for a comment that says a type, and in
-    a file that looks names up.
+    already, if it is written for others (``import a as a``, ``# noqa: F401``) or taken by them, for a comment that says
+    a type, and in a file that looks names up.
     """
     if original.tree is None or original.looks_up_names or path.replace("\\", "/").rpartition("/")[2] == "__init__.py":
         return []
     found: list[Orphan] = []
     rows = Rows(original.text)
     names = names - _words_of_type_comments(original.text)
+    names = names - taken_by_others(path, names)
     for statement in original.tree.body if of_module_only else _imports(original.tree):
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
