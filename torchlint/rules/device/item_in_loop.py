@@ -139,7 +139,7 @@ def _message(read: ScalarRead, heat: Heat, known: bool, model: Model) -> str:
     if read.function in ("get_scale", "state_dict"):
         return f"{waits} Ask for the scale every few steps only."
     if known:
-        return f"{waits} It depends on no pass before: read it, or all its values with one `.tolist()`, before the loop."
+        return f"{waits} It depends on no pass before: read it, or all values with one `.tolist()`, before the loop."
     others = model.scalar_reads(heat.root)
     several = f" Read the {others} values of a step together: `torch.stack([...]).tolist()` waits once."
     if model.decisions.sizes(read.call):

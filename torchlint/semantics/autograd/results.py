@@ -17,6 +17,7 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import element_at, is_none, literal, method_call
 from torchlint.syntax.canonical import is_same
 
+_DICTS = frozenset(("builtins.dict", "collections.OrderedDict"))
 _ALL = "*"
 """The place in a path of whatever a dictionary holds."""
 
@@ -187,10 +188,11 @@ class Results:
             return [_part_at(given, path)]
         definitions = self._evaluator.flow.definitions(given)
         made = definitions[0].value if len(definitions) == 1 and not definitions[0].path else None
-        if not isinstance(made, cst.Dict):
+        is_empty = isinstance(made, cst.Call) and not made.args and self._evaluator.names.qualified(made.func) in _DICTS
+        if not isinstance(made, cst.Dict) and not is_empty:
             return [None]
         found: dict[object, cst.BaseExpression] = {}
-        for element in made.elements:
+        for element in made.elements if isinstance(made, cst.Dict) else ():
             found[literal(element.key) if isinstance(element, cst.DictElement) else None] = element.value
         function = self._evaluator.definitions.enclosing_function(given) or self._tree.module
         for place in self._tree.below(function, cst.Subscript):  # where it is read, as a part of the loss, or set

@@ -45,7 +45,7 @@ class Collations:
         if made or self.is_tensor(move) or not isinstance(move.receiver, cst.Name):
             return False
         is_unpacked = any(path and not method_call(v, "items") for path, v in self._sources(move.receiver))
-        may_be = (is_unpacked and self._defines_objects) or self._goes_with_lists(move.receiver)
+        may_be = (is_unpacked and bool(self._own_moves)) or self._goes_with_lists(move.receiver)
         return may_be and not self._evaluator.usage.as_tensor(move.receiver)
 
     def is_tensor(self, move: Move) -> bool:
@@ -67,15 +67,21 @@ class Collations:
     def copies_unblocked(self, moved: cst.BaseExpression) -> bool:
         """Return whether what is moved has a ``to`` of its own, in this file, that does not wait for its copies."""
         method = self.own_move(moved)
-        given = self._evaluator.tree.below(method, cst.Arg) if method is not None else ()
+        if method is None and self._evaluator.value(moved).kind is Kind.BATCH:  # then it may be of any of these
+            return bool(self._own_moves) and all(map(self._is_unblocked, self._own_moves))
+        return method is not None and self._is_unblocked(method)
+
+    def _is_unblocked(self, method: cst.FunctionDef) -> bool:
+        given = self._evaluator.tree.below(method, cst.Arg)
         return any(a.keyword is not None and a.keyword.value == "non_blocking" for a in given)
 
     @cached_property
-    def _defines_objects(self) -> bool:
-        """Whether the file defines a class whose ``to`` takes no flag, and that is no module."""
+    def _own_moves(self) -> list[cst.FunctionDef]:
+        """The ``to`` of each class of the file that is no module, where it takes no flag."""
         definitions = self._evaluator.definitions
         classes = (c for c in self._evaluator.tree.nodes(cst.ClassDef) if definitions.class_kind(c) is not Kind.MODULE)
-        return any(definitions.method(c, "to") is not None and not self._takes_flag(c) for c in classes)
+        methods = (definitions.method(c, "to") for c in classes if not self._takes_flag(c))
+        return [method for method in methods if method is not None]
 
     def _goes_with_lists(self, part: cst.Name) -> bool:
         """Whether a loop unpacks a list beside a part, whose items are moved, or a part beside the list it is in.
