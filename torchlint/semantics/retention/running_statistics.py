@@ -18,7 +18,7 @@ from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
 _CUTS = frozenset(("detach", "detach_", "data", "item", "tolist", "numpy", "shape", "dtype", "device", "ndim", "size"))
-_READS = frozenset(("float", "int", "bool", "item", "tolist"))
+_READS = frozenset(("float", "int", "bool", "len", "item", "tolist"))
 
 
 class RunningStatistics:
@@ -38,15 +38,10 @@ class RunningStatistics:
     @remembered
     def kept(self, node: cst.Assign) -> Store | None:
         """Return what ``self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`` keeps of the input of a forward pass."""
-        found = summed(node) or combined(node, self._names)
+        found = summed(node) or combined(node, self._names) or _mixed(node)
         attribute = found.variable if found is not None else None
         method = self._evaluator.definitions.enclosing_function(node)
-        if (
-            found is None
-            or method is None
-            or method.name.value != "forward"
-            or not isinstance(attribute, cst.Attribute)
-        ):
+        if found is None or method is None or not isinstance(attribute, cst.Attribute):
             return None
         owner = self._evaluator.definitions.owner(method)
         if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
@@ -56,7 +51,10 @@ class RunningStatistics:
         if self._evaluator.gradients.disabled(node) or self._evaluator.gradients.left_open(node):
             return None
         carrying = tuple(value for value in found.values if self._input_graphs.follows(value, method))
-        if not carrying or not self._is_for_nothing(attribute, owner):
+        is_called = method.name.value == "forward" or self._evaluator.definitions.is_buffer(owner, attribute.attr.value)
+        if not carrying or not is_called or not self._is_for_nothing(attribute, owner):
+            return None
+        if method.name.value != "forward" and self._is_read_elsewhere(attribute, owner):
             return None
         shown = self._shows_graph(attribute, owner, method)
         return Store(attribute, carrying, found.is_stored) if shown else None
@@ -70,6 +68,17 @@ class RunningStatistics:
         reads = [each for each in same if not any(each is target for target in written)]
         return all(self._is_harmless(read, attribute) for read in reads)
 
+    def _is_read_elsewhere(self, attribute: cst.Attribute, owner: cst.ClassDef) -> bool:
+        """Whether code outside of a class reads an attribute of this name with its graph: ``bank.p @ z``."""
+        same = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == attribute.attr.value)
+        others = [each for each in same if not self._tree.within(each, owner)]
+        above = [self._tree.parent(each) for each in others]
+        return any(
+            not (isinstance(parent, cst.Attribute) and parent.attr.value in _CUTS)
+            and not self._evaluator.gradients.disabled(each)
+            for each, parent in zip(others, above, strict=True)
+        )
+
     def _is_harmless(self, read: cst.Attribute, attribute: cst.Attribute) -> bool:
         parent = self._tree.parent(read)
         statement = self._evaluator.flow.statement(read)
@@ -80,10 +89,22 @@ class RunningStatistics:
         test = self._tree.enclosing(read, cst.If)
         if test is not None and self._tree.within(read, test.test):
             return True
+        if isinstance(statement, cst.Assign) and self._is_only_cut(statement):
+            return True
         argument = self._tree.parent(parent) if isinstance(parent, cst.Arg) else None
         if isinstance(argument, cst.Call) and identifier(argument.func) in _READS:
             return True
         return in_evaluation(read, self._evaluator.definitions.enclosing_function(read) or read, self._tree)
+
+    def _is_only_cut(self, statement: cst.Assign) -> bool:
+        """Whether what is computed is only read detached: ``d = (m - self.mean) / self.std``, ``y + d.detach()``."""
+        target = statement.targets[0].target
+        method = self._evaluator.definitions.enclosing_function(statement)
+        if len(statement.targets) > 1 or not isinstance(target, cst.Name) or method is None:
+            return False
+        names = [n for n in self._tree.below(method.body, cst.Name) if n.value == target.value and n is not target]
+        above = [self._tree.parent(name) for name in names]
+        return bool(above) and all(isinstance(each, cst.Attribute) and each.attr.value == "detach" for each in above)
 
     def _is_cut(self, call: cst.Call, attribute: cst.Attribute) -> bool:
         """Whether a call cuts off the graph that an attribute has got: ``self.mean = self.mean.detach()``."""
@@ -100,6 +121,11 @@ class RunningStatistics:
             cut = method_call(call, "detach")
             if cut is not None and (is_same(cut.value, attribute) or identifier(cut.value) in inputs):
                 return True
+            is_here = cut is not None and isinstance(cut.value, cst.Name) and self._tree.within(cut, method.body)
+            if cut is not None and is_here and self._input_graphs.follows(cut.value, method):
+                return True
+        if method.name.value != "forward":
+            return False
         if not self._evaluator.definitions.is_buffer(owner, attribute.attr.value) or not self._has_weights(owner):
             return False
         tests = (each.test for each in self._tree.ancestors(attribute) if isinstance(each, cst.If))
@@ -108,3 +134,24 @@ class RunningStatistics:
     def _has_weights(self, owner: cst.ClassDef) -> bool:
         calls = (call for call in self._tree.below(owner, cst.Call) if identifier(call.func) == "Parameter")
         return any((self._names.qualified(call.func) or "").startswith("torch.nn.") for call in calls)
+
+
+def _mixed(node: cst.Assign) -> Store | None:
+    """Return what ``self.mean = has * (m * self.mean + (1 - m) * x) + (1 - has) * self.mean`` keeps."""
+    target = node.targets[0].target
+    if (
+        len(node.targets) > 1
+        or not isinstance(target, cst.Attribute)
+        or not isinstance(node.value, cst.BinaryOperation)
+    ):
+        return None
+    waiting: list[cst.BaseExpression] = [node.value]
+    parts: list[cst.BaseExpression] = []
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, cst.BinaryOperation):
+            waiting += [part.right, part.left]
+        else:
+            parts.append(part)
+    rest = tuple(part for part in parts if not is_same(part, target))
+    return Store(target, rest, False) if rest and len(rest) < len(parts) else None
