@@ -85,7 +85,7 @@ class Fates:
             return self._of_bound(parent, node, depth)
         if isinstance(parent, cst.Return) and id(self._tree.enclosing(parent, cst.FunctionDef)) in self._entered:
             return Fate.DROPPED  # the call is followed on
-        collected = self._collecting(parent, node) if isinstance(parent, cst.Call) else None
+        collected = self.collecting(parent, node) if isinstance(parent, cst.Call) else None
         return self._of_names(parent, [collected], depth) if collected is not None else None
 
     def _inside(self, call: cst.CSTNode, argument: cst.CSTNode, depth: int) -> Fate | None:
@@ -243,8 +243,8 @@ class Fates:
         self._open.discard(id(binder))
         return max(fates, default=unread)
 
-    def _collecting(self, call: cst.Call, argument: cst.CSTNode) -> cst.Name | None:
-        """The variable whose empty list, made in the same function, a call appends something to."""
+    def collecting(self, call: cst.Call, argument: cst.CSTNode) -> cst.Name | None:
+        """Return the variable whose empty list, made in the same function, a call appends something to."""
         method = method_call(call, "append") if call.func is not argument else None
         if method is None or not isinstance(method.value, cst.Name):
             return None

@@ -119,7 +119,7 @@ class Inference:
         called = model_run_by(call, self._evaluator)
         if not may_be_model(called) or self._evaluator.names.qualified(called) is not None:
             return None  # most calls are of what was imported
-        step = self._run_by_step(call)
+        step = self.run_by_step(call)
         called = step or called
         function = self._evaluator.definitions.enclosing_function(call)
         frame: cst.CSTNode = function if function is not None else self._tree.module
@@ -178,8 +178,8 @@ class Inference:
         is_asked &= self._evaluator.value(call).kind not in (Kind.NDARRAY, Kind.NUMBER)
         return is_asked and bool(self._backward.passes()) and self._kept_results.is_kept(call)
 
-    def _run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
-        """The model that a function of the file runs, which is not reported itself: others train by it."""
+    def run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
+        """Return the model that a function of the file runs, which is not reported itself: others train by it."""
         step = self._shared_steps.function(call)
         if (
             step is None

@@ -37,17 +37,18 @@ class ShownForwards:
         """Return the inference call that a call of a model is, if all that comes of it are pictures."""
         if not self.pictured or not isinstance(call.func, (cst.Name, cst.Attribute)) or not self._is_shown(call, 0):
             return None
-        model = self._inference.called_model(call.func)
-        if model is None or not self._learns(call.func, model):
+        called = self._inference.run_by_step(call) or call.func
+        model = self._inference.called_model(called)
+        if model is None or not self._learns(called, model):
             return None
         return InferenceCall(
             self._evaluator.definitions.enclosing_function(call),
             Evidence.INFERRED,
             trains=False,
-            frozen=self._inference.is_frozen(call.func),
+            frozen=self._inference.is_frozen(called),
             is_generator=False,
             returns_host_values=True,
-            switches_off=self._inference.switches_off(call.func, model),
+            switches_off=self._inference.switches_off(called, model),
             needs_gradients=self._inference.gradient_uses.of_model(model) or differentiates(call, self._evaluator),
             is_part=True,
             in_loop=False,
@@ -91,6 +92,9 @@ class ShownForwards:
                 may_be = len(parent.targets) == 1 and not self.pictured.isdisjoint(_bound(parent))
                 variables = list(names_bound(parent.targets[0].target)) if may_be and depth < _DEPTH else []
                 return self._are_shown(variables, depth)
+            collected = self._fates.collecting(parent, node) if isinstance(parent, cst.Call) else None
+            if collected is not None:
+                return depth < _DEPTH and self._are_shown([collected], depth)
             if not self._carries(parent, node):
                 return False
             node, parent = parent, self._tree.parent(parent)
