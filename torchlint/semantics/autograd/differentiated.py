@@ -12,7 +12,7 @@ from torchlint.semantics.autograd.model_outputs import ModelOutputs
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind, Origin
-from torchlint.syntax.calls import element_at, method_call
+from torchlint.syntax.calls import element_at, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same
 from torchlint.syntax.walk import children
 
@@ -94,7 +94,18 @@ class Differentiated:
             return False
         if value.is_tensor and (value.graph is Graph.ATTACHED or value.origin is Origin.LOSS):
             return True
+        if isinstance(leaf, cst.Name) and self._is_sum_of_losses(leaf):
+            return True
         return is_loss or self._outputs.is_one(leaf)
+
+    def _is_sum_of_losses(self, name: cst.Name) -> bool:
+        """Whether a variable starts as a number to which losses are added: ``term = term + F.mse_loss(a, b)``."""
+        made = [binding.part for binding in self._evaluator.flow.definitions(name)]
+        sums = [each for each in made if each is not None and literal(each) is None]
+        if len(sums) == len(made) or not sums:
+            return False
+        found = [self._evaluator.value(each) for each in sums]
+        return all(v.is_tensor and (v.graph is Graph.ATTACHED or v.origin is Origin.LOSS) for v in found)
 
     def _is_computed(self, name: cst.Name, sources: _Sources, root: cst.CSTNode) -> bool:
         """Whether a variable is computed from what the loss is computed from as well: ``kl = (a - b).mean()``."""

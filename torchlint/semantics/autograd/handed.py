@@ -37,7 +37,8 @@ class HandedLosses:
 
     def is_wanted(self, variable: cst.BaseExpression, function: cst.FunctionDef) -> bool:
         """Return whether a caller in the file may backpropagate what a function returns of one of its variables."""
-        parts = self._backward.returned_parts(variable, function)
+        is_number = self._evaluator.returned(function).kind is Kind.NUMBER
+        parts = self._backward.returned_parts(variable, function) if not is_number else []
         calls = self._evaluator.callers(function) if parts != [] else []
         return any(self._is_differentiated(call, parts) for call in calls)
 
