@@ -47,6 +47,9 @@ def test_files_above_and_below_count_up_to_the_top_of_the_project(tmp_path: Path
     (tmp_path / "project" / "setup.py").write_text("")
     (tmp_path / "other.py").write_text("from common import *\n")
     assert taken_by_others(path, NAMES) == {"np", "os"}
+    (tmp_path / "project" / "apps").mkdir()
+    (tmp_path / "project" / "apps" / "show.py").write_text("from tools import common as c\nx = c.Variable(y)\n")
+    assert taken_by_others(path, NAMES) == NAMES
 
 
 def test_a_text_without_a_file_passes_nothing_on() -> None:

@@ -15,7 +15,7 @@ _LARGEST = 1_000_000
 
 
 def taken_by_others(path: str, names: Set[str]) -> frozenset[str]:
-    """Return those of a module's names that files beside, above or right below it take from it.
+    """Return those of a module's names that files in the folders around its own take from it.
 
     ``from common import *``, ``from .common import Variable``, ``common.np``. A path of no file has none.
     """
@@ -34,22 +34,27 @@ def taken_by_others(path: str, names: Set[str]) -> frozenset[str]:
         words = {word for given in taking.findall(text) for word in re.findall(r"\w+|\*", given)}
         if "*" in words:
             return frozenset(names)
-        found |= {name for name in names if name in words or re.search(rf"\b{stem}\.{re.escape(name)}\b", text)}
+        aliases = {own.stem, *re.findall(rf"\b{stem}\s+as\s+(\w+)", text)}
+        uses = re.compile(rf"\b(?:{'|'.join(map(re.escape, aliases))})\.(\w+)")
+        found |= names & (words | set(uses.findall(text)))
     return frozenset(found)
 
 
 def _around(own: Path) -> Iterator[Path]:
-    """Yield the files that may import a module without a long way to it: those of a project's other parts seldom do."""
+    """Yield the files in the folders around that of a module, up to the top of its project."""
     here = own.resolve().parent
-    folders = [here, *(each for each in _listed(here) if each.is_dir() and not each.name.startswith("."))]
-    above = here
-    for _ in range(_MOST_LEVELS):
-        if any((above / top).exists() for top in _TOPS) or above.parent == above:
-            break
-        above = above.parent
-        folders.append(above)
+    above = [here, *here.parents[:_MOST_LEVELS]]
+    top = next((i for i, each in enumerate(above) if any((each / name).exists() for name in _TOPS)), None)
+    folders = [here, *_folders(here)]
+    for each in above[1 : top + 1] if top is not None else above[1:2]:
+        others = _folders(each) if top is not None else []  # without a project, what lies beside is something else
+        folders += [other for other in (each, *others) if other not in folders]
     files = (each for folder in folders for each in _listed(folder) if each.suffix == ".py")
     yield from [each for each in files if each.name != own.name or each.parent != here][:_MOST_FILES]
+
+
+def _folders(folder: Path) -> list[Path]:
+    return [each for each in _listed(folder) if each.is_dir() and not each.name.startswith(".")]
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -143,8 +143,11 @@ class Frozen:
     def _frozen_modules(self) -> frozenset[_Key]:
         """The modules all of whose parameters the file excludes from gradients."""
         if self._frozen is None:
-            found = {self._key(module) for module in self._find_frozen()}
-            found -= {self._key(module) for module in self._given_other_parts()} if found else set()
+            modules = list(self._find_frozen())
+            frozen_at = {self._key(module): self._tree.order(module) for module in modules}
+            changed = self._given_other_parts() if modules else ()
+            thawed = {k for k, m in ((self._key(m), m) for m in changed) if frozen_at.get(k, 0) < self._tree.order(m)}
+            found = frozen_at.keys() - thawed
             for _ in range(_MAX_DEPTH if found else 0):
                 found |= {self._key(other) for other in self._handed_on(found)}
             self._frozen = frozenset(found)
@@ -155,10 +158,20 @@ class Frozen:
         for call in self._tree.nodes(cst.Call):
             function = self._evaluator.definitions.definition(call.func) if call.args else None
             if isinstance(function, cst.FunctionDef) and any(
-                identifier(inner.func) == "setattr" for inner in self._tree.below(function.body, cst.Call)
+                map(self._puts_layer, self._tree.below(function.body, cst.Call))
             ):
                 given = (argument.value for argument in call.args)
                 yield from (each for each in given if isinstance(each, (cst.Name, cst.Attribute)))
+
+    def _puts_layer(self, call: cst.Call) -> bool:
+        """Whether ``setattr(parent, name, Adapter(child))`` puts a layer into a model that may have parameters."""
+        if identifier(call.func) != "setattr" or len(call.args) != len(("object", "name", "value")):
+            return False
+        made = call.args[2].value
+        if not isinstance(made, cst.Call):
+            return False
+        is_own = isinstance(self._evaluator.definitions.definition(made.func), cst.ClassDef)
+        return is_own or identifier(made.func).startswith(("Linear", "Conv"))
 
     def _handed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
         """The variables that are given such a module: ``self.net = net.to(device)``, ``net = build().eval()``."""

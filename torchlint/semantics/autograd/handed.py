@@ -19,6 +19,7 @@ from torchlint.syntax.canonical import is_same
 _DIFFERENTIATES = re.compile(r"(^|_)(grads?|gradients?|hypergrad\w*|jacobian|hessian|jvp|vjp|hvp)(_|$)")
 _OBJECTIVE = re.compile(r"(^|_)(loss|objective|risk|penalty|energy|regulari[sz]er)$")
 _EVALUATES = re.compile(r"^_?(val|valid|validation|test|eval|evaluate|compute_val|mean|avg|average|report|get_test)_")
+_LOADER = re.compile(r"loader", re.IGNORECASE)
 _MOST_CALLS = 3
 """Through how many methods an argument is followed to the step that computes it."""
 
@@ -58,9 +59,16 @@ class HandedLosses:
             return True
         if is_objective(function, self._evaluator):
             return True
-        losses = not evaluates and any(self._evaluator.value(value).origin is Origin.LOSS for value in values)
+        losses = not (evaluates or self._is_over_loader(values)) and any(
+            self._evaluator.value(value).origin is Origin.LOSS for value in values
+        )
         returned = losses and self._backward.returned_parts(variable, function) != []
         return returned and not self._evaluator.callers(function)
+
+    def _is_over_loader(self, values: Sequence[cst.BaseExpression]) -> bool:
+        """Whether a loop over a loader computes values: nobody backpropagates those of all batches."""
+        loops = (self._tree.enclosing(value, cst.For, cst.FunctionDef) for value in values)
+        return any(isinstance(loop, cst.For) and _LOADER.search(_iterated(loop)) is not None for loop in loops)
 
     def is_given_with_model(self, variable: cst.BaseExpression, frame: cst.CSTNode) -> bool:
         """Return whether a function out of sight is given a variable and a model: ``implicit_gradient(loss, net)``."""
@@ -133,6 +141,14 @@ class HandedLosses:
     def _is_given(self, loss: cst.BaseExpression) -> bool:
         field = loss.value if isinstance(loss, cst.Subscript) else loss
         return isinstance(field, cst.Attribute) and self._method(field.value) is not None
+
+
+def _iterated(loop: cst.For) -> str:
+    """Return the name of what a loop goes over: ``loader`` of ``enumerate(loader)``."""
+    over = loop.iter
+    while isinstance(over, cst.Call) and over.args:
+        over = over.args[0].value
+    return identifier(over)
 
 
 def is_objective(function: cst.FunctionDef, evaluator: Evaluator) -> bool:

@@ -54,7 +54,7 @@ _SCALER = re.compile(r"^_?(grad_|loss_|amp_)?scaler$", re.IGNORECASE)
 _OF_MODULES = frozenset("eval train parameters named_parameters state_dict load_state_dict zero_grad".split())
 # What optimizers have not: an engine (DeepSpeed, LightningLite) is a model that takes the steps itself.
 _OF_ENGINES = frozenset(("parameters", "named_parameters", "eval", "train"))
-_OF_COLLECTORS = frozenset("step module parameters add append update".split())  # they may have a `backward` too
+_OF_COLLECTORS = frozenset(("add", "append", "update"))  # of losses, which may have a `backward` too
 _BORNE_OUT = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCALER))
 _ENGINE = re.compile(r"^ignite\.(engines?\.)?(engine\.)?Engine$")
 # Parameters of `forward` and of the step methods of frameworks.
@@ -113,7 +113,8 @@ def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value
         return Value(Kind.OPTIMIZER, Evidence.INFERRED)
     if "step" in attributes and "update" in attributes and ("scale" in attributes or "unscale_" in attributes):
         return Value(Kind.SCALER, Evidence.INFERRED)
-    is_loss = "backward" in attributes and not attributes & _OF_COLLECTORS
+    is_plain = not attributes & _OF_COLLECTORS or named(identifier(expression)).origin is Origin.LOSS
+    is_loss = is_plain and "backward" in attributes and not attributes & {"step", "module", "parameters"}
     if is_loss and usage.is_backpropagated(expression):
         return tensor(Evidence.INFERRED, graph=Graph.ATTACHED, origin=Origin.LOSS)
     if usage.has_parameters(expression) or "named_parameters" in attributes or usage.is_prepared_model(expression):

@@ -10,6 +10,7 @@ from torchlint.syntax.calls import identifier, literal, method_call
 
 _ELEMENTS = 8
 COUNT = 10
+_THREE = 3
 _MAX_DEPTH = 3
 _DISPLAYS = (cst.Tuple, cst.List, cst.Set, cst.Dict)
 _FILLS = frozenset("append appendleft extend extendleft add insert update put push setdefault".split())
@@ -39,12 +40,15 @@ def takes_first(over: cst.BaseExpression, evaluator: Evaluator) -> bool:
     return identifier(over.func) in ("enumerate", "tqdm", "list", "tuple") and takes_first(given[0], evaluator)
 
 
-def passes_written_out(loop: cst.For) -> int | None:
-    """Return how many passes ``for _ in range(3)`` has, None where no number is written there."""
+def says_three(loop: cst.For, evaluator: Evaluator) -> bool:
+    """Return whether ``for _ in range(3)`` stands at the top level, or in a function that the file calls."""
     is_range = isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "range"
     given = [argument.value for argument in loop.iter.args] if isinstance(loop.iter, cst.Call) and is_range else []
     count = literal(given[0]) if len(given) == 1 else None
-    return count if isinstance(count, int) else None
+    if not isinstance(count, int) or not 0 < count <= _THREE:
+        return False
+    function = evaluator.definitions.enclosing_function(loop)
+    return function is None or bool(evaluator.callers(function))
 
 
 def _is_range(call: cst.Call, evaluator: Evaluator) -> bool:

@@ -24,7 +24,7 @@ from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehens
 from torchlint.semantics.heat.early_stops import runs_once, stops_early
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
 from torchlint.semantics.heat.handed_on import HandedOn
-from torchlint.semantics.heat.handfuls import is_handful, passes_written_out, takes_first
+from torchlint.semantics.heat.handfuls import is_handful, says_three, takes_first
 from torchlint.semantics.heat.long_passes import LongPasses
 from torchlint.semantics.heat.loss_functions import returns_loss
 from torchlint.semantics.heat.own_calls import FRAMES, OwnCalls
@@ -44,7 +44,6 @@ _DECIDING: frozenset[type] = FRAMES | {cst.Assert, *COMPREHENSIONS}
 _NEXT = ("__next__", "next")
 """What gives the next batch is called: by iterators over a loader, which may move it to the device as well."""
 
-_FEW = 3
 _MOST_CALLS = 2  # of functions of the file through which a loop may hand its model before one runs it
 
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
@@ -146,8 +145,8 @@ class Hotness:
         if self._batches(loop) is None and seeks_batch_size(loop, self._evaluator):
             return True
         is_few = any(ends(loop, self._evaluator) for ends in (stops_early, tries_settings, draws_handful))
-        if isinstance(loop, cst.For) and not is_few:
-            is_few = takes_first(loop.iter, self._evaluator) or passes_written_out(loop) in range(1, _FEW + 1)
+        if isinstance(loop, cst.For):
+            is_few = is_few or takes_first(loop.iter, self._evaluator) or says_three(loop, self._evaluator)
         return is_few and runs_once(loop, self._evaluator)
 
     def _classify(self, loop: cst.For | cst.While) -> Heat | None:

@@ -7,6 +7,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
+from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.long_passes import is_named_training
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.values import Kind
@@ -46,7 +47,8 @@ class FewPasses:
         called = (self._evaluator.definitions.definition(call.func) for call in calls)
         bodies = [loop.body, *(function.body for function in called if isinstance(function, cst.FunctionDef))]
         loops = (inner for body in bodies for inner in self._tree.below(body, cst.For))
-        return any(map(self._is_training, calls)) or any(
+        is_step = batch_evidence(self._evaluator.iterated(loop)) is not None  # what `train` is given then is a batch
+        return (not is_step and any(map(self._is_training, calls))) or any(
             method_call(call, "backward") is not None for inner in loops for call in self._tree.below(inner, cst.Call)
         )
 
@@ -85,6 +87,9 @@ class FewPasses:
         if any(binding.kind is not BindingKind.PARAMETER for binding in bindings):
             return None
         passed = passed_for(bindings[0], self._evaluator) if len(bindings) == 1 else []
+        around = map(self._evaluator.definitions.enclosing_function, passed)
+        if any(function is None for function in around):
+            return None  # to try it out, as others do not
         numbers = [self._defaults.of_option(each) for each in passed or (bound,)]
         counts = [each for each in numbers if isinstance(each, int)]
         return max(counts) if len(counts) == len(numbers) else None

@@ -215,7 +215,8 @@ class Meters:
     def _passed_on(self, function: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
         """What a method hands over to objects that its own object holds, and that keep it."""
         for call in self._tree.below(function.body, cst.Call):
-            found = self._method(call) if self._is_passed_on(call) else None
+            is_kept = self._is_passed_on(call) and not self._evaluator.gradients.disabled(call)
+            found = self._method(call) if is_kept else None
             taken = self._taken(call, found[1], found[0]) if found is not None else None
             if taken is not None:
                 yield from ((name, taken.keeper) for value in taken.values for name in _terms(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 
 import libcst as cst
@@ -18,6 +19,7 @@ from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
 _CUTS = frozenset(("detach", "detach_", "data", "item", "tolist", "numpy", "shape", "dtype", "device", "ndim", "size"))
+_OBSERVED = re.compile(r"^_?(obs|observations?|rewards?|returns?)$")
 _READS = frozenset(("float", "int", "bool", "len", "item", "tolist"))
 
 
@@ -50,6 +52,8 @@ class RunningStatistics:
             return None
         if self._evaluator.gradients.disabled(node) or self._evaluator.gradients.left_open(node):
             return None
+        if any(_OBSERVED.match(name.value) for name in self._tree.below(owner, cst.Name)):
+            return None  # what an environment gives has no graph
         carrying = tuple(value for value in found.values if self._input_graphs.follows(value, method))
         is_called = method.name.value == "forward" or self._evaluator.definitions.is_buffer(owner, attribute.attr.value)
         if not carrying or not is_called or not self._is_for_nothing(attribute, owner):
