@@ -181,8 +181,8 @@ def _written(call: cst.Call, batch: str, model: Model) -> str:
     whole = model.shown(call, "").strip("`")
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
     start = f"{whole[:-1]}{', ' if call.args else ''}" if whole else f"{batch}.{method}(..., "
-    pins = "" if batch.endswith(".pin_memory()") else " and `pin_memory=True` in the loader"
-    return f"`{start}non_blocking=True)`{pins}"
+    is_pinned = batch.endswith(".pin_memory()") or model.loaders.blocking_moves.loaders_pin
+    return f"`{start}non_blocking=True)`{'' if is_pinned else ' and `pin_memory=True` in the loader'}"
 
 
 def _fix(move: Move, moved: Value, model: Model) -> Fix | None:

@@ -61,21 +61,14 @@ _HOST_PACKAGES = ("torch.cuda.", "torch.distributed.", "torch.backends.")
 # Modules whose functions give no tensors, or none that anything can be said about.
 _NO_TENSORS = (
     "torch._",
-    "torch.compiler.",
-    "torch.version.",
-    "torch.hub.",
-    "torch.utils.",
     "torch_geometric.",
-    "torch.jit.",
-    "torch.onnx.",
-    "torch.overrides.",
-    "torch.fx.",
-    "torch.futures.",
-    "torch.library.",
-    "torch.ops.",
-    "torch.export.",
-    "torch.profiler.",
-    "torch.monitor.",
+    *(
+        f"torch.{package}."
+        for package in (
+            "ao compiler export fx futures hub jit library monitor multiprocessing onnx ops overrides package profiler "
+            "quantization utils version"
+        ).split()
+    ),
 )
 
 # What else the libraries of Hugging Face load by `from_pretrained`.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.collations import Collations
+from torchlint.semantics.tables.loaders import LOADER_KINDS
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
 from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind, Origin
@@ -35,6 +37,13 @@ class BlockingMoves:
         if len(positions) > (1 if move.method == "cuda" else 2) or not arguments.absent("non_blocking"):
             return True
         return move.method == "to" and self._collations.copies_unblocked(move.receiver)
+
+    @cached_property
+    def loaders_pin(self) -> bool:
+        """Whether all loaders of the file are told to pin what they give."""
+        calls = (call for call in self._evaluator.tree.nodes(cst.Call) if call.args)
+        made = [call for call in calls if self._evaluator.names.qualified(call.func) in LOADER_KINDS]
+        return bool(made) and all(literal(bind(call.args).get("pin_memory")) is True for call in made)
 
     def takes_items(self, moved: cst.BaseExpression) -> bool:
         """Return whether a loop takes what is moved one by one: chunks of a recording, ``for query in queries``."""

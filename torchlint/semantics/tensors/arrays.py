@@ -62,7 +62,6 @@ class Arrays:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self._items = ArrayItems(evaluator, self.array)
         self._depth = 0
 
     def array(self, expression: cst.CSTNode) -> Array | None:
@@ -125,7 +124,7 @@ class Arrays:
         if isinstance(expression, cst.Attribute):
             return self._attribute(expression)
         if isinstance(expression, cst.Subscript):
-            return self._items.of(expression)
+            return ArrayItems(self._evaluator, self.array).of(expression)
         if isinstance(expression, (cst.BinaryOperation, cst.UnaryOperation, cst.IfExp)):
             return self._operation(expression)
         return None
