@@ -11,14 +11,14 @@ copy is staged through a pinned buffer and the flag changes little: it goes with
 `x.to(device, non_blocking=True)`, with a loader that pins its memory; `x.type(torch.cuda.FloatTensor)` is such a copy
 too, and takes the flag as well. Kernels on the same stream wait for the copy, so nothing else has to change. The fix is
 unsafe: the host must not write to the batch before the copy is over, a move that converts does so on the device, and
-where the device is chosen at run time, copies to MPS have returned garbage (pytorch#139550). Where the file speaks of
-MPS or of streams, or the batch or what the collation puts into it is an object of its own (of a tokenizer, a graph),
+where the device is chosen at run time, copies to MPS have returned garbage. Where the file speaks of MPS or of streams,
+or the batch or a part of it may be an object of its own (of a tokenizer, a graph, of images beside lists of targets),
 there is no fix; nor in a function that moves whatever batch it is given, such as `to_device(batch)`.
 
-A batch that a step makes of arrays, `torch.stack([torch.from_numpy(data[i : i + n]) for i in starts])`, or gathers by
-what the loader gives, `features[batch.n_id]`, is not pinned, and `non_blocking=True` alone gains little. What helps is
-a loader that makes and pins it in other threads, or a buffer that is pinned once and filled again when its copy is
-over. `x.pin_memory()` in the step (TL220) pays where the next batch is fetched while the device computes.
+A batch that a step makes of arrays, `torch.stack([torch.from_numpy(data[i]) for i in rows])`, or gathers by what the
+loader gives, `features[batch.n_id]`, is not pinned, and `non_blocking=True` alone gains little. What helps is a loader
+that pins it, or a buffer pinned once. `x.pin_memory()` in the step (TL220) pays where the next batch is fetched while
+the device computes.
 
 ## When to ignore it
 
@@ -123,9 +123,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     to_host = move.place is Device.CPU or model.moves.indexes_host(move)
     if rule.silent("on-device", is_part and moved.device is not Device.CPU) or rule.silent("to-host", to_host):
         return
-    if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)):
-        return
-    if rule.silent("given", model.loaders.blocking_moves.is_told(move)):
+    is_told = model.loaders.blocking_moves.is_told(move)
+    if rule.silent("prepared", model.loaders.go_to_prepared(call, moved)) or rule.silent("given", is_told):
         return
     heat = None if for_all else model.heat(call, NO_FLAG)
     # A loss may move the targets that the step before it left on the host; a batch as a whole has gone along.
@@ -142,11 +141,13 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if is_joined:
         yield Finding(call, f"{waits} {_MOVE_PARTS}")
         return
+    may_be_object = for_all or model.loaders.collations.may_be_object(move, moved.kind)
+    is_unseen = may_be_object and model.loaders.collations.own_move(move.receiver) is None
     yield Finding(
         call,
         f"{waits} From pinned memory `non_blocking=True` lets Python go on queueing work: write "
-        f"{_written(call, batch, model)}.",
-        _fix(move, moved, model) if not for_all else None,  # what is moved may take no `non_blocking`
+        f"{_written(call, batch, model)}{', if its class takes that' * is_unseen}.",
+        _fix(move, moved, model) if not may_be_object else None,
     )
 
 
@@ -186,11 +187,10 @@ def _written(call: cst.Call, batch: str, model: Model) -> str:
 
 
 def _fix(move: Move, moved: Value, model: Model) -> Fix | None:
-    collations = model.loaders.collations
-    if model.vocabulary.mentions_mps or model.vocabulary.mentions_streams or collations.may_be_object(move, moved.kind):
-        return None  # other streams would not wait; a class of its own may have a `to` that takes no `non_blocking`
+    if model.vocabulary.mentions_mps or model.vocabulary.mentions_streams:
+        return None  # other streams would not wait
     certain = move.place is Device.ACCELERATOR and move.evidence is Evidence.PROVEN
-    assumed = f"{_CONVERTS if move.dtype else ''}{'' if collations.is_tensor(move) else _ASSUMED}"
+    assumed = f"{_CONVERTS if move.dtype else ''}{'' if model.loaders.collations.is_tensor(move) else _ASSUMED}"
     return Fix(
         "Add `non_blocking=True`",
         (AddKeyword(move.call, "non_blocking", "True"),),
