@@ -155,13 +155,12 @@ class Frozen:
 
     def _given_other_parts(self) -> Iterator[cst.Name | cst.Attribute]:
         """The modules whose parts a function of the file replaces, by such as are trained: adapters."""
-        for call in self._tree.nodes(cst.Call):
-            function = self._evaluator.definitions.definition(call.func) if call.args else None
-            if isinstance(function, cst.FunctionDef) and any(
-                map(self._puts_layer, self._tree.below(function.body, cst.Call))
-            ):
-                given = (argument.value for argument in call.args)
-                yield from (each for each in given if isinstance(each, (cst.Name, cst.Attribute)))
+        functions = map(
+            self._evaluator.definitions.enclosing_function, filter(self._puts_layer, self._tree.nodes(cst.Call))
+        )
+        for function in (each for each in functions if each is not None):
+            given = (argument.value for call in self._evaluator.callers(function) for argument in call.args)
+            yield from (each for each in given if isinstance(each, (cst.Name, cst.Attribute)))
 
     def _puts_layer(self, call: cst.Call) -> bool:
         """Whether ``setattr(parent, name, Adapter(child))`` puts a layer into a model that may have parameters."""

@@ -58,6 +58,7 @@ class Fates:
         self._packed = packed
         self._open: set[int] = set()
         self._entered: set[int] = set()
+        """The functions that a result is followed into; what they return is followed where they are called."""
 
     def of(self, expression: cst.CSTNode, depth: int = 0) -> Fate:
         """Return what becomes of an expression."""

@@ -53,7 +53,7 @@ class FewPasses:
         )
 
     def _is_training(self, call: cst.Call) -> bool:
-        """Whether a call that only this loop makes in each pass trains a model of another file by its name."""
+        """Whether a call runs a function of another file that trains a model, by its name."""
         definition = self._evaluator.definitions.definition(call.func)
         return definition is None and is_named_training(call, self._evaluator)
 
