@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
 
-from tests.harness.document_sample import sample_case, sample_document
+from tests.harness.document_sample import sample_case, sample_document, unmeasurable_case
+from torchlint import evidence
 from torchlint.harness import plot, table
+from torchlint.harness.devices import Environment
+from torchlint.harness.document import document, resumable
 from torchlint.harness.errors import HarnessError
+from torchlint.harness.measure import Plan
 
 
 def shown(document: dict) -> str:  # type: ignore[type-arg]
@@ -56,3 +61,17 @@ def test_the_page_escapes_what_it_quotes() -> None:
 def test_plot_refuses_other_endings(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match=r"\.svg or \.html"):
         plot.write(tmp_path / "plot.png", sample_document())
+
+
+@pytest.mark.parametrize(
+    ("today", "dates"), [("2026-01-01", [None, "2025-12-31"]), ("2026-01-02", ["2026-01-01", "2025-12-31"])]
+)
+def test_what_an_earlier_run_measured_keeps_its_day(tmp_path: Path, today: str, dates: list[str | None]) -> None:
+    written = sample_document(sample_case(), unmeasurable_case(date="2025-12-31"), control=None)
+    (tmp_path / "out.json").write_text(json.dumps(written))
+    now = Environment(**{**written["environment"], "date": today})
+    kept = resumable(tmp_path / "out.json", now)
+    assert [case.get("date") for case in kept.values()] == dates
+    again = document(now, Plan(), list(kept.values()), None)
+    assert evidence.parse(again).dates == ("2025-12-31", "2026-01-01")
+    assert "2025-12-31 and 2026-01-01" in plot.svg(again)

@@ -75,6 +75,11 @@ class Evidence:
     environment: Mapping[str, Any]
     measurements: tuple[Measurement, ...]
 
+    @property
+    def dates(self) -> tuple[str, ...]:
+        """The days on which it was measured, from the first to the last."""
+        return tuple(sorted({measurement.date for measurement in self.measurements}))
+
 
 @cache
 def load() -> tuple[Evidence, ...]:
@@ -128,7 +133,7 @@ def _measurement(case: Mapping[str, Any], environment: Mapping[str, Any]) -> Mea
         equality=case["equality"]["detail"] if case["equality"] else "",
         device=environment["device"],
         torch=environment["torch"],
-        date=environment["date"],
+        date=case.get("date", environment["date"]),
         kind=environment["kind"],
     )
 

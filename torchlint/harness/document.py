@@ -105,6 +105,8 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
 def resumable(path: Path, environment: Environment) -> dict[str, CaseDocument]:
     """Return the results in an earlier document that hold here, by the digest of their programs.
 
+    What was measured on another day says so.
+
     Raises:
         HarnessError: the document cannot be read, or is from another device, torch or torchlint.
     """
@@ -124,4 +126,9 @@ def resumable(path: Path, environment: Environment) -> dict[str, CaseDocument]:
         wrote = earlier["torchlint"]
         raise HarnessError(f"cannot resume from {path}: torchlint {wrote} wrote it, this is {__version__}")
     found = [*earlier["cases"], *([earlier["control"]] if earlier["control"] else [])]
-    return {str(case["digest"]): case for case in found}
+    return {str(case["digest"]): _dated(case, earlier["environment"]["date"], environment.date) for case in found}
+
+
+def _dated(case: CaseDocument, written: str, today: str) -> CaseDocument:
+    """Return a case with the day on which it was measured, where that is not today."""
+    return case if case.get("date", written) == today else {"date": written, **case}

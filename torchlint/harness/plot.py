@@ -62,7 +62,8 @@ def svg(found: Mapping[str, Any]) -> str:
         return _LEFT + _PLOT * (math.log(ratio) - math.log(low)) / (math.log(high) - math.log(low))
 
     environment = found["environment"]
-    title = f"{environment['device']}, torch {environment['torch']}, {environment['date']}"
+    days = sorted({case.get("date", environment["date"]) for case in cases})
+    title = f"{environment['device']}, torch {environment['torch']}, {' and '.join(days)}"
     bottom = _TOP + _ROW * len(cases)
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     parts = [
