@@ -22,8 +22,9 @@ k = cache_k[:, :, : position + length]
 
 ## When to ignore it
 
-Where few tokens are decoded, or the layer came from a decoder and never gets a cache here. TL211 reports tensors that
-grow in a loop.
+Where few tokens are decoded, or the layer came from a decoder and never gets a cache here. Where the cache is small and
+the GPU waits for Python, to write and to slice is more to ask for than to concatenate (measured below).
+TL211 reports tensors that grow in a loop.
 
 Holds for all supported versions of torch; read in the documentation of `torch.cat` of torch 2.13.
 """
