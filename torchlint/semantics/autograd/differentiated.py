@@ -99,8 +99,14 @@ class Differentiated:
         return is_loss or self._outputs.is_one(leaf)
 
     def _is_sum_of_losses(self, name: cst.Name) -> bool:
-        """Whether a variable starts as a number to which losses are added: ``term = term + F.mse_loss(a, b)``."""
+        """Whether a variable starts as a number to which losses are added: ``term = term + F.mse_loss(a, b)``.
+
+        Or is the mean of such: ``entropy = total / steps``.
+        """
         made = [binding.part for binding in self._evaluator.flow.definitions(name)]
+        scaled = made[0] if len(made) == 1 and isinstance(made[0], cst.BinaryOperation) else None
+        if scaled is not None and isinstance(scaled.operator, cst.Divide) and isinstance(scaled.left, cst.Name):
+            return scaled.left.value != name.value and self._is_sum_of_losses(scaled.left)
         sums = [each for each in made if each is not None and literal(each) is None]
         if len(sums) == len(made) or not sums:
             return False

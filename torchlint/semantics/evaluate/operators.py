@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import OF_ARRAYS
 from torchlint.semantics.values import NUMBER, STRING, UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, tensor
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, is_none
 from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
     if isinstance(expression, cst.Comparison):
         return _comparison(expression, evaluator)
     if isinstance(expression, cst.BooleanOperation):
-        return _boolean(evaluator.value(expression.left), evaluator.value(expression.right))
+        found = _boolean(evaluator.value(expression.left), evaluator.value(expression.right))
+        return _default(expression.left, expression.right, evaluator) or found
     if isinstance(expression, cst.IfExp):
         return _conditional(expression, evaluator)
     if isinstance(expression, cst.Lambda):
@@ -135,8 +137,21 @@ def _boolean(left: Value, right: Value) -> Value:
     return join([left, right])
 
 
+def _default(given: cst.BaseExpression, made: cst.BaseExpression, evaluator: Evaluator) -> Value | None:
+    """What ``given or Meter()`` gives: an argument may be anything, but what stands in for it is of its kind."""
+    own = evaluator.value(made)
+    if own.kind is not Kind.INSTANCE or not isinstance(given, cst.Name) or evaluator.value(given).known:
+        return None
+    is_argument = [binding.kind is BindingKind.PARAMETER for binding in evaluator.flow.definitions(given)]
+    return own.weakened(Evidence.INFERRED) if is_argument == [True] else None
+
+
 def _conditional(expression: cst.IfExp, evaluator: Evaluator) -> Value:
     found = join([evaluator.value(expression.body), evaluator.value(expression.orelse)])
+    if not found.known and any(map(is_none, evaluator.tree.below(expression.test, cst.Name))):
+        stood_in = _default(expression.body, expression.orelse, evaluator)
+        stood_in = stood_in or _default(expression.orelse, expression.body, evaluator)
+        found = stood_in or found
     if found.kind is Kind.STRING and found.literal is None:
         named = {evaluator.value(e).literal for e in (expression.body, expression.orelse)}
         if any(isinstance(n, str) and n.startswith(("cuda", "mps", "xpu")) for n in named) and "cpu" in named:

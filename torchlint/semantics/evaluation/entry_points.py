@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.values import Kind, Value
+from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
 
 _CONTAINERS = ("Sequential", "ModuleList", "DataParallel", "DistributedDataParallel", "Module")
@@ -25,6 +25,7 @@ _PARTS = re.compile(r"^forward_\w+$|_forward$|^(decode_|decoder_)?step$")
 Called = cst.Name | cst.Attribute | cst.Subscript
 """What a model may be: a variable, an attribute, an item of a dictionary."""
 
+_PRODUCTS = frozenset("mm spmm matmul bmm einsum linear addmm baddbmm".split())
 _DEPTH = 3
 """Through how many classes of the file the parts of a module are looked for."""
 
@@ -56,7 +57,7 @@ def run_by_method(called: Called, evaluator: Evaluator) -> Value | None:
     if class_def is None and _PARTS.search(called.attr.value):
         return owner
     method = evaluator.definitions.method(class_def, called.attr.value) if isinstance(class_def, cst.ClassDef) else None
-    if method is None or not any(_runs(call, evaluator) for call in evaluator.tree.below(method.body, cst.Call)):
+    if method is None or not _runs_layers(method, evaluator):
         return None
     return owner._replace(definition=class_def)
 
@@ -82,6 +83,18 @@ def _only_module_with(name: str, evaluator: Evaluator) -> cst.ClassDef | None:
     owners = [owner for function in methods if (owner := evaluator.definitions.owner(function)) is not None]
     modules = [owner for owner in owners if evaluator.definitions.class_kind(owner) is Kind.MODULE]
     return modules[0] if len(modules) == 1 else None
+
+
+def _runs_layers(method: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Whether a method runs layers of its object, or multiplies with its weights: ``mm(adj, self.weight)``."""
+    calls = evaluator.tree.below(method.body, cst.Call)
+    if any(_runs(call, evaluator) for call in calls):
+        return True
+    products = any(identifier(call.func) in _PRODUCTS for call in calls) or bool(
+        evaluator.tree.below(method.body, cst.MatrixMultiply)
+    )
+    attributes = evaluator.tree.below(method.body, cst.Attribute) if products else ()
+    return any(evaluator.value(attribute).origin is Origin.PARAMETER for attribute in attributes)
 
 
 def _runs(call: cst.Call, evaluator: Evaluator) -> bool:

@@ -24,9 +24,9 @@ from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.averages import Averages
 from torchlint.semantics.retention.carried_states import CarriedStates
 from torchlint.semantics.retention.detachable import Detachable, tensor_branches
-from torchlint.semantics.retention.detached_reads import DetachedReads
 from torchlint.semantics.retention.evaluated_outputs import EvaluatedOutputs
 from torchlint.semantics.retention.holders import Holders
+from torchlint.semantics.retention.idle_graphs import IdleGraphs
 from torchlint.semantics.retention.meters import Given, Meters
 from torchlint.semantics.retention.metric_states import MetricStates
 from torchlint.semantics.retention.records import Records
@@ -64,7 +64,7 @@ class Retentions:
         self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
         self._evaluated = EvaluatedOutputs(evaluator, inference)
-        self._detached_reads = DetachedReads(evaluator)
+        self._idle = IdleGraphs(evaluator, self._statements)
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.detachable = Detachable(evaluator)
         self.metric_states = MetricStates(evaluator)
@@ -87,10 +87,9 @@ class Retentions:
         """Whether a statement of the file keeps anything with its graph."""
         kinds: tuple[type[cst.AugAssign | cst.Assign | cst.Call], ...] = (cst.AugAssign, cst.Assign, cst.Call)
         nodes = (node for kind in kinds for node in self._tree.nodes(kind))
-        if self.has_steps and any(self.retention(node) is not None for node in nodes):
-            return True
-        calls = self._tree.nodes(cst.Call) if self._detached_reads.occur else []
-        return any(self._detached_reads.kept(call) is not None for call in calls)
+        if not self.has_steps and not self._idle.occur:
+            return False
+        return any(self.retention(node) is not None for node in nodes)
 
     @remembered
     def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
@@ -101,7 +100,7 @@ class Retentions:
         """
         found = self._retention(node)
         if found is None or not found.is_reported:
-            return self._from_callers(node) or self._of_detached_reads(node) or found
+            return self._from_callers(node) or self._of_idle(node) or found
         given = self._meters.given(node) if isinstance(node, cst.Call) and appended(node) is None else None
         if given is None or not self._meters.keeps_tensors(given.function):
             return found
@@ -110,11 +109,12 @@ class Retentions:
         left = tuple(v for v in found.values if id(v) not in values)
         return replace(found, values=left) if left else None
 
-    def _of_detached_reads(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
-        """What a module keeps of its input, where all that is read of it is detached."""
-        kept = self._detached_reads.kept(node) if isinstance(node, cst.Call) and self._detached_reads.occur else None
-        if kept is None:
-            return None
+    def _of_idle(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
+        """What an object keeps with a graph, where all that reads it reads it without."""
+        kept, function = self._idle.kept(node), self._evaluator.definitions.enclosing_function(node)
+        calls = self._evaluator.callers(function) if kept is not None and function is not None else ()
+        if kept is None or any(each is not None and each.is_reported for each in map(self._retention, calls)):
+            return None  # or a call says it
         return Retention(kept.variable, kept.values, Evidence.INFERRED, False, False, True, False, False, True)
 
     def _from_callers(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:

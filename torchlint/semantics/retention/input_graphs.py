@@ -1,4 +1,4 @@
-"""What a forward pass computes of its input, by operations that gradients go through."""
+"""What a forward pass computes of its input or parameters, by operations that gradients go through."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Graph, Origin
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.walk import Tree
 
@@ -32,11 +33,14 @@ class InputGraphs:
         return self._follows(value, method, 0)
 
     def _follows(self, value: cst.BaseExpression, method: cst.FunctionDef, depth: int) -> bool:
-        """Whether a value is computed of a parameter of the forward pass, by what gradients go through."""
+        """Whether a value is computed of an argument, or of a parameter of the module, by what gradients go through."""
         if depth > _MAX_DEPTH or isinstance(value, (cst.Comparison, cst.BooleanOperation, cst.Subscript)):
             return isinstance(value, cst.Subscript) and self._follows(value.value, method, depth + 1)
         if isinstance(value, cst.Name):
             return any(self._binds_input(binding, method, depth) for binding in self._evaluator.flow.definitions(value))
+        if isinstance(value, cst.Attribute):
+            known = self._evaluator.value(value)
+            return known.origin is Origin.PARAMETER and known.graph is not Graph.DETACHED
         if isinstance(value, cst.BinaryOperation):
             return any(self._follows(side, method, depth + 1) for side in (value.left, value.right))
         if isinstance(value, (cst.ListComp, cst.GeneratorExp)):

@@ -17,6 +17,7 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
+from torchlint.syntax.walk import Tree
 
 _CUTS = frozenset(("detach", "detach_", "data", "item", "tolist", "numpy", "shape", "dtype", "device", "ndim", "size"))
 _OBSERVED = re.compile(r"^_?(obs|observations?|rewards?|returns?)$")
@@ -52,8 +53,8 @@ class RunningStatistics:
             return None
         if self._evaluator.gradients.disabled(node) or self._evaluator.gradients.left_open(node):
             return None
-        if any(_OBSERVED.match(name.value) for name in self._tree.below(owner, cst.Name)):
-            return None  # what an environment gives has no graph
+        if observes(owner, self._tree):
+            return None
         carrying = tuple(value for value in found.values if self._input_graphs.follows(value, method))
         is_called = method.name.value == "forward" or self._evaluator.definitions.is_buffer(owner, attribute.attr.value)
         if not carrying or not is_called or not self._is_for_nothing(attribute, owner):
@@ -138,6 +139,11 @@ class RunningStatistics:
     def _has_weights(self, owner: cst.ClassDef) -> bool:
         calls = (call for call in self._tree.below(owner, cst.Call) if identifier(call.func) == "Parameter")
         return any((self._names.qualified(call.func) or "").startswith("torch.nn.") for call in calls)
+
+
+def observes(owner: cst.ClassDef, tree: Tree) -> bool:
+    """Return whether a class is about observations or rewards: what an environment gives has no graph."""
+    return any(_OBSERVED.match(name.value) for name in tree.below(owner, cst.Name))
 
 
 def _mixed(node: cst.Assign) -> Store | None:

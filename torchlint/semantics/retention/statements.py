@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import libcst as cst
 
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.meters import Meters
 from torchlint.semantics.retention.stores import Store, added, appended, combined, elements, stored, summed
+from torchlint.syntax.calls import bind
+from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
 
 _RECORDS = frozenset(("builtins.dict", "types.SimpleNamespace"))
 
@@ -20,6 +24,7 @@ class Statements:
         self._evaluator = evaluator
         self._meters = meters
 
+    @remembered
     def kept(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Store | None:
         """Return what a statement keeps, and where; None if it keeps nothing."""
         if isinstance(node, cst.AugAssign):
@@ -30,7 +35,26 @@ class Statements:
         if isinstance(node, cst.Call):
             found = appended(node)
             return self._of_record(found) if found is not None else added(node) or self._handed_over(node)
-        return summed(node) or combined(node, self._evaluator.names) or stored(node)
+        return summed(node) or combined(node, self._evaluator.names) or self._folded(node) or stored(node)
+
+    def _folded(self, node: cst.Assign) -> Store | None:
+        """``self.mean = self._average(self.mean, value)``, where that returns a sum with what it is given."""
+        target = node.targets[0].target
+        function = self._evaluator.definitions.definition(node.value.func) if isinstance(node.value, cst.Call) else None
+        if len(node.targets) > 1 or not isinstance(function, cst.FunctionDef) or not isinstance(node.value, cst.Call):
+            return None
+        is_method = self._evaluator.definitions.owner(function) is not None
+        names = [parameter.name.value for parameter in parameters(function)][is_method:]
+        given = bind(node.value.args, names).named
+        own = next((name for name, value in given.items() if is_same(value, target)), None)
+        rest = tuple(value for value in given.values() if not is_same(value, target))
+        if own is None or not rest or self._evaluator.gradients.function_disabled(function):
+            return None
+        returned = (r.value for r in self._evaluator.tree.below(function.body, cst.Return))
+        sums = (r for r in returned if isinstance(r, cst.BinaryOperation))
+        is_sum = any(name.value == own for r in sums for name in self._evaluator.tree.below(r, cst.Name))
+        cuts = any(a.attr.value == "detach" for a in self._evaluator.tree.below(function.body, cst.Attribute))
+        return Store(target, rest, False) if is_sum and not cuts else None
 
     def _of_record(self, kept: Store) -> Store:
         """``records.append(Record(step, loss))``, where that makes a data class, a named tuple or a dictionary."""

@@ -43,10 +43,13 @@ def in_evaluation(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
 
 
 def _is_left_by_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
-    """Whether training leaves a block before a statement: ``if self.training: return losses``."""
+    """Whether training leaves a block before a statement: ``if self.training: return losses``, or may not enter it."""
     for earlier in block.body:
         if earlier is statement:
             return False
+        asserted = earlier.body[0] if isinstance(earlier, cst.SimpleStatementLine) else None
+        if isinstance(asserted, cst.Assert) and evaluates(asserted.test, True):
+            return True
         leaves = isinstance(earlier, cst.If) and earlier.orelse is None and ends_in_jump(earlier.body)
         if leaves and isinstance(earlier, cst.If) and evaluates(earlier.test, False):
             return True

@@ -1,0 +1,140 @@
+"""What becomes of what an object keeps: whether anything that reads it can still use its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.fates import Fate, Fates, names_bound
+from torchlint.syntax.calls import identifier, method_call
+
+_MOST_CALLERS = 3
+"""Through how many variables and calls a value is followed when it leaves a function or enters another attribute."""
+
+_COPIES = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed", "iter", "next", "dict"))
+_TAKES_OUT = ("pop", "popleft", "popitem", "remove", "clear", "append", "appendleft", "extend")
+_NUMBERED = "builtins.enumerate"
+_ASKS = (cst.If, cst.While, cst.Assert, cst.BooleanOperation)
+
+
+class KeptFates(Fates):
+    """Follows it through loops, copies, the methods that hand it out, and other attributes that take it."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        super().__init__(evaluator)
+        self._followed: set[int] = set()
+
+    def held(self, attribute: cst.Attribute) -> Fate:
+        """Return the worst that becomes of an attribute of ``self`` wherever the file reads it."""
+        reads = self.reads(attribute)
+        self._followed = set(map(id, reads))
+        return max(map(self.of, reads), default=Fate.DROPPED)
+
+    def reads(self, attribute: cst.Attribute) -> list[cst.Attribute]:
+        """Return where the file reads an attribute of ``self``: in its class, those of the family, through others."""
+        same = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == attribute.attr.value)
+        return [a for a in same if self._may_be(a, attribute) and not self._is_written(a)]
+
+    def of(self, expression: cst.CSTNode, depth: int = 0) -> Fate:
+        """Return what becomes of an expression; without gradients nothing can use its graph."""
+        if self._evaluator.gradients.disabled(expression):
+            return Fate.VALUES
+        return super().of(expression, depth)
+
+    def _settled(self, parent: cst.CSTNode, node: cst.CSTNode, depth: int) -> Fate | None:
+        if isinstance(parent, cst.Return):
+            return self._of_callers(parent, depth)
+        if isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node:
+            return self._of_names(parent, list(_taken(parent)), depth)
+        if isinstance(parent, (*_ASKS, cst.IfExp)) and (not isinstance(parent, cst.IfExp) or parent.test is node):
+            return Fate.DROPPED
+        if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
+            return Fate.DROPPED
+        if isinstance(parent, cst.Attribute) and parent.attr.value in _TAKES_OUT:
+            called = self._tree.parent(parent)
+            return Fate.DROPPED if called is not None and isinstance(self._tree.parent(called), cst.Expr) else None
+        if isinstance(parent, cst.Assign) and parent.value is node and len(parent.targets) == 1:
+            target = parent.targets[0].target
+            return (
+                self._of_attribute_bound(target, depth)
+                if isinstance(target, cst.Attribute)
+                else self._of_bound(parent, node, depth)
+            )
+        moved = method_call(parent, "append", "appendleft") if isinstance(node, cst.Arg) else None
+        if moved is not None and isinstance(held := _holder(moved.value), cst.Attribute):
+            return self._of_attribute_bound(held, depth)
+        return super()._settled(parent, node, depth)
+
+    def _of_callers(self, statement: cst.Return, depth: int) -> Fate:
+        """What becomes of what a function returns, where the file calls it."""
+        function = self._tree.enclosing(statement, cst.FunctionDef)
+        if id(function) in self._entered:
+            return Fate.DROPPED  # the call is followed on
+        calls = self._evaluator.callers(function) if function is not None and not function.decorators else ()
+        if depth >= _MOST_CALLERS or not calls:
+            return Fate.USED
+        return max(self.of(call, depth + 1) for call in calls)
+
+    def _of_attribute_bound(self, attribute: cst.Attribute, depth: int) -> Fate:
+        """What becomes of what another attribute of an object takes; one that is followed already adds nothing."""
+        owner = self._evaluator.definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
+        if owner is None or depth >= _MOST_CALLERS:
+            return Fate.USED
+        reads = self.reads(attribute)
+        new = [read for read in reads if id(read) not in self._followed]
+        self._followed.update(map(id, new))
+        worst = max((self.of(read, depth + 1) for read in new), default=Fate.DROPPED)
+        self._followed.difference_update(map(id, new))
+        return worst
+
+    def _goes_on(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
+        if isinstance(parent, (cst.Dict, cst.DictElement, cst.DictComp, cst.Set, cst.StarredElement)):
+            return True
+        if isinstance(parent, cst.Call) and parent.func is not node:
+            name = self._evaluator.names.qualified(parent.func)
+            if name in _COPIES or name == _NUMBERED or name == "builtins.zip":
+                return True
+        return super()._goes_on(parent, node)
+
+    def _may_be(self, other: cst.Attribute, attribute: cst.Attribute) -> bool:
+        """Whether an attribute of that name may be the same: not if it belongs to ``self`` of another class."""
+        definitions = self._evaluator.definitions
+        here, there = (
+            definitions.receiver(a.value) if isinstance(a.value, cst.Name) else None for a in (other, attribute)
+        )
+        if here is None or there is None or here is there:
+            return True
+        return any(base is there for base in definitions.bases(here)) or any(
+            base is here for base in definitions.bases(there)
+        )
+
+    def _is_written(self, attribute: cst.Attribute) -> bool:
+        """Whether a place binds an attribute, or a part of it."""
+        node: cst.CSTNode = attribute
+        parent = self._tree.parent(node)
+        while isinstance(parent, (cst.Subscript, cst.Tuple, cst.Element)) and not (
+            isinstance(parent, cst.Subscript) and parent.value is not node
+        ):
+            node, parent = parent, self._tree.parent(parent)
+        is_declared = isinstance(parent, cst.AnnAssign) and parent.target is node
+        return isinstance(parent, (cst.AssignTarget, cst.Del)) or is_declared
+
+
+def _holder(place: cst.BaseExpression) -> cst.BaseExpression:
+    while isinstance(place, cst.Subscript):
+        place = place.value
+    return place
+
+
+def _taken(loop: cst.For | cst.CompFor) -> Iterator[cst.Name | None]:
+    """Yield the variables of a loop that take what it goes over; not the keys or numbers beside it."""
+    target: cst.BaseExpression = loop.target
+    is_pair = isinstance(target, cst.Tuple) and len(target.elements) == len(("key", "value"))
+    numbers = method_call(loop.iter, "items") is not None or (
+        isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "enumerate"
+    )
+    if isinstance(target, cst.Tuple) and is_pair and numbers:
+        target = target.elements[1].value
+    yield from names_bound(target)
