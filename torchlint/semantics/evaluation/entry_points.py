@@ -90,9 +90,9 @@ def _runs_layers(method: cst.FunctionDef, evaluator: Evaluator) -> bool:
     calls = evaluator.tree.below(method.body, cst.Call)
     if any(_runs(call, evaluator) for call in calls):
         return True
-    products = any(identifier(call.func) in _PRODUCTS for call in calls) or bool(
-        evaluator.tree.below(method.body, cst.MatrixMultiply)
-    )
+    operations = evaluator.tree.below(method.body, cst.BinaryOperation)
+    products = any(identifier(call.func) in _PRODUCTS for call in calls)
+    products = products or any(isinstance(each.operator, cst.MatrixMultiply) for each in operations)
     attributes = evaluator.tree.below(method.body, cst.Attribute) if products else ()
     return any(evaluator.value(attribute).origin is Origin.PARAMETER for attribute in attributes)
 
