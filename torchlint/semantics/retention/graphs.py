@@ -64,7 +64,7 @@ class Retentions:
         self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
         self._evaluated = EvaluatedOutputs(evaluator, inference)
-        self._idle = IdleGraphs(evaluator, self._statements)
+        self._idle = IdleGraphs(evaluator, self._statements, backward)
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.detachable = Detachable(evaluator)
         self.metric_states = MetricStates(evaluator)

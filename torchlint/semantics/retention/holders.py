@@ -39,7 +39,8 @@ class Holders:
         base = _base(variable)
         bindings = self._evaluator.scopes.bindings(base) if isinstance(base, cst.Name) else []
         if len(bindings) == 1 and bindings[0].kind is BindingKind.PARAMETER:
-            return bindings[0].scope.node is function and self._is_callers(bindings[0])
+            owner = bindings[0].scope.node  # a closure finds what the function around it is given
+            return self._is_callers(bindings[0]) if owner is function else self._tree.within(function, owner)
         return bool(bindings) and all(
             binding.kind in _BOUND and not self._tree.within(binding.node, function) for binding in bindings
         )

@@ -7,7 +7,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.fates import Fate
 from torchlint.semantics.evidence import Evidence
@@ -30,8 +32,9 @@ _HOOKS = frozenset(("register_forward_hook", "register_module_forward_hook"))
 class IdleGraphs:
     """Finds it, where the file shows that what is kept carries a graph."""
 
-    def __init__(self, evaluator: Evaluator, statements: Statements) -> None:
+    def __init__(self, evaluator: Evaluator, statements: Statements, backward: Backward) -> None:
         self._evaluator = evaluator
+        self._backward = backward
         self._statements = statements
         self._tree = evaluator.tree
         self._definitions = evaluator.definitions
@@ -40,9 +43,9 @@ class IdleGraphs:
 
     @cached_property
     def occur(self) -> bool:
-        """Whether the file detaches anything, or looks into models as they train."""
+        """Whether the file differentiates or detaches anything, or looks into models as they train."""
         names = (each.attr.value for each in self._tree.nodes(cst.Attribute))
-        return any(name == "detach" or name in _HOOKS for name in names)
+        return bool(self._backward.passes()) or any(name == "detach" or name in _HOOKS for name in names)
 
     @remembered
     def kept(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Store | None:
@@ -64,8 +67,8 @@ class IdleGraphs:
         ):
             return None
         carrying = tuple(value for value in found.values if self._carries(value, method, owner))
-        if not carrying or self._is_remade(held, method, node) or self._fates.held(held) > Fate.VALUES:
-            return None
+        if not carrying or self._is_remade(held, method, node) or self._fates.held(held) is not Fate.VALUES:
+            return None  # what the file never reads, others may
         return Store(found.variable, carrying, found.is_stored) if self._is_known(held, node, method) else None
 
     def _is_remade(self, held: cst.Attribute, method: cst.FunctionDef, node: cst.CSTNode) -> bool:
@@ -86,16 +89,36 @@ class IdleGraphs:
 
     def _carries(self, value: cst.BaseExpression, method: cst.FunctionDef, owner: cst.ClassDef) -> bool:
         """Whether a value is computed of a module's input or output, or of what the file gives with a graph."""
+        if self._is_term(value, method):
+            return True
         if not self._input_graphs.follows(value, method):
             return False
         if self._is_hook(method) or self._is_module(owner):
             return True
         return self._is_handed(value, method)
 
+    def _is_term(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
+        """Whether a method returns a value, and every call in the file adds that to what it differentiates."""
+        returned = [r.value for r in self._tree.below(method.body, cst.Return)]
+        if not isinstance(value, cst.Name) or not all(isinstance(r, cst.Name) for r in returned):
+            return False
+        calls = self._evaluator.callers(method)
+        is_same_value = returned and all(is_same(r, value) for r in returned if r is not None)
+        return bool(is_same_value and calls) and all(map(self._is_differentiated, calls))
+
+    def _is_differentiated(self, call: cst.Call) -> bool:
+        node: cst.CSTNode = call
+        parent = self._tree.parent(node)
+        while isinstance(parent, cst.BinaryOperation):
+            node, parent = parent, self._tree.parent(parent)
+        target = parent.targets[0].target if isinstance(parent, cst.Assign) and len(parent.targets) == 1 else None
+        frame = self._definitions.enclosing_function(call) or self._tree.module
+        return isinstance(target, cst.Name) and self._backward.differentiates(target, frame)
+
     def _is_handed(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
         """Whether every call in the file gives a method what carries a graph for what it keeps."""
-        taken = {name.value for name in _names(value, self._tree)}
         own = [parameter.name.value for parameter in parameters(method)][1:]
+        taken = {name.value for name in _names(value, self._tree)}.intersection(own) or own
         calls = self._evaluator.callers(method)
         given = [[v for name, v in bind(call.args, own).named.items() if name in taken] for call in calls]
         pairs = zip(calls, given, strict=True)
@@ -111,8 +134,14 @@ class IdleGraphs:
         method = self._definitions.enclosing_function(call)
         owner = self._definitions.owner(method) if method is not None else None
         if method is None or owner is None or method.name.value != "forward":
-            return False
+            is_open = not found.known or (found.is_tensor and found.graph is Graph.UNKNOWN)
+            return is_open and self._is_argument(value)
         return self._is_module(owner) and self._input_graphs.follows(value, method)
+
+    def _is_argument(self, value: cst.BaseExpression) -> bool:
+        """Whether a function hands over what it is given: an output that others computed with gradients."""
+        bindings = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
+        return [binding.kind for binding in bindings] == [BindingKind.PARAMETER]
 
     def _is_module(self, owner: cst.ClassDef) -> bool:
         return self._definitions.class_kind(owner) is Kind.MODULE
@@ -130,17 +159,13 @@ class IdleGraphs:
 
     def _is_known(self, held: cst.Attribute, node: cst.CSTNode, method: cst.FunctionDef) -> bool:
         """Whether the file knows of the graph: it cuts off what it reads, or a hook keeps it in training only."""
+        if any(self._is_term(name, method) for name in self._tree.below(node, cst.Name)):
+            return True
         if method.name.value == "forward" and any(_LOSS.search(name.value) for name in self._given(node, method)):
             return True
         if self._is_hook(method) and any(map(self._asks_for_training, tests_before(node, self._tree))):
             return True
-        reads = [read for read in self._fates.reads(held) if self._fates.of(read) is not Fate.DROPPED]
-        reading = [self._definitions.enclosing_function(read) for read in reads]
-        calls = [call for function in reading if function is not None for call in self._evaluator.callers(function)]
-        others = (*reading, *(self._definitions.enclosing_function(call) for call in calls))
-        frames: list[cst.CSTNode] = [frame.body for frame in others if frame is not None and frame is not method]
-        frames += [self._evaluator.flow.statement(read) for read in reads]
-        return any(map(self._cuts, frames))
+        return self._fates.is_cut(held)
 
     def _given(self, node: cst.CSTNode, method: cst.FunctionDef) -> list[cst.Name]:
         """The arguments of a method that a statement names."""
@@ -150,9 +175,6 @@ class IdleGraphs:
     def _asks_for_training(self, test: cst.BaseExpression) -> bool:
         asked = (*self._tree.below(test, cst.Attribute), test)
         return any(identifier(each) == "training" for each in asked if isinstance(each, cst.Attribute))
-
-    def _cuts(self, place: cst.CSTNode) -> bool:
-        return any(each.attr.value in ("detach", "data") for each in self._tree.below(place, cst.Attribute))
 
 
 def _attribute(place: cst.BaseExpression) -> cst.Attribute | None:

@@ -55,6 +55,9 @@ class InputGraphs:
         if binding.kind is BindingKind.PARAMETER:
             own = [parameter for parameter in parameters(method)[1:] if parameter.default is None]
             return any(binding.node is parameter.name or binding.node is parameter for parameter in own)
+        if binding.kind is BindingKind.ITERATION and isinstance(binding.value, cst.BaseExpression):
+            takes_value = not binding.path or (binding.path == (1,) and method_call(binding.value, "items") is not None)
+            return takes_value and self._follows(binding.value, method, depth + 1)
         made = binding.value if binding.kind is BindingKind.ASSIGNMENT else None
         return made is not None and self._follows(binding.part or made, method, depth + 1)
 

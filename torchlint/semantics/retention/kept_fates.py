@@ -25,6 +25,7 @@ class KeptFates(Fates):
     def __init__(self, evaluator: Evaluator) -> None:
         super().__init__(evaluator)
         self._followed: set[int] = set()
+        self._cuts = 0
 
     def held(self, attribute: cst.Attribute) -> Fate:
         """Return the worst that becomes of an attribute of ``self`` wherever the file reads it."""
@@ -32,10 +33,16 @@ class KeptFates(Fates):
         self._followed = set(map(id, reads))
         return max(map(self.of, reads), default=Fate.DROPPED)
 
+    def is_cut(self, attribute: cst.Attribute) -> bool:
+        """Return whether what is read of an attribute is detached somewhere: its graph is known of."""
+        before = self._cuts
+        self.held(attribute)
+        return self._cuts > before
+
     def reads(self, attribute: cst.Attribute) -> list[cst.Attribute]:
         """Return where the file reads an attribute of ``self``: in its class, those of the family, through others."""
         same = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == attribute.attr.value)
-        return [a for a in same if self._may_be(a, attribute) and not self._is_written(a)]
+        return [a for a in same if self._may_be(a, attribute) and not self._is_written(a) and not self._is_called(a)]
 
     def of(self, expression: cst.CSTNode, depth: int = 0) -> Fate:
         """Return what becomes of an expression; without gradients nothing can use its graph."""
@@ -66,6 +73,11 @@ class KeptFates(Fates):
         if moved is not None and isinstance(held := _holder(moved.value), cst.Attribute):
             return self._of_attribute_bound(held, depth)
         return super()._settled(parent, node, depth)
+
+    def _of_attribute(self, attribute: cst.Attribute) -> Fate | None:
+        found = super()._of_attribute(attribute)
+        self._cuts += found is Fate.VALUES and attribute.attr.value in ("detach", "data")
+        return found
 
     def _of_callers(self, statement: cst.Return, depth: int) -> Fate:
         """What becomes of what a function returns, where the file calls it."""
@@ -109,6 +121,11 @@ class KeptFates(Fates):
         return any(base is there for base in definitions.bases(here)) or any(
             base is here for base in definitions.bases(there)
         )
+
+    def _is_called(self, attribute: cst.Attribute) -> bool:
+        """Whether an attribute is a method: ``other.pull()``."""
+        call = self._tree.parent(attribute)
+        return isinstance(call, cst.Call) and call.func is attribute
 
     def _is_written(self, attribute: cst.Attribute) -> bool:
         """Whether a place binds an attribute, or a part of it."""
