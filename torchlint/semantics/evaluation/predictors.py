@@ -15,6 +15,8 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import method_call
 
 _MAKER = "__init__"
+_LOADERS = ("initialize", "load_model", "setup_model", "init_model")
+"""What a server calls once on a new object: those that handle requests load their model there."""
 _PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
 
 
@@ -35,10 +37,10 @@ class Predictors:
     def evaluates(self, called: cst.BaseExpression, function: cst.FunctionDef) -> bool:
         """Return whether what a method calls is a model that its object only evaluates, or a part of one.
 
-        ``self.model.eval()`` stands where the object is made, and nothing in the file computes gradients.
+        ``self.model.eval()`` stands where the object is made or loads it, and nothing in the file computes gradients.
         """
         attribute = _member(called)
-        if attribute is None or function.name.value == _MAKER:
+        if attribute is None or function.name.value in (_MAKER, *_LOADERS):
             return False
         owner = self._evaluator.definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
         return owner is not None and attribute.attr.value in self._members(owner)
@@ -99,10 +101,10 @@ class Predictors:
                 yield one, (index,) if several else (), statement.value
 
     def _makers(self, owner: cst.ClassDef) -> list[cst.FunctionDef]:
-        """``__init__`` and the methods that it calls on its object."""
+        """``__init__``, what a server calls after it, and the methods that they call on their object."""
         definitions = self._evaluator.definitions
-        first = definitions.method(owner, _MAKER)
-        found = [] if first is None else [first]
+        first = (definitions.method(owner, name) for name in (_MAKER, *_LOADERS))
+        found = [method for method in first if method is not None]
         for function in found:
             for call in self._tree.below(function.body, cst.Call):
                 called = definitions.definition(call.func) if self._is_of_object(call.func) else None
