@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -10,39 +9,28 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
-from torchlint.semantics.autograd.cut_off import CutOff
-from torchlint.semantics.autograd.handed import HandedLosses
 from torchlint.semantics.autograd.updates import Updates
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import unpack
-from torchlint.semantics.evaluate.narrowing import is_detached_tensor
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.averages import Averages
 from torchlint.semantics.retention.carried_states import CarriedStates
+from torchlint.semantics.retention.carrying import Carrying, is_number
 from torchlint.semantics.retention.detachable import Detachable, tensor_branches
-from torchlint.semantics.retention.evaluated_outputs import EvaluatedOutputs
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.idle_graphs import IdleGraphs
 from torchlint.semantics.retention.meters import Given, Meters
 from torchlint.semantics.retention.metric_states import MetricStates
-from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.statements import Statements
 from torchlint.semantics.retention.stores import Retention, Store, appended
-from torchlint.semantics.values import Graph, Kind, Origin
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import literal
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
-_FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
-"""What is known by its value alone."""
-
-# What is named for how much there is of something: `sample_size`, which a loss is divided by.
-_COUNTS = re.compile(r"(^|_)(size|count|num|len|length)s?$|^(n|num)_|^n?tokens$")
 _NO_SUMS = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.INSTANCE, Kind.NDARRAY, Kind.STRING))
 
 
@@ -57,13 +45,10 @@ class Retentions:
         self._inference = inference
         self._meters = Meters(evaluator)
         self._statements = Statements(evaluator, self._meters)
-        self._handed = HandedLosses(evaluator, backward)
         self._updates = Updates(evaluator)
-        self._cut_off = CutOff(evaluator)
         self._rollouts = Rollouts(evaluator)
-        self._records = Records(evaluator)
         self._holders = Holders(evaluator, hotness)
-        self._evaluated = EvaluatedOutputs(evaluator, inference)
+        self._carrying = Carrying(evaluator, backward, inference, self._meters)
         self._idle = IdleGraphs(evaluator, self._statements, backward)
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.detachable = Detachable(evaluator)
@@ -148,12 +133,12 @@ class Retentions:
 
     def _is_plain(self, value: cst.BaseExpression) -> bool:
         """Whether a value is a tensor that nobody detaches where it is handed over."""
-        return not self._is_number(value) and self._evaluator.value(value).is_tensor
+        return not is_number(value) and self._evaluator.value(value).is_tensor
 
     def _retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """What a statement keeps with its graph, as far as its own function tells."""
         kept = self._statements.kept(node)
-        if kept is None or all(self._is_number(value) for value in kept.values):
+        if kept is None or all(is_number(value) for value in kept.values):
             return None
         heat = self._place(node, kept)
         if heat is None or (self._evaluator.gradients.disabled(node) and not self._keeps_object(kept)):
@@ -165,10 +150,10 @@ class Retentions:
         if heat.role is Role.SAMPLING_LOOP:
             is_remade = self._holders.is_remade(kept.variable, node, heat.root)
             return None if is_remade else self._of_rollout(kept, node)
-        made = [(value, self._records.entry(value, heat.root)) for value in kept.values]
-        found = [(value, self._with_graph(source, node, heat, kept.part)) for value, source in made]
+        made = [(value, self._carrying.records.entry(value, heat.root)) for value in kept.values]
+        found = [(value, self._carrying.carries(source, node, heat, kept.part)) for value, source in made]
         carrying = [(value, *known) for value, known in found if known is not None]
-        records = () if carrying else tuple(v for v in kept.values if self._holds_loss(v, kept, heat))
+        records = () if carrying else tuple(v for v in kept.values if self._carrying.holds_loss(v, kept, heat))
         if not carrying and not records:
             return None
         return Retention(
@@ -210,7 +195,7 @@ class Retentions:
         if heat.trains or not isinstance(frame, cst.FunctionDef):
             return False
         evaluates = self._inference.routine_evaluates(frame)
-        return self._handed.may_be_differentiated(kept.values, variable, frame, evaluates=evaluates)
+        return self._carrying.handed.may_be_differentiated(kept.values, variable, frame, evaluates=evaluates)
 
     # What is kept
 
@@ -229,13 +214,6 @@ class Retentions:
         filling = (call for call in calls if (store := appended(call)) and is_same(store.variable, kept.variable))
         return any(found is not None and found.is_reported for found in map(self.retention, filling))
 
-    def _is_number(self, value: cst.BaseExpression) -> bool:
-        if isinstance(value, (cst.Name, cst.Attribute)) and _COUNTS.search(identifier(value)):
-            return True
-        if isinstance(value, (cst.BaseNumber, cst.BaseString, cst.Comparison)):
-            return True
-        return method_call(value, "item", "detach", "tolist", "size", "numpy") is not None
-
     @staticmethod
     def _keeps_object(kept: Store) -> bool:
         """Whether a tensor that exists already is stored: no context takes its graph away."""
@@ -250,8 +228,8 @@ class Retentions:
             if isinstance(ancestor, LOOPS) and child is ancestor.body:
                 found = self._hotness.loop(ancestor)
                 if found is None or found.role is Role.SAMPLING_LOOP:
-                    is_evaluated = any(self._evaluated.gives(value, ancestor) for value in kept.values)
-                    is_evaluated = is_evaluated and not self._evaluated.is_plain_on_host(variable)
+                    is_evaluated = any(self._carrying.evaluated.gives(value, ancestor) for value in kept.values)
+                    is_evaluated = is_evaluated and not self._carrying.evaluated.is_plain_on_host(variable)
                     found = Heat(ancestor, Role.EVALUATION_LOOP, Evidence.INFERRED) if is_evaluated else found
                 if found is not None:
                     return found
@@ -294,107 +272,3 @@ class Retentions:
             is_own = owner is not None and not self._is_forward(heat) and self._tree.within(heat.root, owner)
             return owner if is_own and owner is not None else self._tree.module
         return self._tree.module if self._holders.is_from_outside(variable, function) else function
-
-    # Whether it carries a graph
-
-    def _with_graph(
-        self, value: cst.BaseExpression, node: cst.CSTNode, heat: Heat, part: int | None
-    ) -> tuple[Evidence, bool] | None:
-        """How certain it is that a value carries a graph, and whether the step around it is complete."""
-        if self._is_mapping(value) or self._evaluator.value(value).origin is Origin.PARAMETER:
-            return None
-        if self._inference.frozen.gives(value) or is_detached_tensor(value, self._evaluator):
-            return None
-        if part is None and self._backward.differentiates(value, heat.root):
-            return Evidence.NAMED if self._backward.may_be_number(value) else Evidence.INFERRED, True
-        if part is None and heat.trains and self._is_handed(value):
-            return Evidence.INFERRED, True
-        if part is None and heat.trains and not self._is_known(value) and self._cut_off.carries(value):
-            return Evidence.INFERRED, True
-        if part is None and not heat.trains and self._evaluated.gives(value, heat.root):
-            return Evidence.INFERRED, True
-        found = unpack(self._evaluator.value(value), () if part is None else (part,))
-        if not found.is_tensor or found.graph is not Graph.ATTACHED:
-            return None
-        if self._backward.is_detached_item(value, heat.root):
-            return None
-        trainer = heat.root if self._tree.within(node, heat.root) else None  # a helper is judged by the whole file
-        if trainer is None and self._is_parameter(value):
-            return None  # the call that gives it says more
-        differentiated = self._backward.losses(trainer) if trainer is not None else self._backward.passes()
-        if heat.trains and self._is_fresh(value) and differentiated:
-            return (found.evidence, True) if found.evidence >= Evidence.INFERRED else None
-        if heat.role is not Role.EVALUATION_LOOP:
-            return None
-        function = self._evaluator.definitions.enclosing_function(node)
-        if function is not None and self._is_called_elsewhere(function):
-            return None
-        if self._inference.fed_passes.by(function, collected=True):
-            return None
-        if self._evaluator.gradients.left_open(node):
-            return None
-        frame: cst.CSTNode = function if function is not None else self._tree.module
-        evaluates = self._inference.routine_evaluates(function)
-        if found.evidence < Evidence.INFERRED and not (evaluates and found.origin in (Origin.LOSS, Origin.OUTPUT)):
-            return None
-        evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
-        return evidence, not self._backward.passes(frame)
-
-    def _is_known(self, value: cst.BaseExpression) -> bool:
-        """Whether it is known of a value that it is no tensor, or whether it has a graph."""
-        known = self._evaluator.value(value)
-        return known.known and (not known.is_tensor or known.graph is not Graph.UNKNOWN)
-
-    def _is_handed(self, value: cst.BaseExpression) -> bool:
-        """Whether a function is given a loss by steps of the file; not where what is known of a call says so there."""
-        if not self._handed.is_one(value):
-            return False
-        function = self._evaluator.definitions.enclosing_function(value)
-        calls = self._evaluator.callers(function) if function is not None else []
-        return not any(self._meters.given(call) is not None for call in calls)
-
-    def _holds_loss(self, value: cst.BaseExpression, kept: Store, heat: Heat) -> bool:
-        """Whether a dictionary of losses is kept whole that a training step differentiates."""
-        if not kept.is_stored or kept.by_method or kept.part is not None or not heat.trains:
-            return False
-        if self._records.holds_loss(value, self._backward.losses(heat.root)):
-            return True
-        items = self._records.items(value, heat.root)
-        return any(self._backward.differentiates(i, heat.root) for i in items if not self._is_number(i))
-
-    def _is_fresh(self, value: cst.BaseExpression) -> bool:
-        """Whether a value is known by itself: an item or attribute may have been detached where it is held."""
-        if not isinstance(value, cst.Attribute) or not isinstance(value.value, cst.Name):
-            return isinstance(value, _FRESH)
-        owner = self._evaluator.definitions.receiver(value.value)
-        made = self._evaluator.definitions.attribute(owner, value.attr.value) if owner is not None else []
-        return bool(made) and all(isinstance(each.value, _FRESH) and not each.path for each in made)
-
-    def _is_called_elsewhere(self, function: cst.FunctionDef) -> bool:
-        """Whether only other code calls a method of a model, which may have switched gradients off."""
-        owner = self._evaluator.definitions.owner(function)
-        is_of_module = owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
-        return is_of_module and not self._evaluator.callers(function)
-
-    def _is_parameter(self, value: cst.BaseExpression) -> bool:
-        """Whether a function is given a value, or the tensors from which it computes it: ``value * n``."""
-        if isinstance(value, cst.BinaryOperation):
-            tensors = [part for part in (value.left, value.right) if self._evaluator.value(part).is_tensor]
-            return bool(tensors) and all(map(self._is_parameter, tensors))
-        bindings = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else ()
-        return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
-
-    def _takes_graph(self, value: cst.BaseExpression) -> bool:
-        """Whether a call takes tensors that certainly carry a graph: then what is named a criterion is one."""
-        if not isinstance(value, cst.Call):
-            return False
-        given = [self._evaluator.value(argument.value) for argument in value.args]
-        return any(g.is_tensor and g.graph is Graph.ATTACHED and g.evidence >= Evidence.INFERRED for g in given)
-
-    def _is_mapping(self, value: cst.BaseExpression) -> bool:
-        """Whether a variable holds losses by name."""
-        told = self._evaluator.usage.attributes(value) & {"values", "items", "keys", "update", "append"}
-        if told != {"append"}:
-            return bool(told)
-        found = self._evaluator.value(value)  # a list of losses may become their sum
-        return not (found.is_tensor and found.evidence >= Evidence.INFERRED)

@@ -1,0 +1,156 @@
+"""Whether what a loop keeps carries a graph, and nobody can want that."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.cut_off import CutOff
+from torchlint.semantics.autograd.handed import HandedLosses
+from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.names import unpack
+from torchlint.semantics.evaluate.narrowing import is_detached_tensor
+from torchlint.semantics.evaluation.inference import Inference
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.heat.hotness import Heat, Role
+from torchlint.semantics.retention.evaluated_outputs import EvaluatedOutputs
+from torchlint.semantics.retention.meters import Meters
+from torchlint.semantics.retention.records import Records
+from torchlint.semantics.retention.stores import Store
+from torchlint.semantics.values import Graph, Kind, Origin
+from torchlint.syntax.calls import identifier, method_call
+
+_FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
+"""What is known by its value alone."""
+
+# What is named for how much there is of something: `sample_size`, which a loss is divided by.
+_COUNTS = re.compile(r"(^|_)(size|count|num|len|length)s?$|^(n|num)_|^n?tokens$")
+
+
+class Carrying:
+    """Answers it, by what the step around a value differentiates and by what is known of the value."""
+
+    def __init__(self, evaluator: Evaluator, backward: Backward, inference: Inference, meters: Meters) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+        self._inference = inference
+        self._meters = meters
+        self.handed = HandedLosses(evaluator, backward)
+        self._cut_off = CutOff(evaluator)
+        self.records = Records(evaluator)
+        self.evaluated = EvaluatedOutputs(evaluator, inference)
+
+    def carries(
+        self, value: cst.BaseExpression, node: cst.CSTNode, heat: Heat, part: int | None
+    ) -> tuple[Evidence, bool] | None:
+        """How certain it is that a value carries a graph, and whether the step around it is complete."""
+        if self._is_mapping(value) or self._evaluator.value(value).origin is Origin.PARAMETER:
+            return None
+        if self._inference.frozen.gives(value) or is_detached_tensor(value, self._evaluator):
+            return None
+        if part is None and self._backward.differentiates(value, heat.root):
+            return Evidence.NAMED if self._backward.may_be_number(value) else Evidence.INFERRED, True
+        if part is None and heat.trains and self._is_handed(value):
+            return Evidence.INFERRED, True
+        if part is None and heat.trains and not self._is_known(value) and self._cut_off.carries(value):
+            return Evidence.INFERRED, True
+        if part is None and not heat.trains and self.evaluated.gives(value, heat.root):
+            return Evidence.INFERRED, True
+        found = unpack(self._evaluator.value(value), () if part is None else (part,))
+        if not found.is_tensor or found.graph is not Graph.ATTACHED:
+            return None
+        if self._backward.is_detached_item(value, heat.root):
+            return None
+        trainer = heat.root if self._tree.within(node, heat.root) else None  # a helper is judged by the whole file
+        if trainer is None and self._is_parameter(value):
+            return None  # the call that gives it says more
+        differentiated = self._backward.losses(trainer) if trainer is not None else self._backward.passes()
+        if heat.trains and self._is_fresh(value) and differentiated:
+            return (found.evidence, True) if found.evidence >= Evidence.INFERRED else None
+        if heat.role is not Role.EVALUATION_LOOP:
+            return None
+        function = self._evaluator.definitions.enclosing_function(node)
+        if function is not None and self._is_called_elsewhere(function):
+            return None
+        if self._inference.fed_passes.by(function, collected=True):
+            return None
+        if self._evaluator.gradients.left_open(node):
+            return None
+        frame: cst.CSTNode = function if function is not None else self._tree.module
+        evaluates = self._inference.routine_evaluates(function)
+        if found.evidence < Evidence.INFERRED and not (evaluates and found.origin in (Origin.LOSS, Origin.OUTPUT)):
+            return None
+        evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
+        return evidence, not self._backward.passes(frame)
+
+    def _is_known(self, value: cst.BaseExpression) -> bool:
+        """Whether it is known of a value that it is no tensor, or whether it has a graph."""
+        known = self._evaluator.value(value)
+        return known.known and (not known.is_tensor or known.graph is not Graph.UNKNOWN)
+
+    def _is_handed(self, value: cst.BaseExpression) -> bool:
+        """Whether a function is given a loss by steps of the file; not where what is known of a call says so there."""
+        if not self.handed.is_one(value):
+            return False
+        function = self._evaluator.definitions.enclosing_function(value)
+        calls = self._evaluator.callers(function) if function is not None else []
+        return not any(self._meters.given(call) is not None for call in calls)
+
+    def holds_loss(self, value: cst.BaseExpression, kept: Store, heat: Heat) -> bool:
+        """Whether a dictionary of losses is kept whole that a training step differentiates."""
+        if not kept.is_stored or kept.by_method or kept.part is not None or not heat.trains:
+            return False
+        if self.records.holds_loss(value, self._backward.losses(heat.root)):
+            return True
+        items = self.records.items(value, heat.root)
+        return any(self._backward.differentiates(i, heat.root) for i in items if not is_number(i))
+
+    def _is_fresh(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is known by itself: an item or attribute may have been detached where it is held."""
+        if not isinstance(value, cst.Attribute) or not isinstance(value.value, cst.Name):
+            return isinstance(value, _FRESH)
+        owner = self._evaluator.definitions.receiver(value.value)
+        made = self._evaluator.definitions.attribute(owner, value.attr.value) if owner is not None else []
+        return bool(made) and all(isinstance(each.value, _FRESH) and not each.path for each in made)
+
+    def _is_called_elsewhere(self, function: cst.FunctionDef) -> bool:
+        """Whether only other code calls a method of a model, which may have switched gradients off."""
+        owner = self._evaluator.definitions.owner(function)
+        is_of_module = owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
+        return is_of_module and not self._evaluator.callers(function)
+
+    def _is_parameter(self, value: cst.BaseExpression) -> bool:
+        """Whether a function is given a value, or the tensors from which it computes it: ``value * n``."""
+        if isinstance(value, cst.BinaryOperation):
+            tensors = [part for part in (value.left, value.right) if self._evaluator.value(part).is_tensor]
+            return bool(tensors) and all(map(self._is_parameter, tensors))
+        bindings = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else ()
+        return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
+
+    def _takes_graph(self, value: cst.BaseExpression) -> bool:
+        """Whether a call takes tensors that certainly carry a graph: then what is named a criterion is one."""
+        if not isinstance(value, cst.Call):
+            return False
+        given = [self._evaluator.value(argument.value) for argument in value.args]
+        return any(g.is_tensor and g.graph is Graph.ATTACHED and g.evidence >= Evidence.INFERRED for g in given)
+
+    def _is_mapping(self, value: cst.BaseExpression) -> bool:
+        """Whether a variable holds losses by name."""
+        told = self._evaluator.usage.attributes(value) & {"values", "items", "keys", "update", "append"}
+        if told != {"append"}:
+            return bool(told)
+        found = self._evaluator.value(value)  # a list of losses may become their sum
+        return not (found.is_tensor and found.evidence >= Evidence.INFERRED)
+
+
+def is_number(value: cst.BaseExpression) -> bool:
+    """Return whether a value is a number by how it is written: a count, or what is read of a tensor."""
+    if isinstance(value, (cst.Name, cst.Attribute)) and _COUNTS.search(identifier(value)):
+        return True
+    if isinstance(value, (cst.BaseNumber, cst.BaseString, cst.Comparison)):
+        return True
+    return method_call(value, "item", "detach", "tolist", "size", "numpy") is not None
