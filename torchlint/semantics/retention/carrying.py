@@ -9,10 +9,12 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.cut_off import CutOff
 from torchlint.semantics.autograd.handed import HandedLosses
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import unpack
 from torchlint.semantics.evaluate.narrowing import is_detached_tensor
+from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
@@ -55,6 +57,8 @@ class Carrying:
         if part is None and self._backward.differentiates(value, heat.root):
             return Evidence.NAMED if self._backward.may_be_number(value) else Evidence.INFERRED, True
         if part is None and heat.trains and self._is_handed(value):
+            return Evidence.INFERRED, True
+        if part is None and heat.trains and self._is_given_in_record(value):
             return Evidence.INFERRED, True
         if part is None and heat.trains and not self._is_known(value) and self._cut_off.carries(value):
             return Evidence.INFERRED, True
@@ -99,6 +103,19 @@ class Carrying:
         function = self._evaluator.definitions.enclosing_function(value)
         calls = self._evaluator.callers(function) if function is not None else []
         return not any(self._meters.given(call) is not None for call in calls)
+
+    def _is_given_in_record(self, value: cst.BaseExpression) -> bool:
+        """Whether a function takes a value out of a dictionary of losses that steps of the file give it."""
+        sides = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
+        given = [binding for side in sides if (binding := self.records.given(side)) is not None]
+        return any(self._is_loss_at_calls(each) for each in given)
+
+    def _is_loss_at_calls(self, record: Binding) -> bool:
+        """Whether all calls with gradients give a parameter a dictionary of which a loss is differentiated there."""
+        given = [each for each in passed_for(record, self._evaluator) if not self._evaluator.gradients.disabled(each)]
+        around = [self._tree.enclosing(each, *LOOPS) or self._tree.module for each in given]
+        pairs = zip(given, around, strict=True)
+        return bool(given) and all(self.records.holds_loss(g, self._backward.losses(root)) for g, root in pairs)
 
     def holds_loss(self, value: cst.BaseExpression, kept: Store, heat: Heat) -> bool:
         """Whether a dictionary of losses is kept whole that a training step differentiates."""

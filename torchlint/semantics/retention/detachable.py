@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.maybe_numbers import MaybeNumbers
+from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.stores import Retention
 from torchlint.semantics.values import Graph
 from torchlint.syntax.canonical import is_same
@@ -20,14 +21,22 @@ class Detachable:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._numbers = MaybeNumbers(evaluator)
+        self._records = Records(evaluator)
 
     def maybe_number(self, kept: Retention) -> cst.BaseExpression | None:
         """Return which value that is kept is a number or None, without ``detach``, on a way that the file shows.
 
         Also a term of a loss from a function out of sight that is given no tensor, or gives several things: a penalty
-        may be switched off.
+        may be switched off. And what a function takes out of a dictionary that it is given.
         """
-        return next((v for v in kept.values if self._numbers.kinds(v) or self._may_be_switched_off(v)), None)
+        return next((v for v in kept.values if self._numbers.kinds(v) or self._may_be_other(v)), None)
+
+    def _may_be_other(self, value: cst.BaseExpression) -> bool:
+        function = self._evaluator.definitions.enclosing_function(value)
+        if function is None or self._evaluator.definitions.owner(function) is not None:
+            return self._may_be_switched_off(value)  # what calls give a meter is looked at there
+        sides = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
+        return self._may_be_switched_off(value) or any(self._records.given(side) is not None for side in sides)
 
     def _may_be_switched_off(self, value: cst.BaseExpression) -> bool:
         if not isinstance(value, cst.Name) or not self._evaluator.usage.is_loss_term(value):

@@ -21,6 +21,9 @@ from torchlint.syntax.canonical import is_same
 
 _CLEARS = ("clear", "zero_", "fill_")
 _STARTS_ANEW = re.compile(r"^_?reset$|(^|_)epoch(_|$)")
+_CONTAINERS = frozenset(
+    ("builtins.dict", "builtins.list", "collections.defaultdict", "collections.OrderedDict", "collections.deque")
+)
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 
 
@@ -58,9 +61,12 @@ class Holders:
             return False
         used = [name for name in self._tree.below(heat.root, cst.Name) if name.value == value.value]
         return used == [value] and all(
-            isinstance(binding.value, cst.List) and not self._tree.within(binding.node, heat.root)
-            for binding in bindings
+            self._is_container(binding.value) and not self._tree.within(binding.node, heat.root) for binding in bindings
         )
+
+    def _is_container(self, made: cst.CSTNode | None) -> bool:
+        called = self._evaluator.names.qualified(made.func) if isinstance(made, cst.Call) else None
+        return isinstance(made, (cst.List, cst.Dict)) or called in _CONTAINERS
 
     def is_of_self(self, variable: cst.BaseExpression) -> bool:
         """Return whether a variable is an attribute of ``self``, or in one."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import elements
 from torchlint.syntax.calls import identifier, literal, method_call
@@ -33,6 +33,17 @@ class Records:
             return False
         held = (name for loss in losses for name in self._held(loss))
         return any(self._is_one(name, value) for name in held) and not self._is_detached(value)
+
+    def given(self, value: cst.BaseExpression) -> Binding | None:
+        """Return the parameter that a loop takes a value out of: ``for name, loss in losses.items()``."""
+        taken = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
+        if len(taken) != 1 or taken[0].kind is not BindingKind.ITERATION:
+            return None
+        method = method_call(taken[0].value, "items", "values")
+        is_value = method is not None and taken[0].path == ((1,) if method.attr.value == "items" else ())
+        record = method.value if is_value and method is not None else None
+        held = self._evaluator.flow.definitions(record) if isinstance(record, cst.Name) else []
+        return held[0] if len(held) == 1 and held[0].kind is BindingKind.PARAMETER else None
 
     def items(self, value: cst.BaseExpression, root: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
         """Return what a pass through ``root`` writes into a dictionary that a variable holds; nothing if unclear."""
