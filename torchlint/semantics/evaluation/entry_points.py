@@ -86,14 +86,16 @@ def _only_module_with(name: str, evaluator: Evaluator) -> cst.ClassDef | None:
 
 
 def _runs_layers(method: cst.FunctionDef, evaluator: Evaluator) -> bool:
-    """Whether a method runs layers of its object, or multiplies with its weights: ``mm(adj, self.weight)``."""
+    """Whether a method runs layers of its object, or computes with its weights what other methods of it go on with."""
     calls = evaluator.tree.below(method.body, cst.Call)
     if any(_runs(call, evaluator) for call in calls):
         return True
     operations = evaluator.tree.below(method.body, cst.BinaryOperation)
     products = any(identifier(call.func) in _PRODUCTS for call in calls)
     products = products or any(isinstance(each.operator, cst.MatrixMultiply) for each in operations)
-    attributes = evaluator.tree.below(method.body, cst.Attribute) if products else ()
+    owner = evaluator.definitions.owner(method)
+    is_part = any(owner is not None and evaluator.tree.within(call, owner) for call in evaluator.callers(method))
+    attributes = evaluator.tree.below(method.body, cst.Attribute) if products and is_part else ()
     return any(evaluator.value(attribute).origin is Origin.PARAMETER for attribute in attributes)
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.narrowing import is_tensor_here
 from torchlint.semantics.retention.maybe_numbers import MaybeNumbers
 from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.stores import Retention
 from torchlint.semantics.values import Graph
+from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
 
 
@@ -33,10 +35,19 @@ class Detachable:
 
     def _may_be_other(self, value: cst.BaseExpression) -> bool:
         function = self._evaluator.definitions.enclosing_function(value)
+        if function is not None and isinstance(value, cst.Name) and self._is_asked(value, function):
+            return True
         if function is None or self._evaluator.definitions.owner(function) is not None:
             return self._may_be_switched_off(value)  # what calls give a meter is looked at there
         sides = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
         return self._may_be_switched_off(value) or any(self._records.given(side) is not None for side in sides)
+
+    def _is_asked(self, name: cst.Name, function: cst.FunctionDef) -> bool:
+        """Whether a function asks elsewhere what a variable is: ``if isinstance(loss, torch.Tensor): loss.backward()``."""
+        calls = (call for call in self._tree.below(function.body, cst.Call) if call.args)
+        asks = (call for call in calls if identifier(call.func) in ("isinstance", "is_tensor"))
+        asked = any(is_same(call.args[0].value, name) for call in asks)
+        return asked and not is_tensor_here(name, self._evaluator)
 
     def _may_be_switched_off(self, value: cst.BaseExpression) -> bool:
         if not isinstance(value, cst.Name) or not self._evaluator.usage.is_loss_term(value):

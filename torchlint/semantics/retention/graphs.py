@@ -48,8 +48,8 @@ class Retentions:
         self._updates = Updates(evaluator)
         self._rollouts = Rollouts(evaluator)
         self._holders = Holders(evaluator, hotness)
+        self._idle = IdleGraphs(evaluator, self._statements, backward, self._holders)
         self._carrying = Carrying(evaluator, backward, inference, self._meters)
-        self._idle = IdleGraphs(evaluator, self._statements, backward)
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.detachable = Detachable(evaluator)
         self.metric_states = MetricStates(evaluator)

@@ -16,7 +16,7 @@ from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Hotness
 from torchlint.semantics.retention.stores import Store, combined, container, stored, summed
 from torchlint.semantics.values import Kind, Origin, Value
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
 _CLEARS = ("clear", "zero_", "fill_")
@@ -24,6 +24,7 @@ _STARTS_ANEW = re.compile(r"^_?reset$|(^|_)epoch(_|$)")
 _CONTAINERS = frozenset(
     ("builtins.dict", "builtins.list", "collections.defaultdict", "collections.OrderedDict", "collections.deque")
 )
+_SELDOM = re.compile(r"^_?(reset|clear|end|finish|finalize|compute|summary|report)(_|$)|(^|_)epoch(_|$)")
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 
 
@@ -146,6 +147,35 @@ class Holders:
         )
         fed = (value for value in given if isinstance(value, cst.Name) and value.value in taken)
         return any(self._evaluator.value(value).kind is not Kind.NUMBER for value in fed)
+
+    def starts_anew(self, variable: cst.BaseExpression, node: cst.CSTNode) -> bool:
+        """Return whether a step may begin a variable anew or take out all that it holds: not the oldest of a window.
+
+        ``node`` is what adds to the variable.
+        """
+        places = [*self._resets(variable), *filter(self._takes_all, self._emptied(variable))]
+        others = (place for place in places if self._evaluator.flow.statement(place) is not node)
+        functions = map(self._evaluator.definitions.enclosing_function, others)
+        return any(f is not None and f.name.value != "__init__" and not self._is_seldom(f) for f in functions)
+
+    def _is_seldom(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is no part of a step: by its name, or by the calls of the file."""
+        calls = self._evaluator.callers(function)
+        told = bool(calls) or _SELDOM.search(function.name.value) is not None
+        is_hot = self._hotness.function(function) is not None
+        return told and not is_hot and all(self._hotness.heat(call) is None for call in calls)
+
+    def _takes_all(self, place: cst.CSTNode) -> bool:
+        """Whether ``del items[:]`` or ``last = items.pop()`` empties a list, rather than to cut it."""
+        if isinstance(place, cst.Call):
+            return (
+                not place.args
+                and identifier(place.func) == "pop"
+                and not isinstance(self._tree.parent(place), cst.Expr)
+            )
+        held = place.target if isinstance(place, cst.Del) else None
+        index = held.slice[0].slice if isinstance(held, cst.Subscript) else None
+        return index is None or (isinstance(index, cst.Slice) and index.lower is None and index.upper is None)
 
     def is_carried(self, kept: Store, node: cst.CSTNode, place: cst.CSTNode) -> bool:
         """Return whether each step replaces the element by what it makes of it: ``state[i] = repackage(state[i])``."""

@@ -14,17 +14,27 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.fates import Fate
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.retention.conditions import tests_before
+from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.input_graphs import InputGraphs
 from torchlint.semantics.retention.kept_fates import KeptFates
 from torchlint.semantics.retention.running_statistics import observes
 from torchlint.semantics.retention.statements import Statements
 from torchlint.semantics.retention.stores import Store, container
+from torchlint.semantics.training.phases import in_training
 from torchlint.semantics.values import Graph, Kind
-from torchlint.syntax.calls import bind, identifier, method_call
+from torchlint.syntax.calls import bind, identifier, literal
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import Tree
 
+_MOST_CALLS = 3
+"""Through how many variables, and calls, a value is followed to what it is computed of."""
+
+# What has no graph by its name: inputs of networks, whole numbers, what an environment or a slower network gives.
+_WITHOUT = re.compile(
+    r"(^|_)(k|keys?|ema|momentum|teacher|old|targets?|labels?|y|states?|obs|observations?|actions?|rewards?|dones?|"
+    r"masks?|ids?|index|indexes|indices|batch|inputs?|x|images?|data|frames?|tokens?|val|valid|test|epoch|step)(_|$)"
+)
 _LOSS = re.compile(r"(^|_)loss(es)?$")
 _HOOKS = frozenset(("register_forward_hook", "register_module_forward_hook"))
 
@@ -32,8 +42,9 @@ _HOOKS = frozenset(("register_forward_hook", "register_module_forward_hook"))
 class IdleGraphs:
     """Finds it, where the file shows that what is kept carries a graph."""
 
-    def __init__(self, evaluator: Evaluator, statements: Statements, backward: Backward) -> None:
+    def __init__(self, evaluator: Evaluator, statements: Statements, backward: Backward, holders: Holders) -> None:
         self._evaluator = evaluator
+        self._holders = holders
         self._backward = backward
         self._statements = statements
         self._tree = evaluator.tree
@@ -60,42 +71,91 @@ class IdleGraphs:
         owner = self._definitions.receiver(held.value)
         if owner is None or (isinstance(node, cst.Assign) and self._is_module(owner)):
             return None  # running statistics are looked for by themselves
-        if (
-            observes(owner, self._tree)
-            or self._evaluator.gradients.disabled(node)
-            or self._evaluator.gradients.left_open(node)
-        ):
+        if not self._may_grow(held, owner, node):
             return None
-        carrying = tuple(value for value in found.values if self._carries(value, method, owner))
-        if not carrying or self._is_remade(held, method, node) or self._fates.held(held) is not Fate.VALUES:
+        carrying = tuple(value for value in found.values if self._carries(value, node, method, owner))
+        if not carrying or self._fates.held(held) is not Fate.VALUES:
             return None  # what the file never reads, others may
         return Store(found.variable, carrying, found.is_stored) if self._is_known(held, node, method) else None
 
-    def _is_remade(self, held: cst.Attribute, method: cst.FunctionDef, node: cst.CSTNode) -> bool:
-        """Whether what keeps something, or what calls it on the same object, also starts the attribute anew."""
-        callers = (self._definitions.enclosing_function(call) for call in self._evaluator.callers(method))
-        for function in (method, *callers):
-            if function is None or function.name.value == "__init__":
-                continue
-            targets = self._tree.below(function.body, cst.AssignTarget)
-            if any(is_same(t.target, held) and self._tree.parent(t) is not node for t in targets):
-                return True
-            clears = (method_call(call, "clear") for call in self._tree.below(function.body, cst.Call))
-            if any(clear is not None and is_same(clear.value, held) for clear in clears):
-                return True
-        return False
+    # Whether it grows from step to step
+
+    def _may_grow(self, held: cst.Attribute, owner: cst.ClassDef, node: cst.CSTNode) -> bool:
+        """Whether an attribute of an object goes on from step to step, and its graphs are recorded."""
+        gradients = self._evaluator.gradients
+        if observes(owner, self._tree) or gradients.disabled(node) or gradients.left_open(node):
+            return False
+        tests = tests_before(node, self._tree)
+        if any(self._mentions(test, "is_grad_enabled", "requires_grad") for test in tests):
+            return False
+        is_first_only = any(is_same(each, held) for test in tests for each in self._tree.below(test, cst.Attribute))
+        if is_first_only and not self._is_replaced(held):
+            return False
+        made = self._definitions.attribute(owner, held.attr.value)
+        if any(self._is_given_or_short(each.value) for each in made) or self._is_named(held.attr.value):
+            return False
+        return not self._holders.starts_anew(held, node)
+
+    def _is_replaced(self, held: cst.Attribute) -> bool:
+        """Whether a pool puts what is new in place of what is old."""
+        places = (target.target for target in self._tree.nodes(cst.AssignTarget))
+        return any(isinstance(place, cst.Subscript) and is_same(place.value, held) for place in places)
+
+    def _is_given_or_short(self, made: cst.CSTNode | None) -> bool:
+        """Whether an object holds what it was given, of which others know, or the last value only."""
+        if isinstance(made, cst.Call) and identifier(made.func) == "deque":
+            return literal(bind(made.args, ("iterable", "maxlen")).get("maxlen")) == 1
+        bindings = self._evaluator.flow.definitions(made) if isinstance(made, cst.Name) else []
+        return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
+
+    def _is_named(self, name: str) -> bool:
+        """Whether the file asks for an attribute by its name: ``getattr(module, "losses", ())``."""
+        return any(literal(text) == name for text in self._tree.nodes(cst.SimpleString))
+
+    def _mentions(self, test: cst.BaseExpression, *names: str) -> bool:
+        asked = (*self._tree.below(test, cst.Attribute), test)
+        return any(identifier(each) in names for each in asked if isinstance(each, cst.Attribute))
 
     # What shows that there is a graph
 
-    def _carries(self, value: cst.BaseExpression, method: cst.FunctionDef, owner: cst.ClassDef) -> bool:
+    def _carries(
+        self, value: cst.BaseExpression, node: cst.CSTNode, method: cst.FunctionDef, owner: cst.ClassDef
+    ) -> bool:
         """Whether a value is computed of a module's input or output, or of what the file gives with a graph."""
         if self._is_term(value, method):
             return True
         if not self._input_graphs.follows(value, method):
             return False
-        if self._is_hook(method) or self._is_module(owner):
+        if self._is_hook(method):
+            return self._is_computed(value) and self._is_of_training(node)
+        if self._is_module(owner) and (self._is_computed(value) or self._is_loss_of_several(value, method)):
             return True
         return self._is_handed(value, method)
+
+    def _is_computed(self, value: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether a value is the result of operations, which is a tensor; what a function is given may be anything."""
+        if isinstance(value, cst.Name) and depth < _MOST_CALLS:
+            made = self._evaluator.flow.definitions(value)
+            return bool(made) and all(
+                binding.kind is BindingKind.ASSIGNMENT
+                and isinstance(binding.value, cst.BaseExpression)
+                and self._is_computed(binding.part or binding.value, depth + 1)
+                for binding in made
+            )
+        if isinstance(value, cst.Subscript):
+            return self._is_computed(value.value, depth)
+        return isinstance(value, (cst.Call, cst.BinaryOperation))
+
+    def _is_loss_of_several(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
+        """Whether a forward pass, which others call, keeps an item of the losses that it is given."""
+        held = value.value if isinstance(value, cst.Subscript) else None
+        if method.name.value != "forward" or not isinstance(held, cst.Name) or self._evaluator.callers(method):
+            return False
+        return _LOSS.search(held.value) is not None and self._is_argument(held)
+
+    def _is_of_training(self, node: cst.CSTNode) -> bool:
+        """Whether a hook runs something only where its module trains."""
+        return in_training(node, self._definitions.enclosing_function(node) or self._tree.module, self._tree)
 
     def _is_term(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
         """Whether a method returns a value, and every call in the file adds that to what it differentiates."""
@@ -115,28 +175,31 @@ class IdleGraphs:
         frame = self._definitions.enclosing_function(call) or self._tree.module
         return isinstance(target, cst.Name) and self._backward.differentiates(target, frame)
 
-    def _is_handed(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
+    def _is_handed(self, value: cst.BaseExpression, method: cst.FunctionDef, depth: int = 0) -> bool:
         """Whether every call in the file gives a method what carries a graph for what it keeps."""
         own = [parameter.name.value for parameter in parameters(method)][1:]
         taken = {name.value for name in _names(value, self._tree)}.intersection(own) or own
         calls = self._evaluator.callers(method)
         given = [[v for name, v in bind(call.args, own).named.items() if name in taken] for call in calls]
-        pairs = zip(calls, given, strict=True)
-        return bool(given) and all(any(self._has_graph(value, call) for value in values) for call, values in pairs)
+        return bool(given) and all(any(self._has_graph(value, depth) for value in values) for values in given)
 
-    def _has_graph(self, value: cst.BaseExpression, call: cst.Call) -> bool:
+    def _has_graph(self, value: cst.BaseExpression, depth: int) -> bool:
         """Whether a call hands over what is known to carry a graph, or what a forward pass computes of its input."""
-        if self._evaluator.gradients.disabled(call) or self._evaluator.gradients.left_open(call):
+        gradients, found = self._evaluator.gradients, self._evaluator.value(value)
+        if gradients.disabled(value) or gradients.left_open(value) or found.graph is Graph.DETACHED:
             return False
-        found = self._evaluator.value(value)
         if found.is_tensor and found.graph is Graph.ATTACHED and found.evidence >= Evidence.INFERRED:
             return True
-        method = self._definitions.enclosing_function(call)
-        owner = self._definitions.owner(method) if method is not None else None
-        if method is None or owner is None or method.name.value != "forward":
-            is_open = not found.known or (found.is_tensor and found.graph is Graph.UNKNOWN)
-            return is_open and self._is_argument(value)
-        return self._is_module(owner) and self._input_graphs.follows(value, method)
+        method = self._definitions.enclosing_function(value)
+        if method is None or (found.known and not found.is_tensor):
+            return False
+        if self._is_argument(value):
+            if self._evaluator.callers(method):
+                return depth < _MOST_CALLS and self._is_handed(value, method, depth + 1)
+            return _WITHOUT.search(identifier(value)) is None
+        owner = self._definitions.owner(method)
+        is_forward = owner is not None and self._is_module(owner) and method.name.value == "forward"
+        return is_forward and self._is_computed(value) and self._input_graphs.follows(value, method)
 
     def _is_argument(self, value: cst.BaseExpression) -> bool:
         """Whether a function hands over what it is given: an output that others computed with gradients."""
@@ -163,7 +226,7 @@ class IdleGraphs:
             return True
         if method.name.value == "forward" and any(_LOSS.search(name.value) for name in self._given(node, method)):
             return True
-        if self._is_hook(method) and any(map(self._asks_for_training, tests_before(node, self._tree))):
+        if self._is_hook(method) and self._is_of_training(node):
             return True
         return self._fates.is_cut(held)
 
@@ -171,10 +234,6 @@ class IdleGraphs:
         """The arguments of a method that a statement names."""
         own = {parameter.name.value for parameter in parameters(method)[1:]}
         return [name for name in self._tree.below(node, cst.Name) if name.value in own]
-
-    def _asks_for_training(self, test: cst.BaseExpression) -> bool:
-        asked = (*self._tree.below(test, cst.Attribute), test)
-        return any(identifier(each) == "training" for each in asked if isinstance(each, cst.Attribute))
 
 
 def _attribute(place: cst.BaseExpression) -> cst.Attribute | None:

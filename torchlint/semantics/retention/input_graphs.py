@@ -7,16 +7,17 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.values import Graph, Origin
+from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.walk import Tree
 
 _CUTS = frozenset(("detach", "detach_", "data", "item", "tolist", "numpy", "shape", "dtype", "device", "ndim", "size"))
 # What gives whole numbers, or asks: no gradient goes through it.
+_PAIRS = frozenset("max min topk sort kthvalue median mode".split())
 _WHOLE = frozenset(
     "argmax argmin argsort long int bool one_hot bincount nonzero unique numel dim eq ne gt ge lt le sign floor ceil "
     "isnan isfinite count_nonzero searchsorted bucketize histc multinomial zeros_like ones_like rand_like randn_like "
-    "randint_like empty_like full_like new_zeros new_ones new_full new_empty new_tensor".split()
+    "randint_like empty_like full_like nelement element_size new_zeros new_ones new_full new_empty new_tensor".split()
 )
 _MAX_DEPTH = 12
 
@@ -37,10 +38,11 @@ class InputGraphs:
         if depth > _MAX_DEPTH or isinstance(value, (cst.Comparison, cst.BooleanOperation, cst.Subscript)):
             return isinstance(value, cst.Subscript) and self._follows(value.value, method, depth + 1)
         if isinstance(value, cst.Name):
-            return any(self._binds_input(binding, method, depth) for binding in self._evaluator.flow.definitions(value))
+            made = self._evaluator.flow.definitions(value)
+            return not any(map(self._cuts, made)) and any(self._binds_input(each, method, depth) for each in made)
         if isinstance(value, cst.Attribute):
             known = self._evaluator.value(value)
-            return known.origin is Origin.PARAMETER and known.graph is not Graph.DETACHED
+            return known.origin is Origin.PARAMETER and known.graph is not Graph.DETACHED and not self._freezes(value)
         if isinstance(value, cst.BinaryOperation):
             return any(self._follows(side, method, depth + 1) for side in (value.left, value.right))
         if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
@@ -51,6 +53,23 @@ class InputGraphs:
             return self._follows(value.expression, method, depth + 1)
         return isinstance(value, cst.Call) and self._passes_on(value, method, depth + 1)
 
+    def _cuts(self, binding: Binding) -> bool:
+        """Whether a variable is bound to what has no graph, if only on some ways: detached, or computed without."""
+        made = binding.value if binding.kind is BindingKind.ASSIGNMENT else None
+        if made is None or not isinstance(made, cst.BaseExpression):
+            return False
+        return method_call(made, "detach") is not None or self._evaluator.gradients.disabled(made)
+
+    def _freezes(self, attribute: cst.Attribute) -> bool:
+        """Whether the class of a parameter says of some that they need no gradients."""
+        owner = self._evaluator.tree.enclosing(attribute, cst.ClassDef)
+        if owner is None:
+            return False
+        tree = self._evaluator.tree
+        named = [each.attr.value for each in tree.below(owner, cst.Attribute)]
+        named += [each.keyword.value for each in tree.below(owner, cst.Arg) if each.keyword is not None]
+        return "requires_grad" in named or "requires_grad_" in named
+
     def _binds_input(self, binding: Binding, method: cst.FunctionDef, depth: int) -> bool:
         if binding.kind is BindingKind.PARAMETER:
             own = [parameter for parameter in parameters(method)[1:] if parameter.default is None]
@@ -59,6 +78,8 @@ class InputGraphs:
             takes_value = not binding.path or (binding.path == (1,) and method_call(binding.value, "items") is not None)
             return takes_value and self._follows(binding.value, method, depth + 1)
         made = binding.value if binding.kind is BindingKind.ASSIGNMENT else None
+        if binding.path[:1] == (1,) and isinstance(made, cst.Call) and identifier(made.func) in _PAIRS:
+            return False  # the places of the values
         return made is not None and self._follows(binding.part or made, method, depth + 1)
 
     def _passes_on(self, call: cst.Call, method: cst.FunctionDef, depth: int) -> bool:
@@ -73,6 +94,9 @@ class InputGraphs:
         if not (name or "").startswith("torch.") and not isinstance(made, cst.FunctionDef):
             return False
         if isinstance(made, cst.FunctionDef) and self._evaluator.gradients.function_disabled(made):
+            return False
+        given = self._evaluator.returned(made) if isinstance(made, cst.FunctionDef) else None
+        if given is not None and (given.graph is Graph.DETACHED or given.kind is Kind.NUMBER):
             return False
         return any(self._follows(argument.value, method, depth) for argument in call.args)
 

@@ -15,6 +15,8 @@ _MOST_CALLERS = 3
 
 _COPIES = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed", "iter", "next", "dict"))
 _TAKES_OUT = ("pop", "popleft", "popitem", "remove", "clear", "append", "appendleft", "extend")
+_PICKS = frozenset((*_TAKES_OUT, "items", "values", "keys", "get", "copy", "unbind", "split", "chunk", "setdefault"))
+_OF_GRAPH = frozenset(("grad", "grad_fn", "retain_grad", "register_hook", "requires_grad_", "backward"))
 _NUMBERED = "builtins.enumerate"
 _ASKS = (cst.If, cst.While, cst.Assert, cst.BooleanOperation)
 
@@ -44,13 +46,9 @@ class KeptFates(Fates):
         same = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == attribute.attr.value)
         return [a for a in same if self._may_be(a, attribute) and not self._is_written(a) and not self._is_called(a)]
 
-    def of(self, expression: cst.CSTNode, depth: int = 0) -> Fate:
-        """Return what becomes of an expression; without gradients nothing can use its graph."""
-        if self._evaluator.gradients.disabled(expression):
-            return Fate.VALUES
-        return super().of(expression, depth)
-
     def _settled(self, parent: cst.CSTNode, node: cst.CSTNode, depth: int) -> Fate | None:
+        if self._computes(parent, node) and self._evaluator.gradients.disabled(parent):
+            return Fate.VALUES
         if isinstance(parent, cst.Return):
             return self._of_callers(parent, depth)
         if isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node:
@@ -74,9 +72,23 @@ class KeptFates(Fates):
             return self._of_attribute_bound(held, depth)
         return super()._settled(parent, node, depth)
 
+    def _computes(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Whether an operation makes a value of its own: what is only picked out keeps its graph without gradients."""
+        if isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
+            return True
+        if not isinstance(parent, cst.Call):
+            return False
+        if parent.func is node:
+            return identifier(node) not in _PICKS
+        name = self._evaluator.names.qualified(parent.func) or ""
+        return name.startswith("torch.")
+
     def _of_attribute(self, attribute: cst.Attribute) -> Fate | None:
+        if attribute.attr.value in _OF_GRAPH:
+            return Fate.USED
         found = super()._of_attribute(attribute)
-        self._cuts += found is Fate.VALUES and attribute.attr.value in ("detach", "data")
+        is_cut = found is Fate.VALUES and attribute.attr.value in ("detach", "data")
+        self._cuts += is_cut and not self._evaluator.gradients.disabled(attribute)
         return found
 
     def _of_callers(self, statement: cst.Return, depth: int) -> Fate:
@@ -87,7 +99,9 @@ class KeptFates(Fates):
         calls = self._evaluator.callers(function) if function is not None and not function.decorators else ()
         if depth >= _MOST_CALLERS or not calls:
             return Fate.USED
-        return max(self.of(call, depth + 1) for call in calls)
+        before = self._cuts
+        worst = max(self.of(call, depth + 1) for call in calls)
+        return worst if self._cuts > before else Fate.USED  # other files may call it too, and want the graph
 
     def _of_attribute_bound(self, attribute: cst.Attribute, depth: int) -> Fate:
         """What becomes of what another attribute of an object takes; one that is followed already adds nothing."""

@@ -47,14 +47,11 @@ class Statements:
         names = [parameter.name.value for parameter in parameters(function)][is_method:]
         given = bind(node.value.args, names).named
         own = next((name for name, value in given.items() if is_same(value, target)), None)
-        rest = tuple(value for value in given.values() if not is_same(value, target))
-        if own is None or not rest or self._evaluator.gradients.function_disabled(function):
-            return None
-        returned = (r.value for r in self._evaluator.tree.below(function.body, cst.Return))
-        sums = (r for r in returned if isinstance(r, cst.BinaryOperation))
-        is_sum = any(name.value == own for r in sums for name in self._evaluator.tree.below(r, cst.Name))
-        cuts = any(a.attr.value == "detach" for a in self._evaluator.tree.below(function.body, cst.Attribute))
-        return Store(target, rest, False) if is_sum and not cuts else None
+        returned = [r.value for r in self._evaluator.tree.below(function.body, cst.Return)]
+        sums = [summands for r in returned if isinstance(r, cst.BinaryOperation) and own in (summands := _summands(r))]
+        rest = tuple(v for name, v in given.items() if name != own and any(name in added for added in sums))
+        quiet = self._evaluator.gradients.function_disabled(function)
+        return Store(target, rest, False) if rest and not quiet else None
 
     def _of_record(self, kept: Store) -> Store:
         """``records.append(Record(step, loss))``, where that makes a data class, a named tuple or a dictionary."""
@@ -79,3 +76,10 @@ class Statements:
         """``meter.update(value)``, where the file shows that the method adds it up or appends it."""
         given = self._meters.given(call)
         return Store(given.keeper, given.values, True, by_method=True) if given is not None else None
+
+
+def _summands(total: cst.BaseExpression) -> set[str]:
+    """Return the variables that a sum or product is made of, as they are."""
+    if isinstance(total, cst.BinaryOperation):
+        return _summands(total.left) | _summands(total.right)
+    return {total.value} if isinstance(total, cst.Name) else set()

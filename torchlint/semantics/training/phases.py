@@ -42,6 +42,32 @@ def in_evaluation(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
     return False
 
 
+def in_training(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
+    """Return whether a node below ``root`` runs while a module trains only: ``if self.training:``."""
+    child = node
+    for ancestor in tree.ancestors(node):
+        if ancestor is root:
+            return False
+        if isinstance(ancestor, cst.If) and child is ancestor.body and _asks_for_training(ancestor.test, True):
+            return True
+        if isinstance(ancestor, cst.IndentedBlock):
+            for earlier in ancestor.body[: ancestor.body.index(child)]:
+                leaves = isinstance(earlier, cst.If) and earlier.orelse is None and ends_in_jump(earlier.body)
+                if leaves and isinstance(earlier, cst.If) and _asks_for_training(earlier.test, False):
+                    return True
+        child = ancestor
+    return False
+
+
+def _asks_for_training(test: cst.BaseExpression, holds: bool) -> bool:
+    """Whether code that runs if a test holds (or if it fails) trains: ``module.training``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _asks_for_training(test.expression, not holds)
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And) is holds:
+        return any(_asks_for_training(side, holds) for side in (test.left, test.right))
+    return holds and isinstance(test, cst.Attribute) and test.attr.value == "training"
+
+
 def _is_left_by_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
     """Whether training leaves a block before a statement: ``if self.training: return losses``, or may not enter it."""
     for earlier in block.body:
