@@ -43,7 +43,7 @@ class Detachable:
         return self._may_be_switched_off(value) or any(self._records.given(side) is not None for side in sides)
 
     def _is_asked(self, name: cst.Name, function: cst.FunctionDef) -> bool:
-        """Whether a function asks elsewhere what a variable is: ``if isinstance(loss, torch.Tensor): loss.backward()``."""
+        """Whether a function asks elsewhere what a variable is: ``if isinstance(loss, Tensor): loss.backward()``."""
         calls = (call for call in self._tree.below(function.body, cst.Call) if call.args)
         asks = (call for call in calls if identifier(call.func) in ("isinstance", "is_tensor"))
         asked = any(is_same(call.args[0].value, name) for call in asks)

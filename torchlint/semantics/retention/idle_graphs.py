@@ -128,7 +128,7 @@ class IdleGraphs:
             return False
         if self._is_hook(method):
             return self._is_computed(value) and self._is_of_training(node)
-        if self._is_module(owner) and (self._is_computed(value) or self._is_loss_of_several(value, method)):
+        if self._is_module(owner) and (self._is_computed(value) or self._is_of_loss(value, method)):
             return True
         return self._is_handed(value, method)
 
@@ -146,12 +146,18 @@ class IdleGraphs:
             return self._is_computed(value.value, depth)
         return isinstance(value, (cst.Call, cst.BinaryOperation))
 
-    def _is_loss_of_several(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
-        """Whether a forward pass, which others call, keeps an item of the losses that it is given."""
-        held = value.value if isinstance(value, cst.Subscript) else None
-        if method.name.value != "forward" or not isinstance(held, cst.Name) or self._evaluator.callers(method):
+    def _is_of_loss(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
+        """Whether a forward pass that others call keeps one of the losses, or a tensor, that it computes its own of."""
+        held = value.value if isinstance(value, cst.Subscript) else value
+        if method.name.value != "forward" or not self._is_argument(held) or self._evaluator.callers(method):
             return False
-        return _LOSS.search(held.value) is not None and self._is_argument(held)
+        if held is not value:
+            return _LOSS.search(identifier(held)) is not None
+        operands = (
+            side for each in self._tree.below(method.body, cst.BinaryOperation) for side in (each.left, each.right)
+        )
+        is_tensor = any(is_same(side, value) for side in operands)
+        return is_tensor and _WITHOUT.search(identifier(value)) is None
 
     def _is_of_training(self, node: cst.CSTNode) -> bool:
         """Whether a hook runs something only where its module trains."""
