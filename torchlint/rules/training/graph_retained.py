@@ -11,8 +11,8 @@ backpropagated by itself: that one is small, and as easily detached. A recurrent
 (`output, hidden = model(x, hidden)`) brings the graph of all steps before, and `retain_graph=True`, without which the
 second backward pass fails, keeps it. An average of the parameters, or of what a layer is given (`self.running_mean`),
 that is updated with gradients on carries the graph of all updates before. What a model keeps of each forward pass
-(`self.terms.append(term)`) stays as well, if the term is part of a loss that this file differentiates, or if all that
-is read of the list is detached first.
+(`self.terms.append(term)`) stays as well, if the term is part of a loss that this file differentiates, and so does what
+a queue, a pool or a hook keeps, if all that reads it detaches it first or records no gradients.
 
 ## What to write instead
 
@@ -126,7 +126,7 @@ def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator
         cure = f"Keep of `{value}` what you need, with `.detach()`"
     elif (other := model.retentions.detachable.maybe_number(kept)) is not None:
         cure = f"Write `{_detached(other, model)}` where it is a tensor (it may be a number or None here)"
-    then = ": nothing else is read of it" if kept.is_only_read_detached else ", and read the value once after the loop"
+    then = ": nobody reads its graph" if kept.is_only_read_detached else ", and read the value once after the loop"
     yield Finding(
         node,
         f"`{name}` keeps {what} with {whose} autograd graph from step to step, so that memory grows with every step. "

@@ -19,7 +19,7 @@ from torchlint.semantics.retention.input_graphs import InputGraphs
 from torchlint.semantics.retention.kept_fates import KeptFates
 from torchlint.semantics.retention.running_statistics import observes
 from torchlint.semantics.retention.statements import Statements
-from torchlint.semantics.retention.stores import Store, container
+from torchlint.semantics.retention.stores import Store, appended, container
 from torchlint.semantics.training.phases import in_training
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import bind, identifier, literal
@@ -66,10 +66,12 @@ class IdleGraphs:
         method = self._definitions.enclosing_function(node)
         if found is None or method is None or held is None or not isinstance(held.value, cst.Name):
             return None
-        if found.by_method or (isinstance(node, cst.Assign) and found.index is not None):
+        if found.by_method or (
+            isinstance(node, cst.Assign) and found.index is not None and not self._pools(held, method)
+        ):
             return None
         owner = self._definitions.receiver(held.value)
-        if owner is None or (isinstance(node, cst.Assign) and self._is_module(owner)):
+        if owner is None or (isinstance(node, cst.Assign) and found.index is None and self._is_module(owner)):
             return None  # running statistics are looked for by themselves
         if not self._may_grow(held, owner, node):
             return None
@@ -77,6 +79,12 @@ class IdleGraphs:
         if not carrying or self._fates.held(held) is not Fate.VALUES:
             return None  # what the file never reads, others may
         return Store(found.variable, carrying, found.is_stored) if self._is_known(held, node, method) else None
+
+    def _pools(self, held: cst.Attribute, method: cst.FunctionDef) -> bool:
+        """Whether a method that puts something in place of another fills the same list with graphs otherwise."""
+        calls = ((call, appended(call)) for call in self._tree.below(method.body, cst.Call))
+        filling = (call for call, found in calls if found is not None and is_same(found.variable, held))
+        return any(self.kept(call) is not None for call in filling)
 
     # Whether it grows from step to step
 
