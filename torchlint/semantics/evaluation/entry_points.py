@@ -91,11 +91,13 @@ def _runs_layers(method: cst.FunctionDef, evaluator: Evaluator) -> bool:
     if any(_runs(call, evaluator) for call in calls):
         return True
     operations = evaluator.tree.below(method.body, cst.BinaryOperation)
-    products = any(identifier(call.func) in _PRODUCTS for call in calls)
-    products = products or any(isinstance(each.operator, cst.MatrixMultiply) for each in operations)
+    products: list[cst.CSTNode] = [call for call in calls if identifier(call.func) in _PRODUCTS]
+    products += [each for each in operations if isinstance(each.operator, cst.MatrixMultiply)]
+    if not any(isinstance(evaluator.tree.enclosing(each, cst.For, cst.FunctionDef), cst.For) for each in products):
+        return False  # one product folds or measures weights; layer by layer is a pass
     owner = evaluator.definitions.owner(method)
     is_part = any(owner is not None and evaluator.tree.within(call, owner) for call in evaluator.callers(method))
-    attributes = evaluator.tree.below(method.body, cst.Attribute) if products and is_part else ()
+    attributes = evaluator.tree.below(method.body, cst.Attribute) if is_part else ()
     return any(evaluator.value(attribute).origin is Origin.PARAMETER for attribute in attributes)
 
 

@@ -14,7 +14,7 @@ from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.hotness import Hotness
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, identifier, is_none, literal, method_call
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 _CUTS = frozenset(("detach", "detach_", "data", "no_grad", "inference_mode", "repackage_hidden", "stop_gradient"))
@@ -81,10 +81,7 @@ class CarriedStates:
         return None
 
     def _is_carried(self, target: cst.Name, statement: cst.Assign, call: cst.Call) -> bool:
-        """Whether a variable is read and bound by the same statement of a training loop, and nowhere else in it.
-
-        But where another sequence begins: ``if first: state = None``.
-        """
+        """Whether a variable is read and bound by the same statement of a training loop, and nowhere else in it."""
         loop = self._tree.enclosing(statement, *LOOPS, *FUNCTIONS)
         if loop is None or not isinstance(loop, LOOPS):
             return False
@@ -93,24 +90,11 @@ class CarriedStates:
             return False
         target = self._carrier(target, loop)
         uses = [name for name in self._tree.named(target.value) if self._tree.within(name, loop)]
-        given = [name for name in uses if name is not target and not self._begins(name, loop)]
+        given = [name for name in uses if name is not target]
         if not given or not all(self._is_argument(name, call) for name in given):
             return False
         is_same_variable = any(b.node is target for n in given for b in self._evaluator.flow.definitions(n))
         return is_same_variable and self._feeds_kept_graph(statement, loop)
-
-    def _begins(self, name: cst.Name, loop: cst.CSTNode) -> bool:
-        """Whether a name is compared with None, or is bound to it under a condition."""
-        parent = self._tree.parent(name)
-        if isinstance(parent, cst.Comparison):
-            return all(is_none(each.comparator) for each in parent.comparisons)
-        statement = self._tree.parent(parent) if isinstance(parent, cst.AssignTarget) else None
-        is_bound = isinstance(statement, cst.Assign) and is_none(statement.value)
-        around = self._tree.enclosing(name, cst.If, *LOOPS) if is_bound else None
-        if not isinstance(around, cst.If) or not self._tree.within(around, loop):
-            return False
-        sums = self._tree.below(around.test, cst.BinaryOperation)
-        return not any(isinstance(each.operator, cst.Modulo) for each in sums)  # the graph of so many steps, no more
 
     def _carrier(self, target: cst.Name, loop: cst.CSTNode) -> cst.Name:
         """The variable that carries what another one gets on to the next pass: ``state = new_state``."""

@@ -52,6 +52,8 @@ class Carrying:
         """How certain it is that a value carries a graph, and whether the step around it is complete."""
         if self._is_mapping(value) or self._evaluator.value(value).origin is Origin.PARAMETER:
             return None
+        if any(map(self._is_changed_at_calls, self._records_given(value))):
+            return None
         if self._inference.frozen.gives(value) or is_detached_tensor(value, self._evaluator):
             return None
         if part is None and self._backward.differentiates(value, heat.root):
@@ -106,9 +108,17 @@ class Carrying:
 
     def _is_given_in_record(self, value: cst.BaseExpression) -> bool:
         """Whether a function takes a value out of a dictionary of losses that steps of the file give it."""
+        return any(map(self._is_loss_at_calls, self._records_given(value)))
+
+    def _records_given(self, value: cst.BaseExpression) -> list[Binding]:
+        """The parameters of which a value is taken, or computed: ``for k, loss in losses.items()``, ``loss * size``."""
         sides = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
-        given = [binding for side in sides if (binding := self.records.given(side)) is not None]
-        return any(self._is_loss_at_calls(each) for each in given)
+        return [binding for side in sides if (binding := self.records.given(side)) is not None]
+
+    def _is_changed_at_calls(self, record: Binding) -> bool:
+        """Whether a call gives a dictionary into which a method has put something else: ``losses.update(numbers)``."""
+        given = (each for each in passed_for(record, self._evaluator) if isinstance(each, cst.Name))
+        return any(map(self.records.is_changed, given))
 
     def _is_loss_at_calls(self, record: Binding) -> bool:
         """Whether all calls with gradients give a parameter a dictionary of which a loss is differentiated there."""

@@ -46,7 +46,7 @@ class Detachable:
         """Whether a function asks elsewhere what a variable is: ``if isinstance(loss, Tensor): loss.backward()``."""
         calls = (call for call in self._tree.below(function.body, cst.Call) if call.args)
         asks = (call for call in calls if identifier(call.func) in ("isinstance", "is_tensor"))
-        asked = any(is_same(call.args[0].value, name) for call in asks)
+        asked = any(isinstance(self._tree.parent(call), cst.If) and is_same(call.args[0].value, name) for call in asks)
         return asked and not is_tensor_here(name, self._evaluator)
 
     def _may_be_switched_off(self, value: cst.BaseExpression) -> bool:

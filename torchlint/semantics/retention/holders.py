@@ -14,7 +14,7 @@ from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Hotness
-from torchlint.semantics.retention.stores import Store, combined, container, stored, summed
+from torchlint.semantics.retention.stores import Store, appended, combined, container, stored, summed
 from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
@@ -36,6 +36,10 @@ class Holders:
         self._tree = evaluator.tree
         self._hotness = hotness
 
+    def is_hot(self, node: cst.CSTNode) -> bool:
+        """Return whether a node runs again and again, with the steps of a loop."""
+        return self._hotness.heat(node) is not None
+
     def is_from_outside(self, variable: cst.BaseExpression, function: cst.FunctionDef) -> bool:
         """Return whether a variable is there before a function runs: an attribute of ``self``, a list of the module."""
         if self.is_of_self(variable):
@@ -44,9 +48,13 @@ class Holders:
         bindings = self._evaluator.scopes.bindings(base) if isinstance(base, cst.Name) else []
         if len(bindings) == 1 and bindings[0].kind is BindingKind.PARAMETER:
             owner = bindings[0].scope.node  # a closure finds what the function around it is given
-            return self._is_callers(bindings[0]) if owner is function else self._tree.within(function, owner)
+            if owner is function:
+                return self._is_callers(bindings[0])
+            return self._tree.within(function, owner) and not self.is_emptied_by_others(variable)
+        around = self._tree.enclosing(function, *LOOPS, cst.FunctionDef)  # which makes a closure for each pass
+        inside = around if isinstance(around, LOOPS) else function
         return bool(bindings) and all(
-            binding.kind in _BOUND and not self._tree.within(binding.node, function) for binding in bindings
+            binding.kind in _BOUND and not self._tree.within(binding.node, inside) for binding in bindings
         )
 
     def _is_callers(self, parameter: Binding) -> bool:
@@ -154,25 +162,37 @@ class Holders:
         ``node`` is what adds to the variable.
         """
         places = [*self._resets(variable), *filter(self._takes_all, self._emptied(variable))]
+        if self.is_emptied_by_others(variable):
+            return True
         others = (place for place in places if self._evaluator.flow.statement(place) is not node)
         functions = map(self._evaluator.definitions.enclosing_function, others)
         return any(f is not None and f.name.value != "__init__" and not self._is_seldom(f) for f in functions)
 
+    def is_emptied_by_others(self, variable: cst.BaseExpression) -> bool:
+        """Return whether the file binds or clears an attribute of this name of any object: ``tap.outputs.clear()``."""
+        if not isinstance(variable, cst.Attribute):
+            return False
+        cleared = (method_call(call, *_CLEARS) for call in self._tree.nodes(cst.Call))
+        places: list[cst.BaseExpression] = [each.value for each in cleared if each is not None]
+        places += [part for target in self._tree.nodes(cst.AssignTarget) for part in _parts(target.target)]
+        same = (p for p in places if isinstance(p, cst.Attribute) and p.attr.value == variable.attr.value)
+        return any(not self.is_of_self(place) for place in same)
+
     def _is_seldom(self, function: cst.FunctionDef) -> bool:
         """Whether a function is no part of a step: by its name, or by the calls of the file."""
-        calls = self._evaluator.callers(function)
-        told = bool(calls) or _SELDOM.search(function.name.value) is not None
+        calls, name = self._evaluator.callers(function), function.name.value
+        told = bool(calls) or _SELDOM.search(name) is not None
+        by_name = [call for call in self._tree.nodes(cst.Call) if identifier(call.func).startswith((name, "reset"))]
         is_hot = self._hotness.function(function) is not None
-        return told and not is_hot and all(self._hotness.heat(call) is None for call in calls)
+        return told and not is_hot and all(self._hotness.heat(call) is None for call in (*calls, *by_name))
 
     def _takes_all(self, place: cst.CSTNode) -> bool:
         """Whether ``del items[:]`` or ``last = items.pop()`` empties a list, rather than to cut it."""
         if isinstance(place, cst.Call):
-            return (
-                not place.args
-                and identifier(place.func) == "pop"
-                and not isinstance(self._tree.parent(place), cst.Expr)
-            )
+            taken = self._tree.parent(place)
+            call = self._tree.parent(taken) if isinstance(taken, cst.Arg) else None
+            is_moved = isinstance(call, cst.Call) and appended(call) is not None
+            return not place.args and not is_moved and not isinstance(taken, cst.Expr)
         held = place.target if isinstance(place, cst.Del) else None
         index = held.slice[0].slice if isinstance(held, cst.Subscript) else None
         return index is None or (isinstance(index, cst.Slice) and index.lower is None and index.upper is None)

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.fates import Fate
@@ -20,9 +21,9 @@ from torchlint.semantics.retention.kept_fates import KeptFates
 from torchlint.semantics.retention.running_statistics import observes
 from torchlint.semantics.retention.statements import Statements
 from torchlint.semantics.retention.stores import Store, appended, container
-from torchlint.semantics.training.phases import in_training
+from torchlint.semantics.training.phases import in_evaluation, in_training
 from torchlint.semantics.values import Graph, Kind
-from torchlint.syntax.calls import bind, identifier, literal
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import Tree
@@ -33,8 +34,11 @@ _MOST_CALLS = 3
 # What has no graph by its name: inputs of networks, whole numbers, what an environment or a slower network gives.
 _WITHOUT = re.compile(
     r"(^|_)(k|keys?|ema|momentum|teacher|old|targets?|labels?|y|states?|obs|observations?|actions?|rewards?|dones?|"
-    r"masks?|ids?|index|indexes|indices|batch|inputs?|x|images?|data|frames?|tokens?|val|valid|test|epoch|step)(_|$)"
+    r"masks?|ids?|index|indexes|indices|batch|inputs?|images?|img|data|frames?|tokens?|val|valid|test|epoch|step|gt|truth|"
+    r"noise|sigmas?|t|times?|timesteps?|lengths?|lens?|sizes?|weights?|avg|mean)(_|$)"
 )
+_TUPLES = frozenset("chunk split unbind topk sort svd eigh qr max min median mode kthvalue histogram unique".split())
+_FREEZES = frozenset(("requires_grad", "requires_grad_"))
 _LOSS = re.compile(r"(^|_)loss(es)?$")
 _HOOKS = frozenset(("register_forward_hook", "register_module_forward_hook"))
 
@@ -50,6 +54,7 @@ class IdleGraphs:
         self._tree = evaluator.tree
         self._definitions = evaluator.definitions
         self._input_graphs = InputGraphs(evaluator)
+        self._own_graphs = InputGraphs(evaluator, _WITHOUT)
         self._fates = KeptFates(evaluator)
 
     @cached_property
@@ -93,16 +98,47 @@ class IdleGraphs:
         gradients = self._evaluator.gradients
         if observes(owner, self._tree) or gradients.disabled(node) or gradients.left_open(node):
             return False
+        if any(each.attr.value in _FREEZES for each in self._tree.below(owner, cst.Attribute)):
+            return False
         tests = tests_before(node, self._tree)
         if any(self._mentions(test, "is_grad_enabled", "requires_grad") for test in tests):
             return False
         is_first_only = any(is_same(each, held) for test in tests for each in self._tree.below(test, cst.Attribute))
         if is_first_only and not self._is_replaced(held):
             return False
+        if self._is_short_lived(owner) or in_evaluation(
+            node, self._definitions.enclosing_function(node) or owner, self._tree
+        ):
+            return False
         made = self._definitions.attribute(owner, held.attr.value)
         if any(self._is_given_or_short(each.value) for each in made) or self._is_named(held.attr.value):
             return False
         return not self._holders.starts_anew(held, node)
+
+    def _is_short_lived(self, owner: cst.ClassDef) -> bool:
+        """Whether the file makes such objects anew in each step, or in any loop or forward pass."""
+        maker = self._definitions.method(owner, "__init__")
+        calls = self._evaluator.callers(maker) if maker is not None else []
+        if calls and all(map(self._is_of_one_call, calls)):
+            return True
+        for call in calls:
+            around = self._tree.enclosing(call, *LOOPS, cst.FunctionDef)
+            if isinstance(around, LOOPS) or self._holders.is_hot(call):
+                return True
+            if isinstance(around, cst.FunctionDef) and around.name.value in ("forward", "__call__"):
+                return True
+        return False
+
+    def _is_of_one_call(self, made: cst.Call) -> bool:
+        """Whether an object is a variable of a function that takes no steps, and stays there."""
+        function, statement = self._definitions.enclosing_function(made), self._tree.parent(made)
+        if function is None or not isinstance(statement, cst.Assign):
+            return False
+        if any(isinstance(node, LOOPS) for node in self._tree.descendants(function.body)):
+            return False
+        names = [target.target.value for target in statement.targets if isinstance(target.target, cst.Name)]
+        given = (a.value for a in self._tree.below(function.body, cst.Arg) if isinstance(a.value, cst.Name))
+        return len(names) == len(statement.targets) and not any(each.value in names for each in given)
 
     def _is_replaced(self, held: cst.Attribute) -> bool:
         """Whether a pool puts what is new in place of what is old."""
@@ -136,8 +172,9 @@ class IdleGraphs:
             return False
         if self._is_hook(method):
             return self._is_computed(value) and self._is_of_training(node)
-        if self._is_module(owner) and (self._is_computed(value) or self._is_of_loss(value, method)):
-            return True
+        if self._is_module(owner) and not self._calls(method):
+            is_tensor = self._is_computed(value) or self._is_of_loss(value, method)
+            return is_tensor and self._own_graphs.follows(value, method)
         return self._is_handed(value, method)
 
     def _is_computed(self, value: cst.BaseExpression, depth: int = 0) -> bool:
@@ -152,7 +189,11 @@ class IdleGraphs:
             )
         if isinstance(value, cst.Subscript):
             return self._is_computed(value.value, depth)
-        return isinstance(value, (cst.Call, cst.BinaryOperation))
+        if isinstance(value, cst.Call):
+            library = (self._evaluator.names.qualified(value.func) or "").rpartition(".")[0]
+            is_tuple = identifier(value.func) in _TUPLES or library.startswith("torch.distributions")
+            return not is_tuple and self._evaluator.value(value.func).kind is not Kind.MODULE
+        return isinstance(value, cst.BinaryOperation)
 
     def _is_of_loss(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
         """Whether a forward pass that others call keeps one of the losses, or a tensor, that it computes its own of."""
@@ -161,11 +202,12 @@ class IdleGraphs:
             return False
         if held is not value:
             return _LOSS.search(identifier(held)) is not None
-        operands = (
-            side for each in self._tree.below(method.body, cst.BinaryOperation) for side in (each.left, each.right)
-        )
-        is_tensor = any(is_same(side, value) for side in operands)
-        return is_tensor and _WITHOUT.search(identifier(value)) is None
+        return self._is_operand(value, method) and _WITHOUT.search(identifier(value)) is None
+
+    def _is_operand(self, value: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+        """Whether a function computes with a value as with a tensor."""
+        operations = self._tree.below(function.body, cst.BinaryOperation)
+        return any(is_same(side, value) for each in operations for side in (each.left, each.right))
 
     def _is_of_training(self, node: cst.CSTNode) -> bool:
         """Whether a hook runs something only where its module trains."""
@@ -193,11 +235,19 @@ class IdleGraphs:
         """Whether every call in the file gives a method what carries a graph for what it keeps."""
         own = [parameter.name.value for parameter in parameters(method)][1:]
         taken = {name.value for name in _names(value, self._tree)}.intersection(own) or own
-        calls = self._evaluator.callers(method)
+        calls = self._calls(method)
         given = [[v for name, v in bind(call.args, own).named.items() if name in taken] for call in calls]
-        return bool(given) and all(any(self._has_graph(value, depth) for value in values) for values in given)
+        is_tensor = self._is_computed(value)
+        return bool(given) and all(any(self._has_graph(v, depth, is_tensor) for v in values) for values in given)
 
-    def _has_graph(self, value: cst.BaseExpression, depth: int) -> bool:
+    def _calls(self, method: cst.FunctionDef) -> list[cst.Call]:
+        """The calls of a method; where none is known to be, those of its name on what may be any object."""
+        known = self._evaluator.callers(method)
+        if known or method.name.value in ("forward", "__call__"):
+            return known
+        return [call for call in self._tree.nodes(cst.Call) if method_call(call, method.name.value) is not None]
+
+    def _has_graph(self, value: cst.BaseExpression, depth: int, is_tensor: bool) -> bool:
         """Whether a call hands over what is known to carry a graph, or what a forward pass computes of its input."""
         gradients, found = self._evaluator.gradients, self._evaluator.value(value)
         if gradients.disabled(value) or gradients.left_open(value) or found.graph is Graph.DETACHED:
@@ -210,10 +260,12 @@ class IdleGraphs:
         if self._is_argument(value):
             if self._evaluator.callers(method):
                 return depth < _MOST_CALLS and self._is_handed(value, method, depth + 1)
-            return _WITHOUT.search(identifier(value)) is None
+            is_known = found.is_tensor and found.evidence >= Evidence.INFERRED
+            is_tensor = is_tensor or is_known or self._is_operand(value, method)
+            return is_tensor and _WITHOUT.search(identifier(value)) is None
         owner = self._definitions.owner(method)
         is_forward = owner is not None and self._is_module(owner) and method.name.value == "forward"
-        return is_forward and self._is_computed(value) and self._input_graphs.follows(value, method)
+        return is_forward and self._is_computed(value) and self._own_graphs.follows(value, method)
 
     def _is_argument(self, value: cst.BaseExpression) -> bool:
         """Whether a function hands over what it is given: an output that others computed with gradients."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind, Origin
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.walk import Tree
 
 _CUTS = frozenset(("detach", "detach_", "data", "item", "tolist", "numpy", "shape", "dtype", "device", "ndim", "size"))
@@ -17,17 +19,21 @@ _PAIRS = frozenset("max min topk sort kthvalue median mode".split())
 _WHOLE = frozenset(
     "argmax argmin argsort long int bool one_hot bincount nonzero unique numel dim eq ne gt ge lt le sign floor ceil "
     "isnan isfinite count_nonzero searchsorted bucketize histc multinomial zeros_like ones_like rand_like randn_like "
-    "randint_like empty_like full_like nelement element_size new_zeros new_ones new_full new_empty new_tensor".split()
+    "randint_like empty_like full_like nelement element_size isinf "
+    "equal allclose data_ptr byte char short tensor Tensor new_zeros new_ones new_full new_empty new_tensor".split()
 )
+_INTEGERS = frozenset(f"torch.{name}" for name in "int8 int16 int32 int64 uint8 bool long int short".split())
 _MAX_DEPTH = 12
 
 
 class InputGraphs:
     """Follows values to the parameters of their method."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, without: re.Pattern[str] | None = None) -> None:
+        """``without``: what arguments without a graph are called."""
         self._evaluator = evaluator
         self._names = evaluator.names
+        self._without = without
 
     def follows(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:
         """Return whether a value carries the graph of what a method is given, if that has one."""
@@ -36,13 +42,16 @@ class InputGraphs:
     def _follows(self, value: cst.BaseExpression, method: cst.FunctionDef, depth: int) -> bool:
         """Whether a value is computed of an argument, or of a parameter of the module, by what gradients go through."""
         if depth > _MAX_DEPTH or isinstance(value, (cst.Comparison, cst.BooleanOperation, cst.Subscript)):
-            return isinstance(value, cst.Subscript) and self._follows(value.value, method, depth + 1)
+            is_part = isinstance(value, cst.Subscript) and not self._is_place(value)
+            return is_part and isinstance(value, cst.Subscript) and self._follows(value.value, method, depth + 1)
         if isinstance(value, cst.Name):
             made = self._evaluator.flow.definitions(value)
-            return not any(map(self._cuts, made)) and any(self._binds_input(each, method, depth) for each in made)
+            if any(map(self._cuts, made)) or self._is_detached_in_place(value, method):
+                return False
+            return any(self._binds_input(each, method, depth) for each in made)
         if isinstance(value, cst.Attribute):
             known = self._evaluator.value(value)
-            return known.origin is Origin.PARAMETER and known.graph is not Graph.DETACHED and not self._freezes(value)
+            return known.origin is Origin.PARAMETER and known.graph is not Graph.DETACHED and not self._freezes()
         if isinstance(value, cst.BinaryOperation):
             return any(self._follows(side, method, depth + 1) for side in (value.left, value.right))
         if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
@@ -53,26 +62,40 @@ class InputGraphs:
             return self._follows(value.expression, method, depth + 1)
         return isinstance(value, cst.Call) and self._passes_on(value, method, depth + 1)
 
+    def _is_place(self, part: cst.Subscript) -> bool:
+        """Whether a part of what ``topk`` and such give is where the values were: ``x.topk(3)[1]``."""
+        index = part.slice[0].slice if len(part.slice) == 1 else None
+        made = self._evaluator.flow.definitions(part.value) if isinstance(part.value, cst.Name) else []
+        given = [part.value, *(binding.value for binding in made)]
+        is_second = isinstance(index, cst.Index) and literal(index.value) == 1
+        return is_second and any(isinstance(each, cst.Call) and identifier(each.func) in _PAIRS for each in given)
+
+    def _is_detached_in_place(self, name: cst.Name, method: cst.FunctionDef) -> bool:
+        calls = (method_call(call, "detach_") for call in self._evaluator.tree.below(method.body, cst.Call))
+        return any(call is not None and identifier(call.value) == name.value for call in calls)
+
     def _cuts(self, binding: Binding) -> bool:
         """Whether a variable is bound to what has no graph, if only on some ways: detached, or computed without."""
         made = binding.value if binding.kind is BindingKind.ASSIGNMENT else None
         if made is None or not isinstance(made, cst.BaseExpression):
             return False
-        return method_call(made, "detach") is not None or self._evaluator.gradients.disabled(made)
+        around = self._evaluator.tree.enclosing(made, cst.With, cst.FunctionDef)
+        contexts = [item.item for item in around.items] if isinstance(around, cst.With) else []
+        is_open = any(isinstance(context, (cst.Name, cst.Attribute)) for context in contexts)
+        return is_open or method_call(made, "detach") is not None or self._evaluator.gradients.disabled(made)
 
-    def _freezes(self, attribute: cst.Attribute) -> bool:
-        """Whether the class of a parameter says of some that they need no gradients."""
-        owner = self._evaluator.tree.enclosing(attribute, cst.ClassDef)
-        if owner is None:
-            return False
+    def _freezes(self) -> bool:
+        """Whether the file says of some parameters that they need no gradients."""
         tree = self._evaluator.tree
-        named = [each.attr.value for each in tree.below(owner, cst.Attribute)]
-        named += [each.keyword.value for each in tree.below(owner, cst.Arg) if each.keyword is not None]
-        return "requires_grad" in named or "requires_grad_" in named
+        if any(a.attr.value in ("requires_grad", "requires_grad_") for a in tree.nodes(cst.Attribute)):
+            return True
+        return any(a.keyword is not None and a.keyword.value == "requires_grad" for a in tree.nodes(cst.Arg))
 
     def _binds_input(self, binding: Binding, method: cst.FunctionDef, depth: int) -> bool:
         if binding.kind is BindingKind.PARAMETER:
             own = [parameter for parameter in parameters(method)[1:] if parameter.default is None]
+            if self._without is not None and self._without.search(identifier(binding.node)):
+                return False
             return any(binding.node is parameter.name or binding.node is parameter for parameter in own)
         if binding.kind is BindingKind.ITERATION and isinstance(binding.value, cst.BaseExpression):
             takes_value = not binding.path or (binding.path == (1,) and method_call(binding.value, "items") is not None)
@@ -87,6 +110,9 @@ class InputGraphs:
         if identifier(call.func) in _CUTS | _WHOLE or self._evaluator.gradients.disabled(call):
             return False
         receiver = method_call(call)
+        types = (self._names.qualified(argument.value) for argument in call.args)
+        if receiver is not None and any(name in _INTEGERS for name in types):
+            return False
         name = self._names.qualified(call.func)
         if name is None and receiver is not None and self._evaluator.definitions.definition(call.func) is None:
             return self._follows(receiver.value, method, depth)

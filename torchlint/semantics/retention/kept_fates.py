@@ -36,10 +36,14 @@ class KeptFates(Fates):
         return max(map(self.of, reads), default=Fate.DROPPED)
 
     def is_cut(self, attribute: cst.Attribute) -> bool:
-        """Return whether what is read of an attribute is detached somewhere: its graph is known of."""
-        before = self._cuts
-        self.held(attribute)
-        return self._cuts > before
+        """Return whether all that is read of an attribute is detached: its graph is known of."""
+        reads, told = self.reads(attribute), []
+        self._followed = set(map(id, reads))
+        for read in reads:
+            before = self._cuts
+            if self.of(read) is not Fate.DROPPED:
+                told.append(self._cuts > before)
+        return bool(told) and all(told)
 
     def reads(self, attribute: cst.Attribute) -> list[cst.Attribute]:
         """Return where the file reads an attribute of ``self``: in its class, those of the family, through others."""

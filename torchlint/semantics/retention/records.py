@@ -52,7 +52,7 @@ class Records:
         if made is None or not isinstance(value, cst.Name) or not isinstance(made.value, cst.Dict) or made.path:
             return ()
         is_here = self._tree.within(made.node, root) and not self._evaluator.gradients.disabled(made.node)
-        is_kept_so = is_here and not self._is_detached(value) and not self._is_changed(value)
+        is_kept_so = is_here and not self._is_detached(value) and not self.is_changed(value)
         return elements(made.value) if is_kept_so else ()
 
     def entry(self, value: cst.BaseExpression, root: cst.CSTNode) -> cst.BaseExpression:
@@ -106,8 +106,8 @@ class Records:
             if items is not None and isinstance(items.value, cst.Name):
                 yield items.value
 
-    def _is_changed(self, record: cst.Name) -> bool:
-        """Whether a method puts something else into a dictionary: ``logs.update(loss=0)``."""
+    def is_changed(self, record: cst.Name) -> bool:
+        """Return whether a method puts something else into a dictionary: ``logs.update(loss=0)``."""
         function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
         methods = (method_call(call, *_CHANGES) for call in self._tree.below(function, cst.Call))
         return any(method is not None and self._is_one(method.value, record) for method in methods)
