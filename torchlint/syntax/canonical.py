@@ -71,9 +71,24 @@ def canonical(node: object) -> str:
 
 def is_same(left: cst.CSTNode, right: cst.CSTNode) -> bool:
     """Return whether two expressions are written the same, apart from their layout."""
-    if isinstance(left, (cst.Name, cst.Attribute)) and left.__class__ is not right.__class__:
+    return _are_same(left, right)
+
+
+def _are_same(left: object, right: object) -> bool:
+    """Whether two nodes, or values of their fields, have the same canonical text: most differ at once."""
+    if type(left) is cst.Name:
+        return type(right) is cst.Name and left.value == right.value
+    if type(left) is cst.Attribute:
+        if type(right) is not cst.Attribute or left.attr.value != right.attr.value:
+            return False
+        return _are_same(left.value, right.value)
+    if isinstance(left, (tuple, list)) and isinstance(right, (tuple, list)):
+        return len(left) == len(right) and all(map(_are_same, left, right))
+    if type(left) in _CONSTANTS or type(right) in _CONSTANTS or not isinstance(left, cst.CSTNode):
+        return canonical(left) == canonical(right)
+    if type(left) is not type(right):
         return False
-    return canonical(left) == canonical(right)
+    return all(_are_same(getattr(left, name), getattr(right, name)) for name in _FIELDS[type(left)])
 
 
 def places(expression: cst.BaseExpression) -> list[str]:

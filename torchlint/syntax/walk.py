@@ -172,7 +172,7 @@ class Tree:
         found = self.nodes(node_type)
         places = self.places.get(node_type)
         if places is None:
-            places = self.places[node_type] = [self.orders[id(each)] for each in found]
+            places = self.places[node_type] = list(map(self.orders.__getitem__, map(id, found)))
         first = bisect_left(places, self.orders[id(node)])
         return found[first : bisect_right(places, self.last(node), first)] if first < len(places) else []
 

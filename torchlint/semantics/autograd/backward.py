@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -14,11 +15,20 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import children
 
 # A variable: its scope and name, 0 and the name for an attribute; of a name that a statement binds only that binding.
 _Key = tuple[int, str]
 _Assignment = tuple[set[_Key], cst.CSTNode]
+_ASSIGNING: frozenset[type] = frozenset((cst.Assign, cst.AugAssign, cst.For, cst.WithItem, cst.Return, cst.Call))
+
+
+class _Reads(NamedTuple):
+    """What an expression reads: variables, and the keys of attributes."""
+
+    names: tuple[cst.Name, ...]
+    keys: frozenset[_Key]
 
 
 class Backward:
@@ -86,11 +96,13 @@ class Backward:
     def _spread(self, keys: set[_Key], root: cst.CSTNode) -> set[_Key]:
         """These variables, and those below ``root`` that they flow into."""
         reached = set(keys)
+        names = {name for _, name in reached}
         for _ in range(4):
             before = len(reached)
             for targets, value in self._assignments(root):
-                if not targets <= reached and self._mentions(value, reached):
+                if not targets <= reached and self._mentions_named(value, reached, names):
                     reached |= targets
+                    names.update(name for _, name in targets)
             if len(reached) == before:
                 break
         return reached
@@ -127,6 +139,8 @@ class Backward:
 
     def _find_assignments(self, root: cst.CSTNode) -> Iterator[_Assignment]:
         for node in self._tree.descendants(root):
+            if node.__class__ not in _ASSIGNING:  # most
+                continue
             if isinstance(node, cst.Assign):
                 yield {key for t in node.targets for key in self._bound(t.target)}, node.value
             elif isinstance(node, cst.AugAssign):
@@ -198,25 +212,35 @@ class Backward:
 
     def _mentions(self, node: cst.CSTNode, keys: set[_Key]) -> bool:
         """Whether one of some variables is read in an expression; not through ``.item()`` or ``.detach()``."""
-        names = {name for _, name in keys}
+        return self._mentions_named(node, keys, {name for _, name in keys})
+
+    def _mentions_named(self, node: cst.CSTNode, keys: set[_Key], names: set[str]) -> bool:
+        """Whether one of some variables, which have these names, is read in an expression."""
+        reads = self._reads(node)
+        if not keys.isdisjoint(reads.keys):
+            return True
+        return any(name.value in names and self._is_one_of(name, keys) for name in reads.names)
+
+    @remembered
+    def _reads(self, node: cst.CSTNode) -> _Reads:
+        """What is read in an expression, which many variables are looked for in."""
+        names: list[cst.Name] = []
+        keys: set[_Key] = set()
         stack = [node]
         while stack:
             current = stack.pop()
             if method_call(current, "item", "detach", "tolist") is not None:
                 continue
             if isinstance(current, cst.Name):
-                if current.value in names and self._is_one_of(current, keys):
-                    return True
+                names.append(current)
             elif isinstance(current, cst.Attribute):
-                if not keys.isdisjoint(((0, current.attr.value), (0, f"{current.attr.value}()"))):
-                    return True
+                keys |= {(0, current.attr.value), (0, f"{current.attr.value}()")}
                 stack.append(current.value)
             elif isinstance(current, cst.Call) and isinstance(current.func, cst.Attribute):
-                if (0, f"{current.func.attr.value}()") in keys:  # a field of the same name is something else
-                    return True
+                keys.add((0, f"{current.func.attr.value}()"))  # a field of the same name is something else
                 stack += (current.func.value, *current.args)
             elif isinstance(current, cst.Arg):
                 stack.append(current.value)
             else:
                 stack += children(current)
-        return False
+        return _Reads(tuple(names), frozenset(keys))

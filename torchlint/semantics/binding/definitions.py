@@ -7,7 +7,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.semantics.binding.qualified_names import Names
-from torchlint.semantics.binding.scopes import BindingKind, Scopes
+from torchlint.semantics.binding.scopes import Binding, BindingKind, Scopes
 from torchlint.semantics.tables.loaders import LOADER_KINDS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, is_none, literal, method_call
@@ -40,6 +40,9 @@ class Definitions:
         self._yielded: dict[int, list[cst.Yield]] = {}
         self._results: dict[int, list[cst.BaseExpression]] | None = None
         self._buffers: dict[int, set[str]] | None = None
+        self._methods: dict[int, dict[str, cst.FunctionDef]] = {}
+        self._kinds: dict[int, Kind] = {}
+        self._receivers: dict[int, cst.ClassDef | None] = {}
 
     def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the function whose body a node runs in; lambdas and comprehensions are passed through."""
@@ -88,11 +91,18 @@ class Definitions:
         bindings = self._scopes.bindings(name)
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
             return None
-        function = bindings[0].scope.node
+        key = id(bindings[0].node)
+        if key not in self._receivers:
+            self._receivers[key] = self._received(bindings[0])
+        return self._receivers[key]
+
+    def _received(self, parameter: Binding) -> cst.ClassDef | None:
+        """Return the class whose instance a parameter is given."""
+        function = parameter.scope.node
         if not isinstance(function, cst.FunctionDef):
             return None
         parameters = (*function.params.posonly_params, *function.params.params)
-        if not parameters or parameters[0].name is not bindings[0].node:
+        if not parameters or parameters[0].name is not parameter.node:
             return None
         if any(self._names.qualified(d.decorator) == "builtins.staticmethod" for d in function.decorators):
             return None
@@ -169,6 +179,12 @@ class Definitions:
 
     def class_kind(self, class_def: cst.ClassDef) -> Kind:
         """Return what instances of a class are, by its ancestry."""
+        key = id(class_def)
+        if key not in self._kinds:
+            self._kinds[key] = self._class_kind(class_def)
+        return self._kinds[key]
+
+    def _class_kind(self, class_def: cst.ClassDef) -> Kind:
         ancestry = self.ancestry(class_def)
         if any(name.startswith(_MODULE_CLASSES) for name in ancestry):
             return Kind.MODULE
@@ -193,12 +209,12 @@ class Definitions:
 
     def methods(self, class_def: cst.ClassDef) -> dict[str, cst.FunctionDef]:
         """Return the methods that a class defines itself."""
-        scope = self._scopes.inner(class_def)
-        return {
-            name: found[-1].node
-            for name, found in scope.bindings.items()
-            if isinstance(found[-1].node, cst.FunctionDef)
-        }
+        key = id(class_def)
+        if key not in self._methods:
+            bound = self._scopes.inner(class_def).bindings
+            last = ((name, found[-1].node) for name, found in bound.items())
+            self._methods[key] = {name: node for name, node in last if isinstance(node, cst.FunctionDef)}
+        return self._methods[key]
 
     def method(self, class_def: cst.ClassDef, name: str) -> cst.FunctionDef | None:
         """Return the method of a class or of its nearest base in the file."""
@@ -229,7 +245,9 @@ class Definitions:
 
     def _collect_buffer(self, call: cst.Call) -> None:
         method = method_call(call, "register_buffer")
-        owner = self.receiver(method.value) if method is not None and isinstance(method.value, cst.Name) else None
+        if method is None:
+            return
+        owner = self.receiver(method.value) if isinstance(method.value, cst.Name) else None
         given = bind(call.args, ("name", "tensor"))
         name, held = literal(given.get("name")), given.get("tensor")
         if self._buffers is not None and owner is not None and isinstance(name, str) and not is_none(held):

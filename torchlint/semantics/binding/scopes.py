@@ -91,6 +91,7 @@ class Scopes:
         self._tree = tree
         self.module = Scope(tree.module, None)
         self._found: dict[int, list[Binding]] = {}
+        self._deciding: dict[int, Scope | None] = {}
         self._around: dict[int, Scope] = {}
         self._packages: frozenset[str] | None = None
         self._by_node: dict[int, Scope] = {id(tree.module): self.module}
@@ -193,11 +194,18 @@ class Scopes:
             current = current.parent
         return None
 
+    def decider(self, name: cst.Name) -> Scope | None:
+        """Return the scope whose bindings give a name its meaning where it stands."""
+        key = id(name)
+        if key not in self._deciding:
+            self._deciding[key] = self.deciding(name.value, self.scope(name))
+        return self._deciding[key]
+
     def bindings(self, name: cst.Name) -> list[Binding]:
         """Return all bindings that a name can refer to, in document order; empty for built-ins and unknown names."""
         found = self._found.get(id(name))
         if found is None:
-            deciding = self.deciding(name.value, self.scope(name))
+            deciding = self.decider(name)
             found = self._found[id(name)] = deciding.bindings.get(name.value, []) if deciding else []
         return found
 

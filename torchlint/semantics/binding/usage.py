@@ -54,7 +54,7 @@ class Usage:
         self._as_array: dict[tuple[int, str], list[cst.Name]] = {}
         self._sizes: set[tuple[int, str]] = set()
         self._counted: set[tuple[int, str] | None] = set()
-        self._given: dict[tuple[int, str], list[cst.Name]] = {}
+        self._given: dict[str, dict[tuple[int, str], list[cst.Name]]] = {}
 
     def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
         """Return the names of all attributes that the file reads from a variable (``x`` or ``self.x``)."""
@@ -101,7 +101,7 @@ class Usage:
     def given_to_torch(self, name: str) -> list[cst.Name]:
         """Return the variables of a name that are given to functions of torch which take nothing but tensors."""
         self._table()
-        return [given for (_, called), uses in self._given.items() if called == name for given in uses]
+        return [given for uses in self._given.get(name, {}).values() for given in uses]
 
     def is_counted(self, variable: cst.CSTNode) -> bool:
         """Return whether the file counts a variable up by a number that is written out."""
@@ -236,11 +236,11 @@ class Usage:
             if isinstance(given, cst.Name) and not call.args[0].star and identifier(call.func) in _NAMES_OF_TAKERS:
                 key = self._key(given) if self._names.qualified(call.func) in _TAKERS else None
                 if key is not None:
-                    self._given.setdefault(key, []).append(given)
+                    self._given.setdefault(given.value, {}).setdefault(key, []).append(given)
 
     def _key(self, variable: cst.CSTNode) -> tuple[int, str] | None:
         if isinstance(variable, cst.Name):
-            deciding = self._scopes.deciding(variable.value, self._scopes.scope(variable))
+            deciding = self._scopes.decider(variable)
             return (id(deciding), variable.value) if deciding is not None else None
         if isinstance(variable, cst.Attribute) and isinstance(variable.value, cst.Name):
             owner = self._definitions.receiver(variable.value)

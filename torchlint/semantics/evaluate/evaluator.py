@@ -24,6 +24,7 @@ from torchlint.semantics.evaluate import (
     operators,
 )
 from torchlint.semantics.evaluate.grad_mode import Gradients
+from torchlint.semantics.evaluate.moving_calls import moving_calls
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NONE, NUMBER, PENDING, STRING, UNKNOWN, Kind, Value, sequence
 from torchlint.syntax.calls import is_none, literal
@@ -78,6 +79,11 @@ class Evaluator:
     def vocabulary(self) -> Vocabulary:
         """The names that occur in the file."""
         return Vocabulary(self.tree)
+
+    @cached_property
+    def moving_calls(self) -> list[cst.Call]:
+        """The calls that may bring something to a device."""
+        return moving_calls(self.tree)
 
     @cached_property
     def named_moves(self) -> dict[str, list[cst.Call]]:

@@ -41,6 +41,7 @@ _SWITCHED_OFF = re.compile(
     r"(inference|eval|evaluation)_?(mode|context|ctx|scope)|evaluating|inferring)$",
     re.IGNORECASE,
 )
+_DECIDING: frozenset[type] = frozenset((cst.With, cst.IndentedBlock, cst.Module, cst.FunctionDef, cst.Lambda))
 _FREEZES = re.compile(r"(^|_)(frozen|freezes?|freezing)(_|$)", re.IGNORECASE)
 
 
@@ -109,19 +110,23 @@ class Gradients:
         return self._decision(node) is False
 
     def _decision(self, node: cst.CSTNode) -> bool | None:
+        self._mode_setters()
         child = node
         for ancestor in self._tree.ancestors(node):
-            if isinstance(ancestor, cst.With) and child is ancestor.body:
-                decision = self._context(ancestor)
+            if ancestor.__class__ not in _DECIDING:  # most
+                pass
+            elif isinstance(ancestor, cst.With):
+                decision = self._context(ancestor) if child is ancestor.body else None
                 if decision is not None:
                     return decision
-            if self._mode_setters() and isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
-                decision = self._set_before(ancestor, child)
+            elif isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
+                decision = self._set_before(ancestor, child) if self._mode_setters() else None
                 if decision is not None:
                     return decision
-            if isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
-                return self.function_disabled(ancestor) or self._is_off_from_start(ancestor) or None
-            if isinstance(ancestor, cst.Lambda) and self._dispatch.runs_lambda(ancestor):
+            elif isinstance(ancestor, cst.FunctionDef):
+                if child is ancestor.body:
+                    return self.function_disabled(ancestor) or self._is_off_from_start(ancestor) or None
+            elif isinstance(ancestor, cst.Lambda) and self._dispatch.runs_lambda(ancestor):
                 return True
             child = ancestor
         return self._whole_file() or None

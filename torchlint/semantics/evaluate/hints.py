@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics import roles
+from torchlint.semantics.evaluate.moving_calls import names_move
 from torchlint.semantics.evaluate.taken_apart import unpacked
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
@@ -63,11 +65,6 @@ _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "pre
 _SIZE = re.compile(r"^([HWDThwd]|hw|height|width|depth|\w+_(h|w|height|width|size|shape)|size|shape|num_\w+|n_\w+)$")
 # Methods of models that the trainers of other files call for each batch.
 _MODEL_STEPS = frozenset(("train_step", "val_step"))
-# What functions are called that bring what they are given to a device: `to_device(batch)`, `move_to_cuda(sample)`.
-_MOVES = re.compile(
-    r"^_*((move|send|put|transfer|convert|recursive(ly)?|nested|all|batch(es)?|data|samples?|tensors?|inputs?|dict|list|items?|"
-    r"examples?|features|targets|images?|obj(ect)?)_)*(to|on|onto)_(device|cuda|gpu)s?$"
-)
 # What a function that takes one step calls its batch: `fit_batch(self, batch)`, `evaluate_step(batch)`.
 _BATCH = re.compile(r"^((data|mini)_?)?batch(_data)?$")
 # What SpeechBrain calls for each batch: the place of the first parameter that holds what the loader hands out.
@@ -166,6 +163,7 @@ def hands_out_loader(call: cst.Call, name: str, evaluator: Evaluator) -> bool:
     return is_gone_through and _MAKES_LOADER.match(name) is not None
 
 
+@lru_cache(maxsize=4096)
 def named(name: str) -> Value:
     """Return what everybody who uses this name means by it; evidence NAMED."""
     if not name:
@@ -209,11 +207,6 @@ def names_host(name: str) -> bool:
 def names_loss(name: str) -> bool:
     """Return whether everybody who uses this name means a loss by it."""
     return bool(_LOSS.search(name))
-
-
-def names_move(name: str) -> bool:
-    """Return whether a function is named for bringing what it is given to a device."""
-    return _MOVES.search(name.lower()) is not None
 
 
 def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -> Value:
@@ -300,6 +293,8 @@ def iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
         return UNKNOWN
     if isinstance(loop.iter, cst.Call) and named(identifier(loop.iter.func)).kind is Kind.DATALOADER:
         return Value(Kind.DATALOADER, Evidence.NAMED).iterated()
+    if not any(evaluator.tree.within(call, loop.body) for call in evaluator.moving_calls):
+        return UNKNOWN
     names = _names(loop.target, evaluator)
     for statement in _straight(loop.body):
         if isinstance(statement, cst.SimpleStatementLine):

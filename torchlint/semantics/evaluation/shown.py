@@ -71,8 +71,9 @@ class ShownForwards:
         """The names of variables of which a picture may be made, also by other variables: asked before their uses."""
         calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in PICTURES)
         found = {name.value for call in calls for name in self._tree.below(call, cst.Name)}
+        bound = [(_bound(each), each.value) for each in self._tree.nodes(cst.Assign)] if found else []
         for _ in range(_DEPTH):
-            made = [s.value for s in self._tree.nodes(cst.Assign) if not found.isdisjoint(_bound(s))]
+            made = [value for names, value in bound if not found.isdisjoint(names)]
             found.update(name.value for value in made for name in self._tree.below(value, cst.Name))
         return frozenset(found)
 

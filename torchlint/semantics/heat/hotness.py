@@ -36,6 +36,7 @@ from torchlint.semantics.training.phases import in_evaluation
 from torchlint.semantics.training.step_order import CLIPS
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.remembered import remembered
 
 __all__ = ("NO_FLAG", "NO_OPTION", "Heat", "Hotness", "Role")
 
@@ -140,9 +141,9 @@ class Hotness:
         inner: list[cst.For | cst.While] = [*self._tree.below(loop, cst.For), *self._tree.below(loop, cst.While)]
         return any(other is not loop and self.loop(other) is not None for other in inner)
 
-    def _is_short(self, loop: cst.For | cst.While) -> bool:
+    def _is_short(self, loop: cst.For | cst.While, batch: Evidence | None) -> bool:
         """Whether a loop ends after a handful of passes, and runs no more than once in a run of the program."""
-        if self._batches(loop) is None and seeks_batch_size(loop, self._evaluator):
+        if batch is None and seeks_batch_size(loop, self._evaluator):
             return True
         is_few = any(ends(loop, self._evaluator) for ends in (stops_early, tries_settings, draws_handful))
         if isinstance(loop, cst.For):
@@ -150,10 +151,10 @@ class Hotness:
         return is_few and runs_once(loop, self._evaluator)
 
     def _classify(self, loop: cst.For | cst.While) -> Heat | None:
-        if self._is_short(loop) or cold.waits_for_person(self.own_calls(loop), self._evaluator):
+        batch = self._batches(loop)
+        if self._is_short(loop, batch) or cold.waits_for_person(self.own_calls(loop), self._evaluator):
             return None
         training = self._optimises(loop)
-        batch = self._batches(loop)
         if batch is not None:
             role = Role.TRAINING_LOOP if training is not None else Role.EVALUATION_LOOP
             return Heat(loop, role, batch)
@@ -247,6 +248,7 @@ class Hotness:
         functions = (f for f in self._tree.nodes(cst.FunctionDef) if owner(f) is not None and self.is_step_function(f))
         return frozenset(id(call) for function in functions for call in self._evaluator.callers(function))
 
+    @remembered
     def is_step_function(self, function: cst.FunctionDef) -> bool:
         """Return whether a function takes a training step itself, outside any loop of its own."""
         if cold.is_epoch(function, self._evaluator):

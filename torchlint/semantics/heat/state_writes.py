@@ -16,6 +16,7 @@ from torchlint.syntax.walk import Tree
 _FILLS = frozenset(("append", "appendleft", "extend", "add", "insert", "put", "push", "setdefault"))
 _EMPTIES = frozenset(("clear", "pop", "popleft", "popitem", "remove"))
 _ITSELF = frozenset(("self", "cls"))
+_ASSIGNMENTS: frozenset[type] = frozenset((cst.Assign, cst.AnnAssign, cst.AugAssign))
 _DEPTH = 2
 """Through how many calls of functions of the file a branch is followed."""
 
@@ -73,7 +74,7 @@ def writes_below(code: cst.CSTNode, evaluator: Evaluator, depth: int = _DEPTH) -
     """Yield what code does to variables, and the functions of the file that it calls to such as outlive them."""
     tree = evaluator.tree
     for node in (code, *tree.descendants(code)):
-        if isinstance(node, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
+        if node.__class__ in _ASSIGNMENTS:
             yield from writes_of(node, evaluator)
         elif isinstance(node, cst.Call):
             yield from _by_method(node, evaluator)

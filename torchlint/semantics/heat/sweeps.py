@@ -44,10 +44,12 @@ def draws_handful(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
 
 def seeks_batch_size(loop: cst.For | cst.While, evaluator: Evaluator) -> bool:
     """Return whether a loop multiplies or halves a size until memory is out: ``except RuntimeError: ...``."""
-    resized = {name: statement for statement in evaluator.tree.descendants(loop.body) if (name := _resized(statement))}
-    for line in loop.body.body:
-        handlers = [handler for handler in line.handlers if _catches(handler)] if isinstance(line, cst.Try) else []
-        if not isinstance(line, cst.Try) or not handlers:
+    tries = [line for line in loop.body.body if isinstance(line, cst.Try)]
+    below = evaluator.tree.descendants(loop.body) if tries else ()
+    resized = {name: statement for statement in below if (name := _resized(statement))}
+    for line in tries:
+        handlers = [handler for handler in line.handlers if _catches(handler)]
+        if not handlers:
             continue
         ends = any(evaluator.tree.below(handler, kind) for handler in handlers for kind in (cst.Break, cst.Return))
         used = {name.value for name in evaluator.tree.below(line.body, cst.Name)} & resized.keys()

@@ -13,6 +13,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.moving_calls import names_move
 from torchlint.semantics.tensors.container_walkers import applies_to_each, walks_containers
 from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind
@@ -48,7 +49,7 @@ def _mover(move: Move, evaluator: Evaluator) -> cst.FunctionDef | None:
     found = None
     function = evaluator.definitions.enclosing_function(move.call)
     while function is not None:
-        named = hints.names_move(function.name.value)
+        named = names_move(function.name.value)
         given = any(_BATCH.match(parameter.name.value) for parameter in function.params.params)
         if evaluator.definitions.results(function) and ((named and given) or _walks(function, move, evaluator)):
             found = function
