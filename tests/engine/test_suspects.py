@@ -62,6 +62,23 @@ def test_so_it_is_for_the_fixtures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert several > 20
 
 
+def test_a_draft_that_is_filled_in_shows_what_the_whole_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    filled = []
+    on_filled = file._Check._on_filled
+
+    def counting(self, drafted, model, found):
+        diagnostics = on_filled(self, drafted, model, found)
+        filled.append(diagnostics is not None)
+        return diagnostics
+
+    monkeypatch.setattr(file._Check, "_on_filled", counting)
+    for fixture in every_file()[1::4]:
+        arguments = (fixture.source(), fixture.settings, rules(), fixture.target)
+        found, whole = file.check_file(*arguments), file.check_file(*arguments, screened=False)
+        assert found.diagnostics == whole.diagnostics, fixture
+    assert sum(filled) > 100
+
+
 def test_what_found_something_on_the_draft_is_all_that_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int | None] = []
     run_rule = suspects.run_rule

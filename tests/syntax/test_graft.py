@@ -11,6 +11,7 @@ import pytest
 from torchlint.syntax.calls import code, source_text_only
 from torchlint.syntax.draft import draft
 from torchlint.syntax.draft.nodes import NoDraftError
+from torchlint.syntax.walk import walk
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for folder in ("torchlint", "fixtures") for path in (ROOT / folder).rglob("*.py"))[::4]
@@ -135,3 +136,18 @@ def test_some_text_stands_for_each_expression_of_a_draft(text: str) -> None:
 
 def test_the_share_counts_rows() -> None:
     assert draft("x = 1\ny = 2\ndef f():\n    return 1\n").share({1}) == pytest.approx(0.2)
+
+
+def test_a_draft_that_is_filled_in_is_the_module_by_the_same_nodes() -> None:
+    for text in TEXTS.values():
+        drafted = draft(text)
+        nodes = list(walk(drafted.module).ordered)
+        drafted.fill_in(range(len(drafted.module.body)))
+        assert drafted.module.deep_equals(cst.parse_module(text))
+        assert all(own is node for own, node in zip(walk(drafted.module).ordered, nodes, strict=True))
+
+
+@pytest.mark.parametrize("text", ["x = 'a' 'b'\n", "x = f'a' 'b'\n", "ﬁ = 1\n"])
+def test_what_has_other_nodes_than_its_text_is_not_filled_in(text: str) -> None:
+    with pytest.raises(NoDraftError):
+        draft(text).fill_in({0})

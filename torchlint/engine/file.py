@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -119,13 +119,32 @@ class _Check:
             return self.run()
         try:
             found = suspects.find(self._active, model, self._watch.ask)
+            diagnostics = self._on_filled(drafted, model, found)
         finally:
             model.release()
         if not found.rules:
             return self._result([])
-        diagnostics = self._on_graft(drafted, found)
+        if diagnostics is None:
+            diagnostics = self._on_graft(drafted, found)
         del drafted, model  # what follows may need as much memory again
         return self.run(found) if diagnostics is None else self._result(self._sound(diagnostics))
+
+    def _on_filled(self, drafted: Draft, model: Model, found: Suspects) -> list[Diagnostic] | None:
+        """Return all findings by the draft itself, once its suspect statements have their text; None if it takes more.
+
+        So no answer is worked out twice, but for those that quote the text.
+        """
+        from torchlint.semantics.quoting import with_text
+        from torchlint.syntax.parse import Parsed
+
+        if not found.rules or found.parts is None or drafted.rows(found.statements) > _MOST_ROWS:
+            return None
+        try:
+            with self._watch.time("parse"):
+                drafted.fill_in(found.statements)
+            return self._quoted(Parsed(self._source, drafted.module), with_text(model, self._target), found)
+        except Exception:  # whatever it is, other trees show it too or do not have it
+            return None
 
     def _on_graft(self, drafted: Draft, found: Suspects) -> list[Diagnostic] | None:
         """Return all findings by trees of which only suspect statements are parsed, None if it takes the whole."""
@@ -144,8 +163,6 @@ class _Check:
         self, drafted: Draft, found: Suspects, statements: Collection[int], is_one_of_several: bool
     ) -> list[Diagnostic]:
         """Return all findings by a tree of which only these statements are parsed."""
-        from torchlint.edits.diagnose import diagnose
-        from torchlint.syntax.calls import source_text_only
         from torchlint.syntax.parse import Parsed
 
         with self._watch.time("parse"):
@@ -153,16 +170,25 @@ class _Check:
         model = self._model(parsed.module)
         try:
             among = suspects.within(statements, model) if is_one_of_several else None
-            with source_text_only():
-                pairs = [
-                    (rule, finding)
-                    for rule in found.rules
-                    for finding in self._ask(rule, model, found.nodes(rule, model, among))
-                ]
-                with self._watch.time("locate"):
-                    return diagnose(parsed, model.parent, _certain(pairs, model), self._settings)
+            return self._quoted(parsed, model, found, among)
         finally:
             model.release()
+
+    def _quoted(
+        self, parsed: Parsed, model: Model, found: Suspects, among: Callable[[cst.CSTNode], bool] | None = None
+    ) -> list[Diagnostic]:
+        """Return what is found on a tree of which some statements have their text, without looking at others' text."""
+        from torchlint.edits.diagnose import diagnose
+        from torchlint.syntax.calls import source_text_only
+
+        with source_text_only():
+            pairs = [
+                (rule, finding)
+                for rule in found.rules
+                for finding in self._ask(rule, model, found.nodes(rule, model, among))
+            ]
+            with self._watch.time("locate"):
+                return diagnose(parsed, model.parent, _certain(pairs, model), self._settings)
 
     def _sound(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
         from torchlint.edits.diagnose import without_broken_fixes

@@ -14,7 +14,7 @@ import libcst as cst
 NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 
 # Fields without meaning to the semantics: white space, punctuation, and names that are no variables.
-_SKIPPED_FIELDS = frozenset(
+SKIPPED_FIELDS = frozenset(
     {
         "leading_lines",
         "leading_whitespace",
@@ -93,7 +93,7 @@ def _child_fields(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
     if node_type in _ORDERED_FIELDS:
         return _ORDERED_FIELDS[node_type]
     names = (field.name for field in fields(node_type))
-    return tuple(name for name in names if name not in _SKIPPED_FIELDS and not name.startswith("whitespace"))
+    return tuple(name for name in names if name not in SKIPPED_FIELDS and not name.startswith("whitespace"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,16 @@ class Draft(NamedTuple):
 
         return graft(self.module, self.spans, self.text, wanted)
 
+    def fill_in(self, wanted: Collection[int]) -> None:
+        """Give the nodes of these statements what they lack: white space, punctuation, parentheses, their text.
+
+        Raises:
+            NoDraftError: the draft has other nodes than the text; some may have been given it, and are no worse for it.
+        """
+        from torchlint.syntax.draft.graft import fill_in
+
+        fill_in(self.module, self.spans, self.text, wanted)
+
     def rows(self, wanted: Collection[int]) -> int:
         """Return how many rows these statements take."""
         return sum(self.spans[index].last - self.spans[index].first + 1 for index in wanted)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import count, groupby
+from typing import TypeAlias
 
 import libcst as cst
 
 from torchlint.source import source_from_text
-from torchlint.syntax.draft.nodes import NoDraftError, make
+from torchlint.syntax.draft.filling import fill
+from torchlint.syntax.draft.nodes import NoDraftError, make, set_field
 from torchlint.syntax.draft.spans import Span
 from torchlint.syntax.parse import SyntaxFailure, parse
 
+_Statement: TypeAlias = "cst.SimpleStatementLine | cst.BaseCompoundStatement"
 _NEIGHBOUR = "pass\n"
 """Stands for the statement before or after: by it libcst knows whose the comments and blank lines between are."""
 
@@ -22,12 +25,42 @@ def graft(module: cst.Module, spans: Sequence[Span], text: str, wanted: Collecti
     Raises:
         NoDraftError: only the full tree will do.
     """
+    body = list(module.body)
+    pieces, rest = _pieces(module, spans, text, wanted)
+    for start, parsed in pieces:
+        body[start : start + len(parsed)] = parsed
+    return make(cst.Module, body=tuple(body), **rest)
+
+
+def fill_in(module: cst.Module, spans: Sequence[Span], text: str, wanted: Collection[int]) -> None:
+    """Give the statements of these indices, and the module itself, what the parser makes of their text.
+
+    Raises:
+        NoDraftError: only other nodes will do.
+    """
+    pieces, rest = _pieces(module, spans, text, wanted)
+    for start, parsed in pieces:
+        for own, statement in zip(module.body[start : start + len(parsed)], parsed, strict=True):
+            fill(own, statement)
+    for name, value in rest.items():
+        set_field(module, name, value)
+
+
+def _pieces(
+    module: cst.Module, spans: Sequence[Span], text: str, wanted: Collection[int]
+) -> tuple[list[tuple[int, Sequence[_Statement]]], dict[str, object]]:
+    """Return the statements of these indices parsed, each group with its first index, and what the module has too.
+
+    Raises:
+        NoDraftError: only the full tree will do.
+    """
     if len(spans) != len(module.body) or "\r" in text or "\f" in text:
         raise NoDraftError
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     indent = next((span.indent for span in spans if span.indent), "")
-    body = list(module.body)
+    body = module.body
+    pieces: list[tuple[int, Sequence[_Statement]]] = []
     ends: dict[str, object] = {}
     for start, end in _runs(wanted):
         part = _parsed(lines, spans, start, end, indent)
@@ -35,18 +68,12 @@ def graft(module: cst.Module, spans: Sequence[Span], text: str, wanted: Collecti
         parsed = part.body[bool(start) :][: end - start]
         if (own and own != indent) or [*map(type, parsed)] != [*map(type, body[start:end])]:
             raise NoDraftError
-        body[start:end] = parsed
+        pieces.append((start, parsed))
         ends |= {} if start else {"header": part.header}
         ends |= {} if end < len(spans) else {"footer": part.footer}
-    return make(
-        cst.Module,
-        body=tuple(body),
-        encoding="utf-8",
-        default_indent=indent or " " * 4,
-        default_newline="\n",
-        has_trailing_newline=text.endswith("\n"),
-        **ends,
-    )
+    ends["default_indent"] = indent or " " * 4
+    ends |= {"encoding": "utf-8", "default_newline": "\n", "has_trailing_newline": text.endswith("\n")}
+    return pieces, ends
 
 
 def _runs(wanted: Collection[int]) -> Iterator[tuple[int, int]]:
