@@ -35,6 +35,8 @@ class Flow:
         self._scopes = scopes
         self._definitions: dict[int, list[Binding]] = {}
         self._blocks: dict[int, list[tuple[cst.CSTNode, cst.CSTNode]]] = {}
+        self._loops: dict[int, list[cst.For | cst.While]] = {}
+        self._forks: dict[int, dict[int, cst.CSTNode]] = {}
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """Return the innermost statement (small or compound) that holds a node, or the node itself."""
@@ -113,7 +115,7 @@ class Flow:
         own_statement = self.statement(name)
         branches = self._branches(name)
         block_ids = {id(block) for block, _ in self.blocks(name)}
-        loops = [a for a in self._tree.ancestors(name) if type(a) is cst.For or type(a) is cst.While]
+        loops = self._loops_around(name, own_statement)
         reaching: list[Binding] = []
         killer: Binding | None = None
         for index in range(bisect_left(bindings, place, key=_order) - 1, -1, -1):
@@ -135,6 +137,14 @@ class Flow:
             if not self._rebound_later(binding, bindings, loop):
                 reaching.append(binding)
         return sorted(reaching, key=lambda b: b.order)
+
+    def _loops_around(self, name: cst.Name, statement: cst.CSTNode) -> list[cst.For | cst.While]:
+        """Return the loops around a name, innermost first, given its statement: those of all names in it."""
+        found = self._loops.get(id(statement))
+        if found is None:
+            found = [a for a in (statement, *self._tree.ancestors(statement)) if isinstance(a, LOOPS)]
+            self._loops[id(statement)] = found
+        return found
 
     def _within(self, ancestor: cst.CSTNode, bindings: list[Binding]) -> list[Binding]:
         """Return the bindings below a node."""
@@ -217,15 +227,23 @@ class Flow:
 
     def _branches(self, node: cst.CSTNode) -> dict[int, cst.CSTNode]:
         """Return the branch in which a node stands for each ``if`` around it."""
-        found = {}
-        parents = self._tree.parents
-        child = node
-        ancestor = parents.get(id(node))
-        while ancestor is not None:
+        found: dict[int, cst.CSTNode] = {}
+        child: cst.CSTNode = node
+        while child.__class__ not in _STATEMENTS:
+            ancestor = self._tree.parents.get(id(child))
+            if ancestor is None:
+                return found
             if ancestor.__class__ in _FORKS and child is not ancestor.test:  # type: ignore[attr-defined]
                 found[id(ancestor)] = child
-            child, ancestor = ancestor, parents.get(id(ancestor))
-        return found
+            child = ancestor
+        around = self._forks.get(id(child))
+        if around is None:  # the same for all that stands in a statement
+            above = self._tree.parents.get(id(child))
+            around = self._branches(above) if above is not None else {}
+            if isinstance(above, cst.If):
+                around = {**around, id(above): child}
+            self._forks[id(child)] = around
+        return {**found, **around} if found else around
 
     def _is_elsewhere(self, node: cst.CSTNode, branches: dict[int, cst.CSTNode]) -> bool:
         """Whether a node stands in another branch of an ``if`` than these."""

@@ -59,9 +59,8 @@ class Usage:
     def attributes(self, variable: cst.CSTNode) -> frozenset[str]:
         """Return the names of all attributes that the file reads from a variable (``x`` or ``self.x``)."""
         key = self._key(variable)
-        if key is None:
-            return frozenset()
-        return frozenset(self._table().get(key, ()))
+        known = self._table().get(key) if key is not None else None
+        return frozenset(known) if known is not None else frozenset()
 
     def appended(self, variable: cst.CSTNode) -> list[cst.BaseExpression]:
         """Return the expressions that the file appends to a variable."""

@@ -202,10 +202,9 @@ def _handed_out(place: cst.Yield, evaluator: Evaluator) -> Value:
     return evaluator.value(place.value) if place.value is not None else UNKNOWN
 
 
-def named_callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
-    """Return the calls of each function of the file that name it directly."""
+def named_callers(evaluator: Evaluator, names: frozenset[str]) -> dict[int, list[cst.Call]]:
+    """Return the calls of each function of the file that name it directly, given all `callable_names`."""
     found: dict[int, list[cst.Call]] = {}
-    names = _callable_names(evaluator)
     for call in evaluator.tree.nodes(cst.Call):
         definition = evaluator.definitions.definition(call.func) if identifier(call.func) in names else None
         if isinstance(definition, cst.FunctionDef):
@@ -213,7 +212,7 @@ def named_callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
     return found
 
 
-def _callable_names(evaluator: Evaluator) -> frozenset[str]:
+def callable_names(evaluator: Evaluator) -> frozenset[str]:
     """Return the names by which the functions and classes of the file can be called: their own, and other names."""
     tree = evaluator.tree
     definitions: list[cst.FunctionDef | cst.ClassDef] = [*tree.nodes(cst.FunctionDef), *tree.nodes(cst.ClassDef)]
@@ -228,13 +227,12 @@ def _callable_names(evaluator: Evaluator) -> frozenset[str]:
     return frozenset((*named, *others, *held))
 
 
-def callers(evaluator: Evaluator) -> dict[int, list[cst.Call]]:
-    """Return the calls of each function of the file."""
+def callers(evaluator: Evaluator, names: frozenset[str]) -> dict[int, list[cst.Call]]:
+    """Return the calls of each function of the file, given all `callable_names`."""
     by_name: dict[str, list[cst.FunctionDef]] = {}
     for function in evaluator.tree.nodes(cst.FunctionDef):
         by_name.setdefault(function.name.value, []).append(function)
     found: dict[int, list[cst.Call]] = {}
-    names = _callable_names(evaluator)
     calls = evaluator.tree.nodes(cst.Call)
     for call in calls if "__call__" in by_name else [c for c in calls if _may_call(c, names)]:
         target = called_function(call, by_name, evaluator)
@@ -366,10 +364,12 @@ def called_function(
         return evaluator.definitions.method(definition, "__init__")
     name = identifier(call.func)
     if isinstance(call.func, cst.Attribute) and name in by_name:
+        candidates = [f for f in by_name[name] if evaluator.definitions.owner(f) is not None]
+        if not candidates:
+            return None
         receiver = evaluator.value(call.func.value)
         if isinstance(receiver.definition, cst.ClassDef):
             return evaluator.definitions.method(receiver.definition, name)
-        candidates = [f for f in by_name[name] if evaluator.definitions.owner(f) is not None]
         distinctive = name not in ("forward", "step", "update", "train", "eval", "get", "add", "run", "__init__")
         is_one = len(candidates) == 1 and distinctive and _may_have(call.func.value, candidates[0], evaluator)
         return candidates[0] if is_one else None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeVar
 
 import libcst as cst
 
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.binding.qualified_names import Names
-from torchlint.semantics.binding.scopes import Scopes
+from torchlint.semantics.binding.scopes import Binding, Scopes
 from torchlint.semantics.binding.usage import Usage
 from torchlint.semantics.binding.vocabulary import Vocabulary
 from torchlint.semantics.evaluate import (
@@ -36,6 +38,8 @@ _OPERATIONS: frozenset[type] = frozenset(
 _CONTAINERS: frozenset[type] = frozenset(
     (cst.Subscript, cst.Tuple, cst.List, cst.Dict, cst.Set, *containers.COMPREHENSIONS)
 )
+Subject = TypeVar("Subject")
+
 _BUDGET = 100_000
 _MAX_DEPTH = 120
 _MAX_ATTEMPTS = 2
@@ -58,6 +62,8 @@ class Evaluator:
         self._pending: dict[int, int] = {}
         self._attempts: dict[int, int] = {}
         self._cut_short: list[int] = []
+        self._bound: dict[int, Value] = {}
+        self._iterated: dict[int, Value] = {}
         self._lowest = _MAX_DEPTH
         self._returned: dict[int, Value] = {}
         self._callers: dict[int, list[cst.Call]] | None = None
@@ -164,25 +170,27 @@ class Evaluator:
             self._returned[key] = calls.returned(function, self)
         return self._returned[key]
 
+    def bound(self, binding: Binding) -> Value:
+        """Return what a binding binds its name to."""
+        return self._kept(self._bound, binding, names.of_definition)
+
     def iterated(self, loop: cst.For | cst.CompFor) -> Value:
         """Return what one step of a loop binds to its target."""
-        found = self.value(loop.iter).iterated()
-        is_counted = self._qualified_call(loop.iter) == "builtins.enumerate" and len(found.elements or ()) == 2
-        counted = (found.elements or (found,))[-1] if is_counted else found
-        is_open = _says_nothing(counted)
-        if found.known and found.evidence > Evidence.NAMED and not is_open:
-            return found
-        used = hints.iterated(loop, self)  # may bear out what a name promises
-        if is_open and used.known:
-            return sequence(NUMBER, used) if is_counted else used
-        if not found.known:
-            return UNKNOWN
-        if used.known and found.kind is Kind.MODULE and isinstance(loop.target, cst.Tuple):
-            return used  # `for x, y in generator`: a name of more than models
-        return found.borne_out() if used.known else found
+        return self._kept(self._iterated, loop, _iterated)
 
-    def _qualified_call(self, expression: cst.BaseExpression) -> str | None:
-        return self.names.qualified(expression.func) if isinstance(expression, cst.Call) else None
+    def _kept(self, kept: dict[int, Value], subject: Subject, work_out: Callable[[Subject, Evaluator], Value]) -> Value:
+        """Return what is worked out of a subject, only once unless a cycle cuts it short."""
+        known = kept.get(id(subject))
+        if known is not None:
+            return known
+        depth = len(self._pending)
+        outer, self._lowest = self._lowest, depth
+        found = work_out(subject, self)
+        is_independent = self._lowest >= depth
+        self._lowest = outer if is_independent else min(outer, self._lowest)
+        if is_independent and not self._cut_short and found.kind is not Kind.PENDING:
+            kept[id(subject)] = found
+        return found
 
     def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         """Return the calls in this file that call a function, by its name, as a method, or as a class."""
@@ -197,8 +205,9 @@ class Evaluator:
     def _link(self) -> None:
         """Work out who calls whom, before the first value: answers would otherwise depend on what is asked first."""
         self._callers = {}
-        self._callers = calls.named_callers(self)
-        self._callers = calls.callers(self)
+        named = calls.callable_names(self)
+        self._callers = calls.named_callers(self, named)
+        self._callers = calls.callers(self, named)
         self._forget()
 
     def is_engine_step(self, function: cst.FunctionDef) -> bool:
@@ -221,6 +230,8 @@ class Evaluator:
         """Drop what was evaluated while the call graph was incomplete."""
         self._known.clear()
         self._returned.clear()
+        self._bound.clear()
+        self._iterated.clear()
         self._attempts.clear()
         self._kept_batches.clear()
         self.gradients.forget()
@@ -229,3 +240,24 @@ class Evaluator:
 def _says_nothing(value: Value) -> bool:
     """Return whether nothing is known of a value, or of any part of it: ``zip(a, b)`` of anything."""
     return all(map(_says_nothing, value.elements)) if value.elements else not value.known
+
+
+def _iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
+    found = evaluator.value(loop.iter).iterated()
+    is_counted = _qualified_call(loop.iter, evaluator) == "builtins.enumerate" and len(found.elements or ()) == 2
+    counted = (found.elements or (found,))[-1] if is_counted else found
+    is_open = _says_nothing(counted)
+    if found.known and found.evidence > Evidence.NAMED and not is_open:
+        return found
+    used = hints.iterated(loop, evaluator)  # may bear out what a name promises
+    if is_open and used.known:
+        return sequence(NUMBER, used) if is_counted else used
+    if not found.known:
+        return UNKNOWN
+    if used.known and found.kind is Kind.MODULE and isinstance(loop.target, cst.Tuple):
+        return used  # `for x, y in generator`: a name of more than models
+    return found.borne_out() if used.known else found
+
+
+def _qualified_call(expression: cst.BaseExpression, evaluator: Evaluator) -> str | None:
+    return evaluator.names.qualified(expression.func) if isinstance(expression, cst.Call) else None

@@ -106,6 +106,8 @@ def borne_out(found: Value, expression: cst.Name | cst.Attribute, evaluator: Eva
 def _by_use(expression: cst.Name | cst.Attribute, evaluator: Evaluator) -> Value:
     usage = evaluator.usage
     attributes = usage.attributes(expression)
+    if not attributes:
+        return UNKNOWN
     if ({"zero_grad", "step"} <= attributes and not attributes & _OF_ENGINES) or "param_groups" in attributes:
         return Value(Kind.OPTIMIZER, Evidence.INFERRED)
     if "step" in attributes and "update" in attributes and ("scale" in attributes or "unscale_" in attributes):

@@ -30,7 +30,7 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
     if constant is not None:
         return Value(Kind.NUMBER, literal=constant)
     definitions = evaluator.flow.definitions(name)
-    found = join([_of_definition(binding, evaluator) for binding in definitions]) if definitions else UNKNOWN
+    found = join([evaluator.bound(binding) for binding in definitions]) if definitions else UNKNOWN
     if found.kind is Kind.PENDING:
         return found
     if found.is_tensor and is_container_here(name, evaluator):
@@ -65,9 +65,11 @@ def _is_term_of_loss(name: cst.Name, definitions: list[Binding], found: Value, e
     They are given a model, or what has a graph, or ask a model. Also a sum of what they give that starts with a
     number: ``aux = 0``, ``aux += criterion(output, target)``.
     """
+    if not evaluator.usage.is_loss_term(name):
+        return False
     is_sum = any(binding.kind is BindingKind.AUGMENTED for binding in definitions)
     is_open = not found.known or (found.is_tensor and found.graph is Graph.UNKNOWN)
-    if not (is_open or (is_sum and found.kind is Kind.NUMBER)) or not evaluator.usage.is_loss_term(name):
+    if not (is_open or (is_sum and found.kind is Kind.NUMBER)):
         return False
     starts = [b for b in definitions if b.kind is BindingKind.ASSIGNMENT and is_sum and literal(b.value) is not None]
     made = [binding for binding in definitions if binding not in starts]
@@ -88,7 +90,8 @@ def _takes_graph(call: cst.Call, evaluator: Evaluator) -> bool:
     return any(v.kind is Kind.MODULE or (v.is_tensor and v.graph is Graph.ATTACHED) for v in values)
 
 
-def _of_definition(binding: Binding, evaluator: Evaluator) -> Value:
+def of_definition(binding: Binding, evaluator: Evaluator) -> Value:
+    """Return the value that a binding gives to its name, or that functions of torch show it to have."""
     found = of_binding(binding, evaluator)
     is_guessed = not found.known or (found.is_tensor and found.evidence < Evidence.INFERRED)
     if not is_guessed or not _is_given_to_torch(binding, evaluator):

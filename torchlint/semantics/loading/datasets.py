@@ -238,6 +238,8 @@ class Datasets:
 
     def _is_set_mover(self, expression: cst.CSTNode) -> bool:
         """Whether ``dataset.set_transform(f)`` says that a function which puts items on a device makes them."""
+        if "set_transform" not in self._evaluator.vocabulary.attributes:
+            return False
         whole = expression.value if isinstance(expression, cst.Subscript) else expression
         return any(
             is_same(owner.value, each) and self._is_mover(call.args[0].value, _DEPTH)

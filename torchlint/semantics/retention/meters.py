@@ -63,6 +63,8 @@ class Meters:
 
     def inside(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the method in which a statement keeps parameters, if that is where to detach them."""
+        if not self._keeping_methods():
+            return None
         function = self._evaluator.definitions.enclosing_function(node)
         if function is None or function.name.value not in self._keeping_methods():
             return None

@@ -43,8 +43,10 @@ class RunningStatistics:
         """Return what ``self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`` keeps of the input of a forward pass."""
         found = summed(node) or combined(node, self._names) or _mixed(node)
         attribute = found.variable if found is not None else None
+        if found is None or not isinstance(attribute, cst.Attribute):
+            return None
         method = self._evaluator.definitions.enclosing_function(node)
-        if found is None or method is None or not isinstance(attribute, cst.Attribute):
+        if method is None:
             return None
         owner = self._evaluator.definitions.owner(method)
         if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
