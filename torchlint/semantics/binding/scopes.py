@@ -15,7 +15,7 @@ from torchlint.syntax.walk import Tree
 
 COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
-_SCOPE_STEPS: frozenset[type] = frozenset((cst.Param, cst.ClassDef, cst.CompFor, *COMPREHENSIONS, *FUNCTIONS))
+_OPENERS: tuple[type[cst.CSTNode], ...] = (cst.ClassDef, *COMPREHENSIONS, *FUNCTIONS)
 
 
 class BindingKind(Enum):
@@ -92,9 +92,9 @@ class Scopes:
         self.module = Scope(tree.module, None)
         self._found: dict[int, list[Binding]] = {}
         self._deciding: dict[int, Scope | None] = {}
-        self._around: dict[int, Scope] = {}
         self._packages: frozenset[str] | None = None
         self._by_node: dict[int, Scope] = {id(tree.module): self.module}
+        self._at = self._opened()
         delegations: list[cst.Global | cst.Nonlocal] = [*tree.nodes(cst.Global), *tree.nodes(cst.Nonlocal)]
         for delegation in delegations:
             self._delegate(delegation)
@@ -109,58 +109,26 @@ class Scopes:
 
         Decorators, defaults, annotations and base classes belong outside the definition that they stand on.
         """
-        parents = self._tree.parents
-        passed: list[int] = []
-        current = node
-        while True:
-            parent = parents.get(id(current))
-            if parent is None:
-                found = self.module
-                break
-            if parent.__class__ in _SCOPE_STEPS:
-                key = id(current)
-                crossed = self._around.get(key)
-                if crossed is None:
-                    crossed = self._scope_across(current)
-                    passed.append(key)
-                found = crossed
-                break
-            key = id(parent)
-            known = self._around.get(key)
-            if known is not None:
-                found = known
-                break
-            passed.append(key)
-            current = parent
-        for key in passed:
-            self._around[key] = found
+        place = self._tree.orders.get(id(node))
+        return self.module if place is None else self._at[place]
+
+    def _opened(self) -> list[Scope]:
+        """Return the scope of each node by its place, which is that around it until something opens another."""
+        tree = self._tree
+        found = [self.module] * len(tree.ordered)
+        openers = [node for node_type in _OPENERS for node in tree.nodes(node_type)]
+        for node in sorted(openers, key=tree.order):  # what stands in another comes after it
+            around = found[tree.order(node)]
+            scope = self._by_node[id(node)] = Scope(node, around)
+            for inside in _inside(node):
+                self._mark(found, inside, scope)
+            for outside in _outside(node):
+                self._mark(found, outside, around)
         return found
 
-    def _scope_across(self, node: cst.CSTNode) -> Scope:
-        """The scope of a node that is a direct part of a definition or comprehension."""
-        child = node
-        detached = False
-        for ancestor in self._tree.ancestors(node):
-            if ancestor.__class__ not in _SCOPE_STEPS:
-                pass
-            elif ancestor.__class__ is cst.Param:
-                detached = child is not ancestor.name
-            elif isinstance(ancestor, FUNCTIONS):
-                if child is ancestor.body or (child is ancestor.params and not detached):
-                    return self._scope_of(ancestor)
-                detached = False
-            elif isinstance(ancestor, cst.ClassDef):
-                if child is ancestor.body:
-                    return self._scope_of(ancestor)
-            elif isinstance(ancestor, cst.CompFor):
-                outermost = isinstance(self._tree.parent(ancestor), COMPREHENSIONS)
-                detached = outermost and child is ancestor.iter
-            else:
-                if not detached:
-                    return self._scope_of(ancestor)
-                detached = False
-            child = ancestor
-        return self.module
+    def _mark(self, found: list[Scope], node: cst.CSTNode, scope: Scope) -> None:
+        first, last = self._tree.order(node), self._tree.last(node)
+        found[first : last + 1] = [scope] * (last + 1 - first)
 
     def _scope_of(self, node: cst.CSTNode) -> Scope:
         scope = self._by_node.get(id(node))
@@ -240,6 +208,28 @@ class Scopes:
         """Return the scope in which a binding of ``name`` at ``node`` takes effect."""
         scope = self.scope(node)
         return scope.delegated.get(name, scope)
+
+
+def _inside(opener: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    """Return the parts of a class, function or comprehension whose names are looked up in its own scope."""
+    if isinstance(opener, (cst.FunctionDef, cst.Lambda)):
+        return opener.params, opener.body
+    if isinstance(opener, cst.ClassDef):
+        return (opener.body,)
+    if isinstance(opener, cst.DictComp):
+        return opener.for_in, opener.key, opener.value
+    return (opener.for_in, opener.elt) if isinstance(opener, cst.BaseSimpleComp) else ()
+
+
+def _outside(opener: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the parts of these that belong to the scope around it all the same."""
+    if isinstance(opener, (cst.FunctionDef, cst.Lambda)):
+        given = opener.params
+        others = (each for each in (given.star_arg, given.star_kwarg) if isinstance(each, cst.Param))
+        for parameter in (*given.posonly_params, *given.params, *given.kwonly_params, *others):
+            yield from (part for part in (parameter.annotation, parameter.default) if part is not None)
+    elif isinstance(opener, cst.BaseComp):
+        yield opener.for_in.iter
 
 
 def _is_plain(binding: Binding) -> bool:
