@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import libcst as cst
 
 NodeType = TypeVar("NodeType", bound=cst.CSTNode)
+Mark = TypeVar("Mark")
 
 # Fields without meaning to the semantics: white space, punctuation, and names that are no variables.
 SKIPPED_FIELDS = frozenset(
@@ -142,6 +143,11 @@ class Tree:
                 current = below[-1]
             found = self.lasts[id(node)] = self.orders[id(current)]
         return found
+
+    def mark(self, marks: list[Mark], node: cst.CSTNode, mark: Mark) -> None:
+        """Put a mark at the places of a node and of all below it."""
+        first, last = self.orders[id(node)], self.last(node)
+        marks[first : last + 1] = [mark] * (last + 1 - first)
 
     def within(self, node: cst.CSTNode, ancestor: cst.CSTNode) -> bool:
         """Return whether a node is ``ancestor`` or stands below it."""

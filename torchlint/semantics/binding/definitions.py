@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import libcst as cst
@@ -46,14 +47,16 @@ class Definitions:
 
     def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """Return the function whose body a node runs in; lambdas and comprehensions are passed through."""
-        parents = self._tree.parents
-        child = node
-        ancestor = parents.get(id(node))
-        while ancestor is not None:  # rather than over ancestors(): this is asked for most calls
-            if ancestor.__class__ is cst.FunctionDef and child is ancestor.body:
-                return ancestor
-            child, ancestor = ancestor, parents.get(id(ancestor))
-        return None
+        place = self._tree.orders.get(id(node))
+        return None if place is None else self._function_at[place]
+
+    @cached_property
+    def _function_at(self) -> list[cst.FunctionDef | None]:
+        """The function by the place of a node: this is asked for most calls, and climbing there takes long."""
+        found: list[cst.FunctionDef | None] = [None] * len(self._tree.ordered)
+        for function in self._tree.nodes(cst.FunctionDef):  # what stands in another comes after it
+            self._tree.mark(found, function.body, function)
+        return found
 
     def is_property(self, method: cst.FunctionDef) -> bool:
         """Return whether a method runs when an attribute of its name is read: ``self.model(x)`` calls what it gives."""

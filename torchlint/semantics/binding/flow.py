@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -21,7 +22,6 @@ _STATEMENTS: frozenset[type] = frozenset(
         cst.Raise, cst.Return, cst.Try, cst.TryStar, cst.TypeAlias, cst.While, cst.With,
     )
 )  # fmt: skip
-_CALLED: frozenset[type] = frozenset(FUNCTIONS)
 _FORKS: frozenset[type] = frozenset((cst.If, cst.IfExp))
 _SWALLOWING = frozenset(("suppress", "raises", "assertRaises"))
 _JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
@@ -97,15 +97,23 @@ class Flow:
         return found
 
     def _same_frame(self, node: cst.CSTNode, frame: cst.CSTNode) -> bool:
-        parents = self._tree.parents
-        ancestor = parents.get(id(node))
-        while ancestor is not None:
-            if ancestor is frame:
-                return True
-            if ancestor.__class__ in _CALLED:
-                return False
-            ancestor = parents.get(id(ancestor))
-        return isinstance(frame, cst.Module)
+        orders = self._tree.orders
+        place, start = orders.get(id(node)), orders[id(frame)]
+        if place is None:
+            return isinstance(frame, cst.Module)
+        return start < place <= self._tree.last(frame) and self._called_at[place] <= start
+
+    @cached_property
+    def _called_at(self) -> list[int]:
+        """The place of the innermost function or lambda above each node, by its own place; -1 if there is none."""
+        found = [-1] * len(self._tree.ordered)
+        functions = [function for node_type in FUNCTIONS for function in self._tree.nodes(node_type)]
+        for function in sorted(functions, key=self._tree.order):  # what stands in another comes after it
+            place = self._tree.order(function)
+            above = found[place]
+            self._tree.mark(found, function, place)
+            found[place] = above
+        return found
 
     def _reaching(self, name: cst.Name, bindings: list[Binding]) -> list[Binding]:
         place = self._tree.order(name)

@@ -121,14 +121,10 @@ class Scopes:
             around = found[tree.order(node)]
             scope = self._by_node[id(node)] = Scope(node, around)
             for inside in _inside(node):
-                self._mark(found, inside, scope)
+                tree.mark(found, inside, scope)
             for outside in _outside(node):
-                self._mark(found, outside, around)
+                tree.mark(found, outside, around)
         return found
-
-    def _mark(self, found: list[Scope], node: cst.CSTNode, scope: Scope) -> None:
-        first, last = self._tree.order(node), self._tree.last(node)
-        found[first : last + 1] = [scope] * (last + 1 - first)
 
     def _scope_of(self, node: cst.CSTNode) -> Scope:
         scope = self._by_node.get(id(node))

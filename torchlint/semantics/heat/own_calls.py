@@ -8,7 +8,7 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import FUNCTIONS
 from torchlint.syntax.walk import Tree
 
-FRAMES: frozenset[type] = frozenset((*LOOPS, *FUNCTIONS, cst.ClassDef))
+FRAMES: frozenset[type[cst.CSTNode]] = frozenset((*LOOPS, *FUNCTIONS, cst.ClassDef))
 
 
 class OwnCalls:
@@ -22,12 +22,19 @@ class OwnCalls:
         """Return the calls whose innermost enclosing loop or function is ``root``."""
         if self._own is None:
             self._own = {}
-            parents = self._tree.parents
+            frames = self._frames()
             for call in self._tree.nodes(cst.Call):
-                child: cst.CSTNode = call
-                ancestor = parents.get(id(call))
-                while ancestor is not None and ancestor.__class__ not in FRAMES:
-                    child, ancestor = ancestor, parents.get(id(ancestor))
-                if ancestor is not None and child is getattr(ancestor, "body", None):
-                    self._own.setdefault(id(ancestor), []).append(call)
+                frame = frames[self._tree.order(call)]
+                if frame is not None:
+                    self._own.setdefault(id(frame), []).append(call)
         return self._own.get(id(root), [])
+
+    def _frames(self) -> list[cst.CSTNode | None]:
+        """Return the loop or function, or the class, to whose body itself a node belongs, by its place."""
+        tree = self._tree
+        found: list[cst.CSTNode | None] = [None] * len(tree.ordered)
+        frames: list[cst.CSTNode] = [frame for node_type in FRAMES for frame in tree.nodes(node_type)]
+        for frame in sorted(frames, key=tree.order):  # what stands in another comes after it
+            tree.mark(found, frame, None)
+            tree.mark(found, frame.body, frame)  # type: ignore[attr-defined]
+        return found
