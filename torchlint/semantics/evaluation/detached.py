@@ -209,8 +209,10 @@ class DetachedForwards:
         """Whether an object runs the model that it has loaded itself, in a class that computes no gradients."""
         held = call.func.value if self._loading and isinstance(call.func, cst.Attribute) else None
         owner = self._evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
-        loads = (one for one in self._loading if is_same(one.value, call.func)) if owner is not None else ()
-        return any(owner is not None and self._tree.within(one, owner) for one in loads)
+        if owner is None or any(identifier(c.func) == "set_grad_enabled" for c in self._tree.below(owner, cst.Call)):
+            return False  # which may stay in force
+        loads = (one for one in self._loading if is_same(one.value, call.func))
+        return any(self._tree.within(one, owner) for one in loads)
 
     @cached_property
     def _loading(self) -> list[cst.Attribute]:

@@ -52,10 +52,13 @@ class Predictors:
         return self._evaluated[id(owner)]
 
     def _may_train(self, owner: cst.ClassDef) -> bool:
-        """Whether gradients are wanted, or another file may decide: that of a base class, which calls the methods."""
+        """Whether gradients are wanted or switched, or another file decides: of a base, which calls the methods."""
         if not self._is_plain(owner):
             return True
         around = owner if _EVALUATOR.search(owner.name.value) else self._tree.module
+        named = (identifier(call.func) for call in self._tree.below(owner, cst.Call))
+        if "set_grad_enabled" in named:
+            return True  # it may stay in force
         trained = self._backward.passes(around)
         return bool(trained) or any(method_call(c, "train") is not None for c in self._tree.below(around, cst.Call))
 

@@ -83,6 +83,15 @@ class Retentions:
         ``total += value``, ``total = total + value``, ``total = torch.cat([total, value])``, ``items.append(value)``,
         ``items[i] = value``, ``other, items[i] = f()``, ``total.add_(value)``, ``meter.update(value)``
         """
+        found = self._found(node)
+        if found is None or not found.is_reported:
+            return found
+        given = self._meters.given(node) if isinstance(node, cst.Call) and appended(node) is None else None
+        held = [found.variable, *(self._meters.places(given) if given is not None else ())]
+        return None if any(self._holders.is_emptied_by_steps(each, node) for each in held) else found
+
+    def _found(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
+        """What a statement keeps, whoever empties it."""
         found = self._retention(node)
         if found is None or not found.is_reported:
             return self._from_callers(node) or self._of_idle(node) or found

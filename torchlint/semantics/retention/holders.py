@@ -168,6 +168,22 @@ class Holders:
         functions = map(self._evaluator.definitions.enclosing_function, others)
         return any(f is not None and f.name.value != "__init__" and not self._is_seldom(f) for f in functions)
 
+    def is_emptied_by_steps(self, variable: cst.BaseExpression, node: cst.CSTNode) -> bool:
+        """Return whether a function that begins a variable anew is called in each step, or beside what adds to it."""
+        here = self._evaluator.definitions.enclosing_function(node)
+        while (holder := container(variable)) is not None:
+            variable = holder
+        for place in (*self._resets(variable), *filter(self._takes_all, self._emptied(variable))):
+            function = self._evaluator.definitions.enclosing_function(place)
+            if function is None or function is here or function.name.value == "__init__":
+                continue
+            if function.name.value in ("__enter__", "__exit__"):
+                return True
+            calls = (c for c in self._tree.nodes(cst.Call) if identifier(c.func) == function.name.value)
+            if any(self.is_hot(c) or self._evaluator.definitions.enclosing_function(c) is here for c in calls):
+                return True
+        return False
+
     def is_emptied_by_others(self, variable: cst.BaseExpression) -> bool:
         """Return whether the file binds or clears an attribute of this name of any object: ``tap.outputs.clear()``."""
         if not isinstance(variable, cst.Attribute):

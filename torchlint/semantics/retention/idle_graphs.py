@@ -35,7 +35,8 @@ _MOST_CALLS = 3
 _WITHOUT = re.compile(
     r"(^|_)(k|keys?|ema|momentum|teacher|old|targets?|labels?|y|states?|obs|observations?|actions?|rewards?|dones?|"
     r"masks?|ids?|index|indexes|indices|batch|inputs?|images?|img|data|frames?|tokens?|val|valid|test|epoch|step|gt|truth|"
-    r"noise|sigmas?|t|times?|timesteps?|lengths?|lens?|sizes?|weights?|avg|mean)(_|$)"
+    r"noise|sigmas?|t|times?|timesteps?|lengths?|lens?|sizes?|weights?|avg|mean|"
+    r"ref|reference|hr|lr|depth|real|wave|waveform|wav|audio|speech|adj|adjacency|returns?|advantages?|prices?)(_|$)"
 )
 _TUPLES = frozenset("chunk split unbind topk sort svd eigh qr max min median mode kthvalue histogram unique".split())
 _FREEZES = frozenset(("requires_grad", "requires_grad_"))
@@ -171,11 +172,16 @@ class IdleGraphs:
         if not self._input_graphs.follows(value, method):
             return False
         if self._is_hook(method):
-            return self._is_computed(value) and self._is_of_training(node)
+            return self._is_computed(value) and self._is_of_training(node) and not self._is_of_input(node, method)
         if self._is_module(owner) and not self._calls(method):
             is_tensor = self._is_computed(value) or self._is_of_loss(value, method)
             return is_tensor and self._own_graphs.follows(value, method)
         return self._is_handed(value, method)
+
+    def _is_of_input(self, node: cst.CSTNode, hook: cst.FunctionDef) -> bool:
+        """Whether a hook keeps something of what its module is given: that of the first one is the data."""
+        given = parameters(hook)[-2:-1]  # the one before the output
+        return any(name.value == each.name.value for each in given for name in self._tree.below(node, cst.Name))
 
     def _is_computed(self, value: cst.BaseExpression, depth: int = 0) -> bool:
         """Whether a value is the result of operations, which is a tensor; what a function is given may be anything."""
