@@ -9,6 +9,8 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.entry_points import may_have_parameters
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.walk import Tree
@@ -62,6 +64,13 @@ class InputGraphs:
             return self._follows(value.expression, method, depth + 1)
         return isinstance(value, cst.Call) and self._passes_on(value, method, depth + 1)
 
+    def _is_layer(self, called: cst.BaseExpression) -> bool:
+        """Whether a call runs a layer with weights that the object holds: ``self.encoder(x)``."""
+        known = self._evaluator.value(called) if isinstance(called, cst.Attribute) else None
+        if known is None or known.kind is not Kind.MODULE or known.origin is Origin.LOSS:
+            return False
+        return known.evidence >= Evidence.INFERRED and may_have_parameters(known)
+
     def _is_place(self, part: cst.Subscript) -> bool:
         """Whether a part of what ``topk`` and such give is where the values were: ``x.topk(3)[1]``."""
         index = part.slice[0].slice if len(part.slice) == 1 else None
@@ -113,6 +122,8 @@ class InputGraphs:
         types = (self._names.qualified(argument.value) for argument in call.args)
         if receiver is not None and any(name in _INTEGERS for name in types):
             return False
+        if self._is_layer(call.func):
+            return not self._freezes()  # it has weights of its own
         name = self._names.qualified(call.func)
         if name is None and receiver is not None and self._evaluator.definitions.definition(call.func) is None:
             return self._follows(receiver.value, method, depth)
