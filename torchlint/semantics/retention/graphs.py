@@ -72,8 +72,8 @@ class Retentions:
         """Whether a statement of the file keeps anything with its graph."""
         kinds: tuple[type[cst.AugAssign | cst.Assign | cst.Call], ...] = (cst.AugAssign, cst.Assign, cst.Call)
         nodes = (node for kind in kinds for node in self._tree.nodes(kind))
-        if not self.has_steps and not self._idle.occur:
-            return False
+        if not self.has_steps:
+            return self._idle.occur and any(self._idle.kept(node) is not None for node in nodes)
         return any(self.retention(node) is not None for node in nodes)
 
     @remembered

@@ -67,7 +67,7 @@ class IdleGraphs:
     @remembered
     def kept(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Store | None:
         """Return what ``self.bank.append(features)`` keeps, where only ``past.detach()`` is read of ``self.bank``."""
-        found = self._statements.kept(node) if self.occur else None
+        found = self._statements.kept(node) if self.occur and _may_keep(node) else None
         held = _attribute(found.variable) if found is not None else None
         method = self._definitions.enclosing_function(node)
         if found is None or method is None or held is None or not isinstance(held.value, cst.Name):
@@ -306,6 +306,15 @@ class IdleGraphs:
         """The arguments of a method that a statement names."""
         own = {parameter.name.value for parameter in parameters(method)[1:]}
         return [name for name in self._tree.below(node, cst.Name) if name.value in own]
+
+
+def _may_keep(node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
+    """Return whether a statement is of a kind that keeps something in an attribute: asked first, of all of a file."""
+    if isinstance(node, cst.Call):
+        method = method_call(node, "append", "appendleft", "extend")
+        return method is not None and _attribute(method.value) is not None
+    target = node.target if isinstance(node, cst.AugAssign) else node.targets[0].target
+    return _attribute(target) is not None
 
 
 def _attribute(place: cst.BaseExpression) -> cst.Attribute | None:
