@@ -139,11 +139,28 @@ def lacks_parameters(module: Value, evaluator: Evaluator) -> bool:
         return False
     called = [call.func for call in evaluator.tree.below(owner, cst.Call)]
     names = [evaluator.names.qualified(function) for function in called]
-    made = [n for n, f in zip(names, called, strict=True) if n is not None or isinstance(f, cst.Name)]
+    pairs = [(n, f) for n, f in zip(names, called, strict=True) if n is not None or isinstance(f, cst.Name)]
+    made = [n for n, f in pairs if n is not None or not _only_computes(evaluator.definitions.definition(f), evaluator)]
     known = all(name is not None and name.startswith(_WITHOUT) for name in made)
     if not known or evaluator.definitions.bases(owner) or has_layers(owner, evaluator):
         return False
     return not any(_may_be_network(function, owner, evaluator) for function in called)
+
+
+def _only_computes(made: cst.CSTNode | None, evaluator: Evaluator, depth: int = 0) -> bool:
+    """Whether something is a function of the file that makes no layers, but only computes with functions of torch."""
+    if not isinstance(made, cst.FunctionDef) or depth > _DEPTH:
+        return False
+    for call in evaluator.tree.below(made.body, cst.Call):
+        name = evaluator.names.qualified(call.func)
+        library, _, layer = (name or "").rpartition(".")
+        makes = layer[:1].isupper() and library != "builtins"
+        if makes or (name is not None and not name.startswith(_WITHOUT)):
+            return False
+        is_other = name is None and isinstance(call.func, cst.Name)
+        if is_other and not _only_computes(evaluator.definitions.definition(call.func), evaluator, depth + 1):
+            return False
+    return True
 
 
 def _may_be_network(called: cst.BaseExpression, owner: cst.ClassDef, evaluator: Evaluator) -> bool:
