@@ -28,7 +28,8 @@ def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
         return _comparison(expression, evaluator)
     if isinstance(expression, cst.BooleanOperation):
         found = _boolean(evaluator.value(expression.left), evaluator.value(expression.right))
-        return _default(expression.left, expression.right, evaluator) or found
+        is_or = isinstance(expression.operator, cst.Or)
+        return (_default(expression.left, expression.right, evaluator) if is_or else None) or found
     if isinstance(expression, cst.IfExp):
         return _conditional(expression, evaluator)
     if isinstance(expression, cst.Lambda):

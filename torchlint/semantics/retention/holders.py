@@ -198,7 +198,7 @@ class Holders:
         """Whether a function is no part of a step: by its name, or by the calls of the file."""
         calls, name = self._evaluator.callers(function), function.name.value
         told = bool(calls) or _SELDOM.search(name) is not None
-        by_name = [call for call in self._tree.nodes(cst.Call) if identifier(call.func).startswith((name, "reset"))]
+        by_name = [call for call in self._tree.nodes(cst.Call) if _is_named_for(identifier(call.func), name)]
         is_hot = self._hotness.function(function) is not None
         return told and not is_hot and all(self._hotness.heat(call) is None for call in (*calls, *by_name))
 
@@ -301,6 +301,11 @@ def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield from _parts(element.value)
     else:
         yield target
+
+
+def _is_named_for(called: str, name: str) -> bool:
+    """Return whether a function that is called may run a method: of the same name, or `reset_net` for `reset`."""
+    return called == name or (name.startswith("reset") and called.startswith("reset_"))
 
 
 def _is_model(called: Value) -> bool:

@@ -225,7 +225,7 @@ class IdleGraphs:
         if not isinstance(value, cst.Name) or not all(isinstance(r, cst.Name) for r in returned):
             return False
         calls = self._evaluator.callers(method)
-        is_same_value = returned and all(is_same(r, value) for r in returned if r is not None)
+        is_same_value = returned and all(r is not None and is_same(r, value) for r in returned)
         return bool(is_same_value and calls) and all(map(self._is_differentiated, calls))
 
     def _is_differentiated(self, call: cst.Call) -> bool:
@@ -239,8 +239,9 @@ class IdleGraphs:
 
     def _is_handed(self, value: cst.BaseExpression, method: cst.FunctionDef, depth: int = 0) -> bool:
         """Whether every call in the file gives a method what carries a graph for what it keeps."""
-        own = [parameter.name.value for parameter in parameters(method)][1:]
-        taken = {name.value for name in _names(value, self._tree)}.intersection(own) or own
+        is_method = self._definitions.owner(method) is not None
+        own = [parameter.name.value for parameter in parameters(method)][is_method:]
+        taken = {name.value for name in _names(value, self._tree)}.intersection(own) or (own if depth == 0 else ())
         calls = self._calls(method)
         given = [[v for name, v in bind(call.args, own).named.items() if name in taken] for call in calls]
         is_tensor = self._is_computed(value)

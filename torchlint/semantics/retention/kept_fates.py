@@ -18,7 +18,7 @@ _TAKES_OUT = ("pop", "popleft", "popitem", "remove", "clear", "append", "appendl
 _PICKS = frozenset((*_TAKES_OUT, "items", "values", "keys", "get", "copy", "unbind", "split", "chunk", "setdefault"))
 _OF_GRAPH = frozenset(("grad", "grad_fn", "retain_grad", "register_hook", "requires_grad_", "backward"))
 _NUMBERED = "builtins.enumerate"
-_ASKS = (cst.If, cst.While, cst.Assert, cst.BooleanOperation)
+_ASKS = (cst.If, cst.While, cst.Assert)
 
 
 class KeptFates(Fates):
@@ -120,7 +120,9 @@ class KeptFates(Fates):
         return worst
 
     def _goes_on(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
-        if isinstance(parent, (cst.Dict, cst.DictElement, cst.DictComp, cst.Set, cst.StarredElement)):
+        if isinstance(
+            parent, (cst.Dict, cst.DictElement, cst.DictComp, cst.Set, cst.StarredElement, cst.BooleanOperation)
+        ):
             return True
         if isinstance(parent, cst.Call) and parent.func is not node:
             name = self._evaluator.names.qualified(parent.func)
@@ -136,9 +138,15 @@ class KeptFates(Fates):
         )
         if here is None or there is None or here is there:
             return True
-        return any(base is there for base in definitions.bases(here)) or any(
-            base is here for base in definitions.bases(there)
-        )
+        families = map(self._family, self._tree.nodes(cst.ClassDef))
+        return any(here in family and there in family for family in families)
+
+    def _family(self, owner: cst.ClassDef) -> list[cst.ClassDef]:
+        """A class and all that it derives from in the file."""
+        found = [owner]
+        for each in found:
+            found += [base for base in self._evaluator.definitions.bases(each) if base not in found]
+        return found
 
     def _is_called(self, attribute: cst.Attribute) -> bool:
         """Whether an attribute is a method: ``other.pull()``."""

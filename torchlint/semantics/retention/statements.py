@@ -10,6 +10,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.meters import Meters
 from torchlint.semantics.retention.stores import Store, added, appended, combined, elements, stored, summed
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
@@ -33,7 +34,7 @@ class Statements:
             items = elements(node.value)
             return Store(node.target, items or (node.value,), bool(items))
         if isinstance(node, cst.Call):
-            found = appended(node)
+            found = appended(node) if self._evaluator.value(_receiver(node)).kind is not Kind.INSTANCE else None
             return self._of_record(found) if found is not None else added(node) or self._handed_over(node)
         return summed(node) or combined(node, self._evaluator.names) or self._folded(node) or stored(node)
 
@@ -76,6 +77,10 @@ class Statements:
         """``meter.update(value)``, where the file shows that the method adds it up or appends it."""
         given = self._meters.given(call)
         return Store(given.keeper, given.values, True, by_method=True) if given is not None else None
+
+
+def _receiver(call: cst.Call) -> cst.BaseExpression:
+    return call.func.value if isinstance(call.func, cst.Attribute) else call.func
 
 
 def _summands(total: cst.BaseExpression) -> set[str]:
