@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -26,6 +27,8 @@ class StandIn:
         """Send what names a CUDA device to this one for the block."""
         with ExitStack() as stack:
             if self.fake:
+                # Else fake tensors put a real one on their device, and a machine with one GPU has no cuda:1.
+                stack.enter_context(mock.patch("torch.cuda.is_available", return_value=False))
                 stack.enter_context(FakeTensorMode())
             yield stack.enter_context(Player(self.device))
 

@@ -80,3 +80,9 @@ def test_plain_results_only() -> None:
 def test_cpu_is_left_alone() -> None:
     with FAKE_CUDA.play():
         assert torch.zeros(2).to("cpu").device.type == "cpu"
+
+
+def test_fake_gpus_need_no_real_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine with one GPU, where a tensor cannot be put on a second."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert kinds("return torch.zeros(2).cuda(1)", "return torch.zeros(2).cuda(0)", FAKE_CUDA) == {May.TYPE}
