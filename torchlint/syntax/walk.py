@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
+from torchlint.syntax.calls import identifier
+
 NodeType = TypeVar("NodeType", bound=cst.CSTNode)
 Mark = TypeVar("Mark")
 
@@ -119,6 +121,12 @@ class Tree:
     by_name: dict[str, list[cst.Name]] = field(default_factory=dict)
     """The names by what they say, once `named` was asked for them."""
 
+    attributes_by_name: dict[str, list[cst.Attribute]] = field(default_factory=dict)
+    """The attributes by their names, once `attributes_named` was asked for them."""
+
+    calls_by_name: dict[str, list[cst.Call]] = field(default_factory=dict)
+    """The calls by the last name of what is called, once `calls_named` was asked for them."""
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the parent of a node, None for the module."""
         return self.parents.get(id(node))
@@ -163,6 +171,23 @@ class Tree:
             for node in self.nodes(cst.Name):
                 self.by_name.setdefault(node.value, []).append(node)
         return self.by_name.get(name, [])
+
+    def attributes_named(self, name: str) -> list[cst.Attribute]:
+        """Return all attributes of a name, of whatever objects, in document order."""
+        if not self.attributes_by_name:
+            for node in self.nodes(cst.Attribute):
+                self.attributes_by_name.setdefault(node.attr.value, []).append(node)
+        return self.attributes_by_name.get(name, [])
+
+    def calls_named(self, *names: str) -> list[cst.Call]:
+        """Return all calls of functions and methods of these names, in document order: `save(x)`, `torch.save(x)`."""
+        if not self.calls_by_name:
+            for node in self.nodes(cst.Call):
+                self.calls_by_name.setdefault(identifier(node.func), []).append(node)
+        if len(names) == 1:
+            return self.calls_by_name.get(names[0], [])
+        found = [call for name in names for call in self.calls_by_name.get(name, ())]
+        return sorted(found, key=self.order)
 
     def enclosing(self, node: cst.CSTNode, *node_types: type[NodeType]) -> NodeType | None:
         """Return the innermost proper ancestor of exactly one of these types."""

@@ -99,7 +99,7 @@ class Frozen:
         assigned = (self._tree.parent(target) for target in switched)
         if any(isinstance(each, cst.Assign) and literal(each.value) is not False for each in assigned):
             return True
-        calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in _SETTING)
+        calls = self._tree.calls_named(*_SETTING)
         return any(literal(argument.value) is True for call in calls for argument in call.args)
 
     def _has_no_graph(self, other: cst.BaseExpression) -> bool:

@@ -108,7 +108,7 @@ class HandedLosses:
         method = self._method(name)
         if method is None or not isinstance(name, cst.Name) or depth > _MOST_CALLS:
             return False
-        calls = [c for c in self._tree.nodes(cst.Call) if method_call(c, method.name.value) and not _is_of_base(c)]
+        calls = [c for c in self._tree.calls_named(method.name.value) if method_call(c) and not _is_of_base(c)]
         own = [parameter.name.value for parameter in parameters(method)][1:]
         given = [(call, bind(call.args, own).get(name.value)) for call in calls]
         return bool(given) and all(loss is not None and self._is_loss(loss, call, depth) for call, loss in given)

@@ -91,6 +91,7 @@ class Scopes:
         self._tree = tree
         self.module = Scope(tree.module, None)
         self._found: dict[int, list[Binding]] = {}
+        self._made: dict[int, Binding] = {}
         self._deciding: dict[int, Scope | None] = {}
         self._packages: frozenset[str] | None = None
         self._by_node: dict[int, Scope] = {id(tree.module): self.module}
@@ -139,6 +140,7 @@ class Scopes:
 
     def release(self) -> None:
         """Forget all bindings: they and their scopes refer to each other, which keeps the whole tree in memory."""
+        self._made.clear()
         for scope in self._by_node.values():
             scope.bindings.clear()
             scope.delegated.clear()
@@ -172,6 +174,13 @@ class Scopes:
             deciding = self.decider(name)
             found = self._found[id(name)] = deciding.bindings.get(name.value, []) if deciding else []
         return found
+
+    def made_by(self, name: cst.Name) -> Binding | None:
+        """Return the binding that a name makes where it stands; None where it is read."""
+        if not self._made:
+            for binding in self.all_bindings():
+                self._made.setdefault(id(binding.node), binding)
+        return self._made.get(id(name))
 
     def aliases(self) -> frozenset[str]:
         """Return the names that may stand for something that has another name, or for no function of their own."""

@@ -69,7 +69,7 @@ class KeptResults:
         return any(self._escapes(name, depth + 1) for name in own if self._is_read(name))
 
     def _is_read(self, name: cst.Name) -> bool:
-        return not any(binding.node is name for binding in self._evaluator.scopes.bindings(name))
+        return self._evaluator.scopes.made_by(name) is None
 
     def _hands_out(self, call: cst.Call, depth: int) -> bool:
         """Whether a call that is given a result puts it where others find it, or differentiates it out of sight."""

@@ -84,13 +84,13 @@ class Dispatch:
     @cached_property
     def _chosen(self) -> frozenset[str]:
         """The options that parsers of arguments set to functions: ``parser.set_defaults(run=evaluate)``."""
-        calls = (call for call in self._tree.nodes(cst.Call) if method_call(call, "set_defaults") is not None)
+        calls = (call for call in self._tree.calls_named("set_defaults") if method_call(call) is not None)
         return frozenset(a.keyword.value for call in calls for a in call.args if a.keyword is not None)
 
     def _is_value(self, function: cst.FunctionDef) -> bool:
         """Whether a function, or a method of ``self``, is read without being called."""
         name = function.name.value
-        attributes = (each for each in self._tree.nodes(cst.Attribute) if each.attr.value == name)
+        attributes = self._tree.attributes_named(name)
         return any(
             read is not function.name
             and getattr(self._tree.parent(read), "func", None) is not read

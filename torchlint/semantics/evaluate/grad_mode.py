@@ -93,6 +93,14 @@ class Gradients:
             child = ancestor
         return False
 
+    def stay_switched(self, owner: cst.ClassDef) -> bool:
+        """Return whether the methods of a class may leave gradients switched: ``inference_mode().__enter__()``."""
+        calls = self._tree.below(owner, cst.Call)
+        if any(identifier(call.func) == "set_grad_enabled" for call in calls):
+            return True
+        contexts = (call for call in calls if identifier(call.func) in ("no_grad", "inference_mode"))
+        return any(not isinstance(self._tree.parent(c), (cst.Decorator, cst.WithItem, cst.IfExp)) for c in contexts)
+
     def _may_switch(self, context: cst.BaseExpression) -> bool:
         places = [context]
         if isinstance(context, cst.Name):

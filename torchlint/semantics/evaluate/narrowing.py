@@ -133,9 +133,9 @@ def is_detached_tensor(value: cst.BaseExpression, evaluator: Evaluator) -> bool:
 
 def _is_detached_in_place(name: cst.Name, evaluator: Evaluator) -> bool:
     """Whether ``loss.detach_()`` stands before a use of ``loss``, and nothing binds it in between."""
-    order, parent = evaluator.tree.order, evaluator.tree.parent
-    before = (other for other in evaluator.tree.named(name.value) if order(other) < order(name))
-    cut = [n for n in before if isinstance(m := parent(n), cst.Attribute) and m.attr.value == "detach_"]
+    order = evaluator.tree.order
+    others = (cut.value for cut in evaluator.tree.attributes_named("detach_") if isinstance(cut.value, cst.Name))
+    cut = [other for other in others if other.value == name.value and order(other) < order(name)]
     bound = [id(binding.node) for binding in evaluator.flow.definitions(name)] if cut else []
     return any([id(binding.node) for binding in evaluator.flow.definitions(each)] == bound for each in cut)
 

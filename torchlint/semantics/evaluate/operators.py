@@ -147,12 +147,20 @@ def _default(given: cst.BaseExpression, made: cst.BaseExpression, evaluator: Eva
     return own.weakened(Evidence.INFERRED) if is_argument == [True] else None
 
 
+def _stands_in(expression: cst.IfExp, evaluator: Evaluator) -> Value | None:
+    """What ``meter if meter is not None else Meter()`` gives."""
+    test = expression.test.comparisons[0] if isinstance(expression.test, cst.Comparison) else None
+    if test is None or not isinstance(expression.test, cst.Comparison) or not is_none(test.comparator):
+        return None
+    is_given = isinstance(test.operator, (cst.IsNot, cst.NotEqual))
+    given, made = (expression.body, expression.orelse)[:: 1 if is_given else -1]
+    return _default(given, made, evaluator) if is_same(expression.test.left, given) else None
+
+
 def _conditional(expression: cst.IfExp, evaluator: Evaluator) -> Value:
     found = join([evaluator.value(expression.body), evaluator.value(expression.orelse)])
-    if not found.known and any(map(is_none, evaluator.tree.below(expression.test, cst.Name))):
-        stood_in = _default(expression.body, expression.orelse, evaluator)
-        stood_in = stood_in or _default(expression.orelse, expression.body, evaluator)
-        found = stood_in or found
+    if not found.known:
+        found = _stands_in(expression, evaluator) or found
     if found.kind is Kind.STRING and found.literal is None:
         named = {evaluator.value(e).literal for e in (expression.body, expression.orelse)}
         if any(isinstance(n, str) and n.startswith(("cuda", "mps", "xpu")) for n in named) and "cpu" in named:

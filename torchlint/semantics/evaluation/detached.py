@@ -209,15 +209,15 @@ class DetachedForwards:
         """Whether an object runs the model that it has loaded itself, in a class that computes no gradients."""
         held = call.func.value if self._loading and isinstance(call.func, cst.Attribute) else None
         owner = self._evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
-        if owner is None or any(identifier(c.func) == "set_grad_enabled" for c in self._tree.below(owner, cst.Call)):
-            return False  # which may stay in force
+        if owner is None or self._evaluator.gradients.stay_switched(owner):
+            return False
         loads = (one for one in self._loading if is_same(one.value, call.func))
         return any(self._tree.within(one, owner) for one in loads)
 
     @cached_property
     def _loading(self) -> list[cst.Attribute]:
         """The ``model.load_state_dict`` of the file's calls."""
-        loads = (method_call(call, "load_state_dict") for call in self._tree.nodes(cst.Call))
+        loads = map(method_call, self._tree.calls_named("load_state_dict"))
         return [one for one in loads if one is not None]
 
     def _is_test(self, function: cst.FunctionDef) -> bool:

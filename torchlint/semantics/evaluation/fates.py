@@ -15,6 +15,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import FACTORIES
 from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import bind, element_at, identifier, literal, method_call
+from torchlint.syntax.remembered import remembered
 
 _DEPTH = 4
 """Through how many variables a result is followed."""
@@ -125,20 +126,23 @@ class Fates:
             return name == "builtins.sum" or (name.startswith("torch.") and not name.startswith(AUTOGRAD))
         return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)) or self._is_argument(parent)
 
-    def uses(self, name: cst.Name) -> Iterator[cst.Name]:
-        """Every name that can read what an assignment puts into a variable."""
+    @remembered
+    def uses(self, name: cst.Name) -> list[cst.Name]:
+        """Return every name that can read what an assignment puts into a variable."""
+        return list(self._uses(name))
+
+    def _uses(self, name: cst.Name) -> Iterator[cst.Name]:
         scopes, function = self._evaluator.scopes, self._evaluator.definitions.enclosing_function(name)
         scope = scopes.deciding(name.value, scopes.scope(name))
         for use in self._tree.named(name.value):
             if use is name or scopes.deciding(use.value, scopes.scope(use)) is not scope:
                 continue
-            bindings = scopes.bindings(use)
-            if own := next((binding for binding in bindings if binding.node is use), None):
+            if own := scopes.made_by(use):
                 if own.kind is BindingKind.AUGMENTED:  # `fake += noise` reads it with its graph
                     yield use
                 continue
-            if self._evaluator.definitions.enclosing_function(use) is function:
-                bindings = self._evaluator.flow.definitions(use)
+            is_here = self._evaluator.definitions.enclosing_function(use) is function
+            bindings = self._evaluator.flow.definitions(use) if is_here else scopes.bindings(use)
             if any(binding.node is name for binding in bindings):
                 yield use
 

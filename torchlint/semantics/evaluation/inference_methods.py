@@ -106,7 +106,7 @@ class InferenceMethods:
     def _calls(self, function: cst.FunctionDef) -> list[cst.Call]:
         """The calls by its name that may be calls of a method: not those of an object known to be another."""
         owner = self._evaluator.definitions.owner(function)
-        named = [c for c in self._tree.nodes(cst.Call) if method_call(c, function.name.value) is not None]
+        named = [c for c in self._tree.calls_named(function.name.value) if method_call(c) is not None]
         return [call for call in named if self._may_reach(call, owner)]
 
     def _may_reach(self, call: cst.Call, owner: cst.ClassDef | None) -> bool:

@@ -212,14 +212,14 @@ class Modes:
     @cached_property
     def shows_evaluation(self) -> bool:
         """Whether a loop is given batches outside of any module, or a module is given weights."""
-        if any(method_call(call, "load_state_dict") is not None for call in self._tree.nodes(cst.Call)):
+        if any(method_call(call) is not None for call in self._tree.calls_named("load_state_dict")):
             return True
         loops = (loop for loop in self._tree.nodes(cst.For) if not self._is_in_module(loop))
         return any(holds_batch(self._evaluator, loop) for loop in loops)
 
     def _is_loaded(self, module: cst.Name | cst.Attribute) -> bool:
         """Whether a module is given weights from a file."""
-        loads = (method_call(call, "load_state_dict") for call in self._tree.nodes(cst.Call))
+        loads = map(method_call, self._tree.calls_named("load_state_dict"))
         return any(load is not None and is_same(load.value, module) for load in loads)
 
     def _is_in_module(self, node: cst.CSTNode) -> bool:

@@ -12,7 +12,7 @@ from torchlint.semantics.autograd.frozen import unchained
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import method_call
 
 _MAKER = "__init__"
 _LOADERS = ("initialize", "load_model", "setup_model", "init_model")
@@ -53,12 +53,9 @@ class Predictors:
 
     def _may_train(self, owner: cst.ClassDef) -> bool:
         """Whether gradients are wanted or switched, or another file decides: of a base, which calls the methods."""
-        if not self._is_plain(owner):
+        if not self._is_plain(owner) or self._evaluator.gradients.stay_switched(owner):
             return True
         around = owner if _EVALUATOR.search(owner.name.value) else self._tree.module
-        named = (identifier(call.func) for call in self._tree.below(owner, cst.Call))
-        if "set_grad_enabled" in named:
-            return True  # it may stay in force
         trained = self._backward.passes(around)
         return bool(trained) or any(method_call(c, "train") is not None for c in self._tree.below(around, cst.Call))
 
@@ -106,10 +103,7 @@ class Predictors:
     def _makers(self, owner: cst.ClassDef) -> list[cst.FunctionDef]:
         """``__init__``, what a server calls after it, and the methods that they call on their object."""
         definitions = self._evaluator.definitions
-        switches = (c for c in self._tree.below(owner, cst.Call) if identifier(c.func) in ("no_grad", "inference_mode"))
-        is_plain = all(isinstance(self._tree.parent(call), (cst.Decorator, cst.WithItem)) for call in switches)
-        loaders = _LOADERS if is_plain else ()  # others may stay in force: `inference_mode().__enter__()`
-        first = (definitions.method(owner, name) for name in (_MAKER, *loaders))
+        first = (definitions.method(owner, name) for name in (_MAKER, *_LOADERS))
         found = [method for method in first if method is not None]
         for function in found:
             for call in self._tree.below(function.body, cst.Call):

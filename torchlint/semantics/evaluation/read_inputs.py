@@ -9,7 +9,6 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.readers import NAMES_OF_READERS, READERS
-from torchlint.syntax.calls import identifier
 
 _DEPTH = 8
 """Through how many variables an input is followed to where it was read."""
@@ -40,7 +39,7 @@ class ReadInputs:
         return self._evaluator.definitions.enclosing_function(node) or self._tree.module
 
     def _readers(self) -> Iterator[cst.Call]:
-        calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in NAMES_OF_READERS)
+        calls = self._tree.calls_named(*NAMES_OF_READERS)
         return (call for call in calls if self._evaluator.names.qualified(call.func) in READERS)
 
     def _is_read(self, value: cst.CSTNode, frame: cst.CSTNode, seen: set[int], depth: int) -> bool:

@@ -69,7 +69,7 @@ class ShownForwards:
     @cached_property
     def pictured(self) -> frozenset[str]:
         """The names of variables of which a picture may be made, also by other variables: asked before their uses."""
-        calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in PICTURES)
+        calls = self._tree.calls_named(*PICTURES)
         found = {name.value for call in calls for name in self._tree.below(call, cst.Name)}
         bound = [(_bound(each), each.value) for each in self._tree.nodes(cst.Assign)] if found else []
         for _ in range(_DEPTH):

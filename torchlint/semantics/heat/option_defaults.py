@@ -135,7 +135,7 @@ class OptionDefaults:
         if not isinstance(key, str) or len(bindings) != 1 or not isinstance(bindings[0].part, cst.Dict):
             return None
         puts = (node for node in self._tree.nodes(cst.AssignTarget) if isinstance(node.target, cst.Subscript))
-        calls = (call for call in self._tree.nodes(cst.Call) if method_call(call, "update") is not None)
+        calls = (call for call in self._tree.calls_named("update") if method_call(call) is not None)
         if any(is_same(put.target, item) for put in puts) or any(
             isinstance(call.func, cst.Attribute) and is_same(call.func.value, item.value) for call in calls
         ):

@@ -118,7 +118,7 @@ class TensorFunctions:
         imported = (dotted(node.module) for node in tree.nodes(cst.ImportFrom) if not node.relative)
         if any(name.startswith(_LOADING) for name in imported):
             return False
-        return not any(qualified(node) == _LOADING for node in tree.nodes(cst.Attribute) if node.attr.value == "data")
+        return not any(qualified(node) == _LOADING for node in tree.attributes_named("data"))
 
     @cached_property
     def _handed_on(self) -> frozenset[str]:

@@ -180,7 +180,7 @@ class Touches:
 
     def replaces_norms(self) -> bool:
         """Return whether the file puts other layers where it finds batch normalisations."""
-        calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in ("setattr", "set_submodule"))
+        calls = self._tree.calls_named("setattr", "set_submodule")
         return any(self._names_class(call, {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d"}) for call in calls)
 
     def _names_class(self, node: cst.CSTNode, names: set[str]) -> bool:

@@ -164,7 +164,7 @@ class Epochs:
         name = target.attr.value
         if len(self._evaluator.definitions.attribute(owner, name)) != 1:
             return []
-        read = (node for node in self._tree.nodes(cst.Attribute) if node.attr.value == name and node is not target)
+        read = (node for node in self._tree.attributes_named(name) if node is not target)
         return [node for node in read if self._receiver(node) is owner]
 
     def _receiver(self, attribute: cst.Attribute) -> cst.ClassDef | None:

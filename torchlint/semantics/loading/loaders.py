@@ -157,7 +157,7 @@ class Loaders:
     @cached_property
     def are_prepared(self) -> bool:
         """Whether anything that may be a loader is given to an accelerator, which then moves the batches."""
-        calls = (c for c in self._tree.nodes(cst.Call) if method_call(c, *PREPARES) is not None)
+        calls = (c for c in self._tree.calls_named(*PREPARES) if method_call(c) is not None)
         return any(a.star or self._evaluator.value(a.value).kind not in _NO_LOADERS for c in calls for a in c.args)
 
     def go_to_prepared(self, move: cst.Call, moved: Value) -> bool:
@@ -175,7 +175,7 @@ class Loaders:
     @cached_property
     def may_decline_accelerator(self) -> bool:
         """Whether more decides than whether there is CUDA: ``not args.no_cuda and ...``, a device from elsewhere."""
-        asked = [call for call in self._tree.nodes(cst.Call) if identifier(call.func) == "is_available"]
+        asked = self._tree.calls_named("is_available")
         return not asked or any(isinstance(self._tree.parent(call), cst.BooleanOperation) for call in asked)
 
     @cached_property
@@ -185,7 +185,7 @@ class Loaders:
 
     def _runs_on_tpu(self) -> bool:
         qualified = self._evaluator.names.qualified
-        calls = (call.func for call in self._tree.nodes(cst.Call) if identifier(call.func) in ("device", "xla_device"))
+        calls = (call.func for call in self._tree.calls_named("device", "xla_device"))
         if not any(identifier(name) == "xla_device" or qualified(name) == "torch_xla.device" for name in calls):
             return False
         return not any(a.attr.value == "cuda" for a in self._tree.nodes(cst.Attribute)) and not any(

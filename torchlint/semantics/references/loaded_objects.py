@@ -27,7 +27,7 @@ _SETTINGS = frozenset("args opt opts options cfg config conf hparams hyper_param
 
 def loads_object(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether what a call loads is a model that the file runs or saves as a whole, an array, or has settings."""
-    saves = (other for other in evaluator.tree.nodes(cst.Call) if identifier(other.func) == "save" and other.args)
+    saves = (other for other in evaluator.tree.calls_named("save") if other.args)
     saved = [other.args[0].value for other in saves if evaluator.names.qualified(other.func) == "torch.save"]
     if any(_is_whole(value, call, evaluator) for value in saved):
         return True

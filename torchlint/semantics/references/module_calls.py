@@ -75,7 +75,7 @@ class ModuleCalls:
         names = [parameter.name.value for parameter in parameters(function)]
         if len(names) > 1 and names[-1] in _RESULTS and not _HOOKED.isdisjoint(names[:2]):
             return True
-        registered = (c for c in self._tree.nodes(cst.Call) if method_call(c, *_REGISTERS) is not None)
+        registered = (c for c in self._tree.calls_named(*_REGISTERS) if method_call(c) is not None)
         return any(identifier(a.value) == function.name.value for call in registered for a in call.args)
 
     def _is_moved(self, receiver: cst.BaseExpression) -> bool:

@@ -109,7 +109,7 @@ def is_asked_for(use: Use, model: Model) -> bool:
     last = use.name.rpartition(".")[2]
     local = {a.evaluated_alias or a.evaluated_name for _, a, name in imports(model) if name == use.name}
     references: list[Reference] = [name for name in model.nodes(cst.Name) if name.value in local]
-    references += [attribute for attribute in model.nodes(cst.Attribute) if attribute.attr.value == last]
+    references += model.tree.attributes_named(last)
     return any(_is_asked_for(found, model) and model.qualified_name(found) == use.name for found in references)
 
 

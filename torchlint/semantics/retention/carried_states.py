@@ -119,7 +119,7 @@ class CarriedStates:
         owner = self._evaluator.definitions.receiver(target.value)
         if owner is None or self._tree.enclosing(statement, *LOOPS, *FUNCTIONS) is not function:
             return False
-        uses = [node for node in self._tree.nodes(cst.Attribute) if node.attr.value == target.attr.value]
+        uses = self._tree.attributes_named(target.attr.value)
         others = [node for node in uses if node is not target and not self._is_made(node)]
         if not others or not all(is_same(node, target) and self._is_argument(node, call) for node in others):
             return False

@@ -52,7 +52,7 @@ class Carrying:
         """How certain it is that a value carries a graph, and whether the step around it is complete."""
         if self._is_mapping(value) or self._evaluator.value(value).origin is Origin.PARAMETER:
             return None
-        if any(map(self._is_changed_at_calls, self._records_given(value))):
+        if any(map(self._is_changed_at_calls, self.records.given(value))):
             return None
         if self._inference.frozen.gives(value) or is_detached_tensor(value, self._evaluator):
             return None
@@ -108,12 +108,7 @@ class Carrying:
 
     def _is_given_in_record(self, value: cst.BaseExpression) -> bool:
         """Whether a function takes a value out of a dictionary of losses that steps of the file give it."""
-        return any(map(self._is_loss_at_calls, self._records_given(value)))
-
-    def _records_given(self, value: cst.BaseExpression) -> list[Binding]:
-        """The parameters of which a value is taken, or computed: ``for k, loss in losses.items()``, ``loss * size``."""
-        sides = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
-        return [binding for side in sides if (binding := self.records.given(side)) is not None]
+        return any(map(self._is_loss_at_calls, self.records.given(value)))
 
     def _is_changed_at_calls(self, record: Binding) -> bool:
         """Whether a call gives a dictionary into which a method has put something else: ``losses.update(numbers)``."""

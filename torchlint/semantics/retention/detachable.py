@@ -39,8 +39,7 @@ class Detachable:
             return True
         if function is None or self._evaluator.definitions.owner(function) is not None:
             return self._may_be_switched_off(value)  # what calls give a meter is looked at there
-        sides = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
-        return self._may_be_switched_off(value) or any(self._records.given(side) is not None for side in sides)
+        return self._may_be_switched_off(value) or bool(self._records.given(value))
 
     def _is_asked(self, name: cst.Name, function: cst.FunctionDef) -> bool:
         """Whether a function asks elsewhere what a variable is: ``if isinstance(loss, Tensor): loss.backward()``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -18,6 +19,7 @@ from torchlint.semantics.retention.stores import Store, appended, combined, cont
 from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
 
 _CLEARS = ("clear", "zero_", "fill_")
 _STARTS_ANEW = re.compile(r"^_?reset$|(^|_)epoch(_|$)")
@@ -161,9 +163,9 @@ class Holders:
 
         ``node`` is what adds to the variable.
         """
-        places = [*self._resets(variable), *filter(self._takes_all, self._emptied(variable))]
         if self.is_emptied_by_others(variable):
             return True
+        places = [*self._resets(variable), *filter(self._takes_all, self._emptied(variable))]
         others = (place for place in places if self._evaluator.flow.statement(place) is not node)
         functions = map(self._evaluator.definitions.enclosing_function, others)
         return any(f is not None and f.name.value != "__init__" and not self._is_seldom(f) for f in functions)
@@ -179,7 +181,7 @@ class Holders:
                 continue
             if function.name.value in ("__enter__", "__exit__"):
                 return True
-            calls = (c for c in self._tree.nodes(cst.Call) if identifier(c.func) == function.name.value)
+            calls = self._tree.calls_named(function.name.value)
             if any(self.is_hot(c) or self._evaluator.definitions.enclosing_function(c) is here for c in calls):
                 return True
         return False
@@ -188,12 +190,13 @@ class Holders:
         """Return whether the file binds or clears an attribute of this name of any object: ``tap.outputs.clear()``."""
         if not isinstance(variable, cst.Attribute):
             return False
-        cleared = (method_call(call, *_CLEARS) for call in self._tree.nodes(cst.Call))
+        cleared = map(method_call, self._tree.calls_named(*_CLEARS))
         places: list[cst.BaseExpression] = [each.value for each in cleared if each is not None]
-        places += [part for target in self._tree.nodes(cst.AssignTarget) for part in _parts(target.target)]
+        places += [part for _, part in self._bound.get(variable.attr.value, ())]
         same = (p for p in places if isinstance(p, cst.Attribute) and p.attr.value == variable.attr.value)
         return any(not self.is_of_self(place) for place in same)
 
+    @remembered
     def _is_seldom(self, function: cst.FunctionDef) -> bool:
         """Whether a function is no part of a step: by its name, or by the calls of the file."""
         calls, name = self._evaluator.callers(function), function.name.value
@@ -249,8 +252,8 @@ class Holders:
             held = statement.target
             if is_same(held.value if isinstance(held, cst.Subscript) else held, variable):
                 yield statement
-        for call in self._tree.nodes(cst.Call):
-            method = method_call(call, "pop", "popleft", "popitem")
+        for call in self._tree.calls_named("pop", "popleft", "popitem"):
+            method = method_call(call)
             if method is not None and is_same(method.value, variable):
                 yield call
 
@@ -261,8 +264,8 @@ class Holders:
         while isinstance(held, (cst.Attribute, cst.Subscript)):
             found += [
                 target
-                for target in self._tree.nodes(cst.AssignTarget)
-                if any(is_same(each, held) for each in _parts(target.target)) and not self._adds_to_itself(target)
+                for target, part in self._bound.get(identifier(held), ())
+                if is_same(part, held) and not self._adds_to_itself(target)
             ]
             held = held.value
         if isinstance(held, cst.Name):
@@ -270,8 +273,17 @@ class Holders:
             found += [
                 b.node for b in bindings if b.kind is not BindingKind.AUGMENTED and not self._adds_to_itself(b.node)
             ]
-        clears = (call for call in self._tree.nodes(cst.Call) if method_call(call, *_CLEARS) is not None)
+        clears = (call for call in self._tree.calls_named(*_CLEARS) if method_call(call) is not None)
         found += [c for c in clears if isinstance(c.func, cst.Attribute) and is_same(c.func.value, variable)]
+        return found
+
+    @cached_property
+    def _bound(self) -> dict[str, list[tuple[cst.AssignTarget, cst.BaseExpression]]]:
+        """What assignments bind, with all else that they do, by its last name."""
+        found: dict[str, list[tuple[cst.AssignTarget, cst.BaseExpression]]] = {}
+        for target in self._tree.nodes(cst.AssignTarget):
+            for part in _parts(target.target):
+                found.setdefault(identifier(part), []).append((target, part))
         return found
 
     def _adds_to_itself(self, target: cst.CSTNode) -> bool:

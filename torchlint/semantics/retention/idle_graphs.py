@@ -82,9 +82,11 @@ class IdleGraphs:
         if not self._may_grow(held, owner, node):
             return None
         carrying = tuple(value for value in found.values if self._carries(value, node, method, owner))
-        if not carrying or self._fates.held(held) is not Fate.VALUES:
+        told = self._fates.held(held) if carrying else None
+        if told is None or told.fate is not Fate.VALUES:
             return None  # what the file never reads, others may
-        return Store(found.variable, carrying, found.is_stored) if self._is_known(held, node, method) else None
+        is_known = told.is_cut or self._is_known(node, method)
+        return Store(found.variable, carrying, found.is_stored) if is_known else None
 
     def _pools(self, held: cst.Attribute, method: cst.FunctionDef) -> bool:
         """Whether a method that puts something in place of another fills the same list with graphs otherwise."""
@@ -97,9 +99,7 @@ class IdleGraphs:
     def _may_grow(self, held: cst.Attribute, owner: cst.ClassDef, node: cst.CSTNode) -> bool:
         """Whether an attribute of an object goes on from step to step, and its graphs are recorded."""
         gradients = self._evaluator.gradients
-        if observes(owner, self._tree) or gradients.disabled(node) or gradients.left_open(node):
-            return False
-        if any(each.attr.value in _FREEZES for each in self._tree.below(owner, cst.Attribute)):
+        if self._observes(owner) or gradients.disabled(node) or gradients.left_open(node):
             return False
         tests = tests_before(node, self._tree)
         if any(self._mentions(test, "is_grad_enabled", "requires_grad") for test in tests):
@@ -112,10 +112,17 @@ class IdleGraphs:
         ):
             return False
         made = self._definitions.attribute(owner, held.attr.value)
-        if any(self._is_given_or_short(each.value) for each in made) or self._is_named(held.attr.value):
+        if any(self._is_given_or_short(each.value) for each in made) or held.attr.value in self._texts:
             return False
         return not self._holders.starts_anew(held, node)
 
+    @remembered
+    def _observes(self, owner: cst.ClassDef) -> bool:
+        """Whether a class keeps what an environment gives, or freezes a network itself."""
+        freezes = any(each.attr.value in _FREEZES for each in self._tree.below(owner, cst.Attribute))
+        return freezes or observes(owner, self._tree)
+
+    @remembered
     def _is_short_lived(self, owner: cst.ClassDef) -> bool:
         """Whether the file makes such objects anew in each step, or in any loop or forward pass."""
         maker = self._definitions.method(owner, "__init__")
@@ -153,9 +160,10 @@ class IdleGraphs:
         bindings = self._evaluator.flow.definitions(made) if isinstance(made, cst.Name) else []
         return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
 
-    def _is_named(self, name: str) -> bool:
-        """Whether the file asks for an attribute by its name: ``getattr(module, "losses", ())``."""
-        return any(literal(text) == name for text in self._tree.nodes(cst.SimpleString))
+    @cached_property
+    def _texts(self) -> frozenset[object]:
+        """The texts of the file: by them it may ask for attributes, ``getattr(module, "losses", ())``."""
+        return frozenset(map(literal, self._tree.nodes(cst.SimpleString)))
 
     def _mentions(self, test: cst.BaseExpression, *names: str) -> bool:
         asked = (*self._tree.below(test, cst.Attribute), test)
@@ -252,7 +260,7 @@ class IdleGraphs:
         known = self._evaluator.callers(method)
         if known or method.name.value in ("forward", "__call__"):
             return known
-        return [call for call in self._tree.nodes(cst.Call) if method_call(call, method.name.value) is not None]
+        return [call for call in self._tree.calls_named(method.name.value) if method_call(call) is not None]
 
     def _has_graph(self, value: cst.BaseExpression, depth: int, is_tensor: bool) -> bool:
         """Whether a call hands over what is known to carry a graph, or what a forward pass computes of its input."""
@@ -285,7 +293,7 @@ class IdleGraphs:
     @cached_property
     def _hooks(self) -> frozenset[str]:
         """The names of what the file registers as hooks of forward passes, or of the methods that make them."""
-        calls = (call for call in self._tree.nodes(cst.Call) if identifier(call.func) in _HOOKS and call.args)
+        calls = (call for call in self._tree.calls_named(*_HOOKS) if call.args)
         given = (call.args[0].value for call in calls)
         return frozenset(identifier(hook.func if isinstance(hook, cst.Call) else hook) for hook in given)
 
@@ -293,15 +301,13 @@ class IdleGraphs:
         maker = self._definitions.enclosing_function(function)
         return function.name.value in self._hooks or (maker is not None and maker.name.value in self._hooks)
 
-    def _is_known(self, held: cst.Attribute, node: cst.CSTNode, method: cst.FunctionDef) -> bool:
-        """Whether the file knows of the graph: it cuts off what it reads, or a hook keeps it in training only."""
+    def _is_known(self, node: cst.CSTNode, method: cst.FunctionDef) -> bool:
+        """Whether the file knows of the graph: what a method returns is differentiated, or a hook asks for training."""
         if any(self._is_term(name, method) for name in self._tree.below(node, cst.Name)):
             return True
         if method.name.value == "forward" and any(_LOSS.search(name.value) for name in self._given(node, method)):
             return True
-        if self._is_hook(method) and self._is_of_training(node):
-            return True
-        return self._fates.is_cut(held)
+        return self._is_hook(method) and self._is_of_training(node)
 
     def _given(self, node: cst.CSTNode, method: cst.FunctionDef) -> list[cst.Name]:
         """The arguments of a method that a statement names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import libcst as cst
 
@@ -53,7 +54,7 @@ class InputGraphs:
             return any(self._binds_input(each, method, depth) for each in made)
         if isinstance(value, cst.Attribute):
             known = self._evaluator.value(value)
-            return known.origin is Origin.PARAMETER and known.graph is not Graph.DETACHED and not self._freezes()
+            return known.origin is Origin.PARAMETER and known.graph is not Graph.DETACHED and not self._freezes
         if isinstance(value, cst.BinaryOperation):
             return any(self._follows(side, method, depth + 1) for side in (value.left, value.right))
         if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
@@ -80,8 +81,9 @@ class InputGraphs:
         return is_second and any(isinstance(each, cst.Call) and identifier(each.func) in _PAIRS for each in given)
 
     def _is_detached_in_place(self, name: cst.Name, method: cst.FunctionDef) -> bool:
-        calls = (method_call(call, "detach_") for call in self._evaluator.tree.below(method.body, cst.Call))
-        return any(call is not None and identifier(call.value) == name.value for call in calls)
+        tree = self._evaluator.tree
+        cuts = (call for call in map(method_call, tree.calls_named("detach_")) if call is not None)
+        return any(identifier(cut.value) == name.value and tree.within(cut, method.body) for cut in cuts)
 
     def _cuts(self, binding: Binding) -> bool:
         """Whether a variable is bound to what has no graph, if only on some ways: detached, or computed without."""
@@ -93,10 +95,11 @@ class InputGraphs:
         is_open = any(isinstance(context, (cst.Name, cst.Attribute)) for context in contexts)
         return is_open or method_call(made, "detach") is not None or self._evaluator.gradients.disabled(made)
 
+    @cached_property
     def _freezes(self) -> bool:
         """Whether the file says of some parameters that they need no gradients."""
         tree = self._evaluator.tree
-        if any(a.attr.value in ("requires_grad", "requires_grad_") for a in tree.nodes(cst.Attribute)):
+        if tree.attributes_named("requires_grad") or tree.attributes_named("requires_grad_"):
             return True
         return any(a.keyword is not None and a.keyword.value == "requires_grad" for a in tree.nodes(cst.Arg))
 
@@ -123,7 +126,7 @@ class InputGraphs:
         if receiver is not None and any(name in _INTEGERS for name in types):
             return False
         if self._is_layer(call.func):
-            return not self._freezes()  # it has weights of its own
+            return not self._freezes  # it has weights of its own
         name = self._names.qualified(call.func)
         if name is None and receiver is not None and self._evaluator.definitions.definition(call.func) is None:
             return self._follows(receiver.value, method, depth)

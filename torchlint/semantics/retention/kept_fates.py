@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -21,6 +22,16 @@ _NUMBERED = "builtins.enumerate"
 _ASKS = (cst.If, cst.While, cst.Assert)
 
 
+class Held(NamedTuple):
+    """What becomes of what an attribute holds."""
+
+    fate: Fate
+    """The worst, of all places that read it."""
+
+    is_cut: bool
+    """Whether all that is read of it is detached: its graph is known of."""
+
+
 class KeptFates(Fates):
     """Follows it through loops, copies, the methods that hand it out, and other attributes that take it."""
 
@@ -29,25 +40,21 @@ class KeptFates(Fates):
         self._followed: set[int] = set()
         self._cuts = 0
 
-    def held(self, attribute: cst.Attribute) -> Fate:
-        """Return the worst that becomes of an attribute of ``self`` wherever the file reads it."""
-        reads = self.reads(attribute)
-        self._followed = set(map(id, reads))
-        return max(map(self.of, reads), default=Fate.DROPPED)
-
-    def is_cut(self, attribute: cst.Attribute) -> bool:
-        """Return whether all that is read of an attribute is detached: its graph is known of."""
-        reads, told = self.reads(attribute), []
+    def held(self, attribute: cst.Attribute) -> Held:
+        """Return what becomes of an attribute of ``self`` wherever the file reads it."""
+        reads, worst, cut = self.reads(attribute), Fate.DROPPED, []
         self._followed = set(map(id, reads))
         for read in reads:
             before = self._cuts
-            if self.of(read) is not Fate.DROPPED:
-                told.append(self._cuts > before)
-        return bool(told) and all(told)
+            fate = self.of(read)
+            worst = max(worst, fate)
+            if fate is not Fate.DROPPED:
+                cut.append(self._cuts > before)
+        return Held(worst, bool(cut) and all(cut))
 
     def reads(self, attribute: cst.Attribute) -> list[cst.Attribute]:
         """Return where the file reads an attribute of ``self``: in its class, those of the family, through others."""
-        same = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == attribute.attr.value)
+        same = self._tree.attributes_named(attribute.attr.value)
         return [a for a in same if self._may_be(a, attribute) and not self._is_written(a) and not self._is_called(a)]
 
     def _settled(self, parent: cst.CSTNode, node: cst.CSTNode, depth: int) -> Fate | None:

@@ -12,6 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import elements
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
 
 _CHANGES = ("update", "pop", "popitem", "clear")
 _REDUCES = re.compile(r"detach|reduce|to_host|to_cpu|item")
@@ -34,8 +35,13 @@ class Records:
         held = (name for loss in losses for name in self._held(loss))
         return any(self._is_one(name, value) for name in held) and not self._is_detached(value)
 
-    def given(self, value: cst.BaseExpression) -> Binding | None:
-        """Return the parameter that a loop takes a value out of: ``for name, loss in losses.items()``."""
+    @remembered
+    def given(self, value: cst.BaseExpression) -> list[Binding]:
+        """Return the parameters that loops take a value or its factors out of: ``for name, loss in losses.items()``."""
+        factors = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
+        return [binding for factor in factors if (binding := self._taken_from(factor)) is not None]
+
+    def _taken_from(self, value: cst.BaseExpression) -> Binding | None:
         taken = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
         if len(taken) != 1 or taken[0].kind is not BindingKind.ITERATION:
             return None

@@ -77,7 +77,7 @@ class RunningStatistics:
 
     def _is_read_elsewhere(self, attribute: cst.Attribute, owner: cst.ClassDef) -> bool:
         """Whether code outside of a class reads an attribute of this name with its graph: ``bank.p @ z``."""
-        same = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == attribute.attr.value)
+        same = self._tree.attributes_named(attribute.attr.value)
         others = [each for each in same if not self._tree.within(each, owner)]
         above = [self._tree.parent(each) for each in others]
         return any(

@@ -57,5 +57,5 @@ def _stays_on_host(whole: cst.BaseExpression, evaluator: Evaluator) -> bool:
         return False
     if any(b.kind not in _BOUND or method_call(b.value, *_MOVES) is not None for b in bindings):
         return False
-    moved = (method_call(call, *_MOVES) for call in evaluator.tree.nodes(cst.Call))
+    moved = map(method_call, evaluator.tree.calls_named(*_MOVES))
     return not any(is_same(one.value, part) for one in moved if one is not None for part in parts)

@@ -83,7 +83,7 @@ class RandomGenerators:
         names = [a.keyword.value for call in calls for a in call.args if a.keyword is not None]
         if generator.value in names:
             return True
-        attributes = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == "device")
+        attributes = self._tree.attributes_named("device")
         return any(is_same(attribute.value, generator) for attribute in attributes)
 
     def _is_kept(self, name: cst.Name) -> bool:
@@ -100,7 +100,7 @@ class RandomGenerators:
             made = made.func.value
         if not isinstance(made, cst.Call) or self._evaluator.names.qualified(made.func) not in GENERATORS:
             return False
-        seeded = (method_call(call, *_SEEDS) for call in self._tree.nodes(cst.Call))
+        seeded = map(method_call, self._tree.calls_named(*_SEEDS))
         return not any(
             method is not None
             and identifier(method.value) == name.value

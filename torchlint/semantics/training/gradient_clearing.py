@@ -63,13 +63,13 @@ class GradientClearing:
         bound = {id(node): node for node in self._tree.descendants(loop) if isinstance(node, cst.Name)}
         names = {node.value for node in self._tree.descendants(loop.target) if isinstance(node, cst.Name)}
         others = (n for n in self._tree.nodes(cst.Name) if n.value in names and id(n) not in bound)
-        reads = (n for n in others if all(b.node is not n for b in self._evaluator.scopes.bindings(n)))
+        reads = (n for n in others if self._evaluator.scopes.made_by(n) is None)
         return any(id(b.node) in bound for n in reads for b in self._evaluator.flow.definitions(n))
 
     def buffered(self, node: cst.CSTNode) -> bool:
         """Return whether the outermost definition around a node computes into the tensors that ``.grad`` holds."""
         outermost, loop = self._outermost(node), self._tree.enclosing(node, cst.For)
-        gradients = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == "grad" and self._is_target(a))
+        gradients = (a for a in self._tree.attributes_named("grad") if self._is_target(a))
         buffers = (each for each in gradients if self._outermost(each) is outermost)
         return any(not self._is_of_other(each.value, loop) for each in buffers)
 
@@ -83,7 +83,7 @@ class GradientClearing:
     def shares_memory(self, node: cst.CSTNode) -> bool:
         """Return whether the outermost definition around a node makes gradients parts of a larger tensor."""
         outermost = self._outermost(node)
-        gradients = (a for a in self._tree.nodes(cst.Attribute) if a.attr.value == "grad" and self._is_part(a))
+        gradients = (a for a in self._tree.attributes_named("grad") if self._is_part(a))
         return any(self._outermost(gradient) is outermost for gradient in gradients)
 
     def _is_part(self, gradient: cst.Attribute) -> bool:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeAlias
 
 import libcst as cst
 
 from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.walk import Tree
+
+Told: TypeAlias = Callable[[cst.BaseExpression, bool], bool]
+"""Whether code that runs if a test holds (or if it fails) is of the phase that is asked for."""
 
 _TRAINS = re.compile(r"^(is_|do_|in_)?(train|training)(_mode|_phase|_stage)?$", re.IGNORECASE)
 _EVALUATES = re.compile(
@@ -26,6 +31,16 @@ _FLAG = re.compile(
 
 def in_evaluation(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
     """Return whether a node below ``root`` runs while evaluating only: in such a branch, or where training has left."""
+    return _runs_only(node, root, tree, evaluates)
+
+
+def in_training(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
+    """Return whether a node below ``root`` runs while a module trains only: ``if self.training:``."""
+    return _runs_only(node, root, tree, _asks_for_training)
+
+
+def _runs_only(node: cst.CSTNode, root: cst.CSTNode, tree: Tree, told: Told) -> bool:
+    """Whether a branch around a node, or what leaves the block before it, tells in which phase it runs."""
     child = node
     for ancestor in tree.ancestors(node):
         if ancestor is root:
@@ -33,28 +48,11 @@ def in_evaluation(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
         if (
             isinstance(ancestor, (cst.If, cst.IfExp))
             and child is not ancestor.test
-            and evaluates(ancestor.test, child is ancestor.body)
+            and told(ancestor.test, child is ancestor.body)
         ):
             return True
-        if isinstance(ancestor, cst.IndentedBlock) and _is_left_by_training(ancestor, child):
+        if isinstance(ancestor, cst.IndentedBlock) and _is_left_by_others(ancestor, child, told):
             return True
-        child = ancestor
-    return False
-
-
-def in_training(node: cst.CSTNode, root: cst.CSTNode, tree: Tree) -> bool:
-    """Return whether a node below ``root`` runs while a module trains only: ``if self.training:``."""
-    child = node
-    for ancestor in tree.ancestors(node):
-        if ancestor is root:
-            return False
-        if isinstance(ancestor, cst.If) and child is ancestor.body and _asks_for_training(ancestor.test, True):
-            return True
-        if isinstance(ancestor, cst.IndentedBlock):
-            for earlier in ancestor.body[: ancestor.body.index(child)]:
-                leaves = isinstance(earlier, cst.If) and earlier.orelse is None and ends_in_jump(earlier.body)
-                if leaves and isinstance(earlier, cst.If) and _asks_for_training(earlier.test, False):
-                    return True
         child = ancestor
     return False
 
@@ -68,16 +66,16 @@ def _asks_for_training(test: cst.BaseExpression, holds: bool) -> bool:
     return holds and isinstance(test, cst.Attribute) and test.attr.value == "training"
 
 
-def _is_left_by_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
-    """Whether training leaves a block before a statement: ``if self.training: return losses``, or may not enter it."""
+def _is_left_by_others(block: cst.IndentedBlock, statement: cst.CSTNode, told: Told) -> bool:
+    """Whether the other phase leaves a block before a statement, ``if self.training: return``, or may not enter it."""
     for earlier in block.body:
         if earlier is statement:
             return False
         asserted = earlier.body[0] if isinstance(earlier, cst.SimpleStatementLine) else None
-        if isinstance(asserted, cst.Assert) and evaluates(asserted.test, True):
+        if isinstance(asserted, cst.Assert) and told(asserted.test, True):
             return True
         leaves = isinstance(earlier, cst.If) and earlier.orelse is None and ends_in_jump(earlier.body)
-        if leaves and isinstance(earlier, cst.If) and evaluates(earlier.test, False):
+        if leaves and isinstance(earlier, cst.If) and told(earlier.test, False):
             return True
     return False
 
