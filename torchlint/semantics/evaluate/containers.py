@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import COMPREHENSIONS
+from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
 from torchlint.semantics.evaluate import hints, items_put_back
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence, tensor
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import identifier, literal, method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 __all__ = ["COMPREHENSIONS", "evaluate"]
+
+_DICTIONARIES = ("builtins.dict", "collections.OrderedDict")
+_CHANGES = ("update", "setdefault", "pop", "popitem", "clear")
 
 
 def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
@@ -67,31 +70,80 @@ def mapping(call: cst.Call, evaluator: Evaluator) -> Value:
 
 
 def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
-    owner = evaluator.value(expression.value)
+    owner, key = evaluator.value(expression.value), _key(expression)
     if owner.kind in (Kind.TENSOR, Kind.NDARRAY):
-        if owner.origin is Origin.OUTPUT and _key(expression) == "loss":
+        if owner.origin is Origin.OUTPUT and key == "loss":
             return owner._replace(origin=Origin.LOSS)
         return NUMBER.weakened(owner.evidence) if _reads_loss(expression, owner) else owner
     if owner.kind is Kind.PENDING:
         return owner
     if owner.kind is Kind.BATCH:
-        key = _key(expression)
         item = items_put_back.item(owner.iterated(), expression, key, evaluator)
         listed = isinstance(key, str) and _is_collated_as_list(key, evaluator)
         return of(Kind.SEQUENCE, item.weakened(Evidence.NAMED)) if listed else item
     if owner.kind in (Kind.SEQUENCE, Kind.ITERATOR):
-        key = _key(expression)
         if isinstance(key, int):
             return owner.item(key)
         return owner if isinstance(expression.slice[0].slice, cst.Slice) else owner.iterated()
-    if owner.kind is Kind.MAPPING and owner.element is not None:
-        return owner.element
+    if owner.kind is Kind.MAPPING:
+        entry = _entry(expression.value, key, evaluator) if isinstance(key, str) else UNKNOWN
+        return entry if entry.kind is not Kind.UNKNOWN else owner.element or UNKNOWN
     if owner.kind is Kind.MODULE:
         return Value(Kind.MODULE, owner.evidence)
     if owner.kind is Kind.DATALOADER:
         return owner  # several of them by name or number: a loader itself has no items
-    key = _key(expression)
     return hints.named_device(key) if isinstance(key, str) else UNKNOWN
+
+
+def _entry(owner: cst.BaseExpression, key: str, evaluator: Evaluator) -> Value:
+    """Return what the only dictionary that a variable holds has under a key, if nothing in the file changes it."""
+    made = _made(owner, evaluator)
+    entries = _entries(made, evaluator) if made is not None else {}
+    if key not in entries or _may_change(owner, key, evaluator):
+        return UNKNOWN
+    return evaluator.value(entries[key]).weakened(Evidence.INFERRED)
+
+
+def _made(owner: cst.BaseExpression, evaluator: Evaluator) -> cst.CSTNode | None:
+    """The value of the only assignment to a variable, or to an attribute of ``self``."""
+    if isinstance(owner, cst.Name):
+        bindings = evaluator.flow.definitions(owner)
+        return bindings[0].part if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGNMENT else None
+    held = owner.value if isinstance(owner, cst.Attribute) else None
+    class_def = evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
+    if class_def is None or not isinstance(owner, cst.Attribute):
+        return None
+    given = evaluator.definitions.attribute(class_def, owner.attr.value)
+    return given[0].value if len(given) == 1 and not given[0].path else None
+
+
+def _entries(made: cst.CSTNode, evaluator: Evaluator) -> dict[str, cst.BaseExpression]:
+    """The items of ``{"loss": Mean()}``, or of ``OrderedDict(loss=Mean())``, by their keys."""
+    found: dict[str, cst.BaseExpression] = {}
+    if isinstance(made, cst.Dict):
+        for element in made.elements:
+            key = literal(element.key) if isinstance(element, cst.DictElement) else None
+            if not isinstance(key, str):
+                return {}
+            found[key] = element.value
+    elif isinstance(made, cst.Call) and evaluator.names.qualified(made.func) in _DICTIONARIES:
+        for argument in made.args:
+            if argument.keyword is None:
+                return {}
+            found[argument.keyword.value] = argument.value
+    return found
+
+
+def _may_change(owner: cst.BaseExpression, key: str, evaluator: Evaluator) -> bool:
+    """Whether the file puts something else under a key of what has this name."""
+    name = identifier(owner)
+    methods = (method for call in evaluator.tree.calls_named(*_CHANGES) if (method := method_call(call)) is not None)
+    changed = (method.value for method in methods if not isinstance(method.value, cst.Subscript))
+    if any(identifier(each) == name for each in changed):
+        return True
+    targets = (each.target for each in evaluator.tree.nodes(cst.AssignTarget))
+    puts = (each for each in targets if isinstance(each, cst.Subscript) and identifier(each.value) == name)
+    return any(_key(put) in (key, None) for put in puts)
 
 
 def _reads_loss(expression: cst.Subscript, owner: Value) -> bool:

@@ -73,9 +73,33 @@ class InferenceMethods:
         ]
         bound = [name for name in self._tree.named(sequence) if self._tree.within(name, function.body)]
         bindings = [n for n in bound if isinstance(self._tree.parent(n), (cst.AssignTarget, cst.AugAssign))]
-        if not grown or len(bindings) != len(grown) or self._keeps_something(function):
+        if self._keeps_something(function):
             return False
-        return all(map(self._adds_choice, grown))
+        if not grown and len(bindings) == 1:
+            return self._is_filled_with_choices(sequence, bindings[0], function)
+        return bool(grown) and len(bindings) == len(grown) and all(map(self._adds_choice, grown))
+
+    def _is_filled_with_choices(self, sequence: str, bound: cst.Name, function: cst.FunctionDef) -> bool:
+        """Whether all that is written into a new tensor is chosen, but for what the method is given: ``out[0] = x``."""
+        made = self._evaluator.flow.statement(bound)
+        if not isinstance(made, cst.Assign) or not self._is_without_graph(made.value):
+            return False
+        written = [
+            each
+            for each in self._tree.below(function.body, cst.Assign)
+            if any(isinstance(t.target, cst.Subscript) and identifier(t.target) == sequence for t in each.targets)
+        ]
+        chosen = [each for each in written if not self._is_given(each.value)]
+        around = (self._tree.enclosing(each, cst.For, cst.While, cst.FunctionDef) for each in chosen)
+        return any(a is not function for a in around) and all(self._is_without_graph(each.value) for each in chosen)
+
+    def _is_given(self, value: cst.BaseExpression) -> bool:
+        bindings = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
+        return bool(bindings) and all(binding.kind is BindingKind.PARAMETER for binding in bindings)
+
+    def _is_without_graph(self, value: cst.BaseExpression) -> bool:
+        found = self._evaluator.value(value)
+        return found.is_tensor and found.graph is Graph.DETACHED
 
     def _keeps_something(self, function: cst.FunctionDef) -> bool:
         """Whether a method leaves anything behind, as what a policy gradient needs: ``self.saved.append(log_prob)``."""
@@ -91,8 +115,7 @@ class InferenceMethods:
         parts = joined.value.args[0].value if joined.value.args else None
         if not isinstance(parts, (cst.Tuple, cst.List)) or len(parts.elements) != 2:
             return False
-        added = self._evaluator.value(parts.elements[1].value)
-        return added.is_tensor and added.graph is Graph.DETACHED
+        return self._is_without_graph(parts.elements[1].value)
 
     def may_feed_loss(self, function: cst.FunctionDef) -> bool:
         """Return whether a function is such a method, and what it gives is handed on in the file."""

@@ -82,7 +82,7 @@ class IdleGraphs:
         if not self._may_grow(held, owner, node):
             return None
         carrying = tuple(value for value in found.values if self._carries(value, node, method, owner))
-        told = self._fates.held(held) if carrying else None
+        told = self._fates.held(held, _part(node, carrying)) if carrying else None
         if told is None or told.fate is not Fate.VALUES:
             return None  # what the file never reads, others may
         is_known = told.is_cut or self._is_known(node, method)
@@ -322,6 +322,15 @@ def _may_keep(node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
         return method is not None and _attribute(method.value) is not None
     target = node.target if isinstance(node, cst.AugAssign) else node.targets[0].target
     return _attribute(target) is not None
+
+
+def _part(node: cst.CSTNode, carrying: tuple[cst.BaseExpression, ...]) -> int | None:
+    """Return the place of the only value with a graph in a tuple that is appended: ``self.kept.append((x, y))``."""
+    given = node.args[0].value if method_call(node, "append", "appendleft") and isinstance(node, cst.Call) else None
+    if not isinstance(given, cst.Tuple) or len(carrying) > 1:
+        return None
+    values = [element.value for element in given.elements if isinstance(element, cst.Element)]
+    return values.index(carrying[0]) if len(values) == len(given.elements) and carrying[0] in values else None
 
 
 def _attribute(place: cst.BaseExpression) -> cst.Attribute | None:

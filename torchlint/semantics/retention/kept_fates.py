@@ -39,10 +39,15 @@ class KeptFates(Fates):
         super().__init__(evaluator)
         self._followed: set[int] = set()
         self._cuts = 0
+        self._asked: tuple[str, int | None] = ("", None)
 
-    def held(self, attribute: cst.Attribute) -> Held:
-        """Return what becomes of an attribute of ``self`` wherever the file reads it."""
+    def held(self, attribute: cst.Attribute, part: int | None = None) -> Held:
+        """Return what becomes of an attribute of ``self`` wherever the file reads it.
+
+        ``part``: the place in the tuples that it holds of what is asked for.
+        """
         reads, worst, cut = self.reads(attribute), Fate.DROPPED, []
+        self._asked = (attribute.attr.value, part)
         self._followed = set(map(id, reads))
         for read in reads:
             before = self._cuts
@@ -63,7 +68,7 @@ class KeptFates(Fates):
         if isinstance(parent, cst.Return):
             return self._of_callers(parent, depth)
         if isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node:
-            return self._of_names(parent, list(_taken(parent)), depth)
+            return self._of_names(parent, list(_taken(parent, self._part(parent.iter))), depth)
         if isinstance(parent, (*_ASKS, cst.IfExp)) and (not isinstance(parent, cst.IfExp) or parent.test is node):
             return Fate.DROPPED
         if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
@@ -73,15 +78,22 @@ class KeptFates(Fates):
             return Fate.DROPPED if called is not None and isinstance(self._tree.parent(called), cst.Expr) else None
         if isinstance(parent, cst.Assign) and parent.value is node and len(parent.targets) == 1:
             target = parent.targets[0].target
-            return (
-                self._of_attribute_bound(target, depth)
-                if isinstance(target, cst.Attribute)
-                else self._of_bound(parent, node, depth)
-            )
+            if isinstance(target, cst.Attribute):
+                return self._of_attribute_bound(target, depth)
+            part = self._part(node) if _unzips(node) else None
+            if part is not None and isinstance(target, cst.Tuple) and part < len(target.elements):
+                return self._of_names(parent, list(names_bound(target.elements[part].value)), depth)
+            return self._of_bound(parent, node, depth)
         moved = method_call(parent, "append", "appendleft") if isinstance(node, cst.Arg) else None
         if moved is not None and isinstance(held := _holder(moved.value), cst.Attribute):
             return self._of_attribute_bound(held, depth)
         return super()._settled(parent, node, depth)
+
+    def _part(self, items: cst.CSTNode) -> int | None:
+        """Which part of each item is asked for, where that is an item of the attribute: ``for x, y in self.kept``."""
+        name, part = self._asked
+        held = (items, *self._tree.below(items, cst.Attribute))
+        return part if any(isinstance(each, cst.Attribute) and each.attr.value == name for each in held) else None
 
     def _computes(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Whether an operation makes a value of its own: what is only picked out keeps its graph without gradients."""
@@ -172,14 +184,20 @@ class KeptFates(Fates):
         return isinstance(parent, (cst.AssignTarget, cst.Del)) or is_declared
 
 
+def _unzips(value: cst.CSTNode) -> bool:
+    """Return whether an expression gives the parts of all items each by itself: ``zip(*self.kept)``."""
+    is_zip = isinstance(value, cst.Call) and identifier(value.func) == "zip"
+    return is_zip and isinstance(value, cst.Call) and [argument.star for argument in value.args] == ["*"]
+
+
 def _holder(place: cst.BaseExpression) -> cst.BaseExpression:
     while isinstance(place, cst.Subscript):
         place = place.value
     return place
 
 
-def _taken(loop: cst.For | cst.CompFor) -> Iterator[cst.Name | None]:
-    """Yield the variables of a loop that take what it goes over; not the keys or numbers beside it."""
+def _taken(loop: cst.For | cst.CompFor, part: int | None) -> Iterator[cst.Name | None]:
+    """Yield the variables of a loop that take what it goes over, or a part; not the keys or numbers beside it."""
     target: cst.BaseExpression = loop.target
     is_pair = isinstance(target, cst.Tuple) and len(target.elements) == len(("key", "value"))
     numbers = method_call(loop.iter, "items") is not None or (
@@ -187,4 +205,6 @@ def _taken(loop: cst.For | cst.CompFor) -> Iterator[cst.Name | None]:
     )
     if isinstance(target, cst.Tuple) and is_pair and numbers:
         target = target.elements[1].value
+    if part is not None and isinstance(target, cst.Tuple) and part < len(target.elements):
+        target = target.elements[part].value
     yield from names_bound(target)

@@ -31,6 +31,14 @@ _JOINS = frozenset(
         "intersect1d union1d delete insert append roll"
     ).split()
 )
+# What NumPy computes number by number: of arrays it makes an array.
+_ELEMENTWISE = frozenset(
+    (
+        "abs absolute add arccos arcsin arctan arctan2 ceil clip cos cosh degrees divide exp expm1 fabs floor fmod "
+        "hypot isfinite isnan log log10 log1p log2 logical_and logical_not logical_or maximum minimum mod multiply "
+        "nan_to_num negative power radians rint round sign sin sinh sqrt square subtract tan tanh trunc"
+    ).split()
+)
 _TAKES_ANYTHING = ("asarray", "asanyarray", "ascontiguousarray")
 _VIEWS = frozenset("expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr flipud load ravel".split())
 _VIEWS |= {"atleast_1d", "atleast_2d", *_TAKES_ANYTHING}
@@ -163,9 +171,19 @@ class Arrays:
             return Array(owned=True, ordered=display, dtypes=default) if literal(data) is None else None
         if name in _JOINS:
             return Array(owned=True, dtypes=default)
+        if name in _ELEMENTWISE:
+            return self._computed([argument.value for argument in call.args]) if given.absent("out") else None
         if name not in _VIEWS or is_mapped(call, self._evaluator):
             return None
         return Array(dtypes=default, writable=name not in _TAKES_ANYTHING or not call.args or self._is_made(call))
+
+    def _computed(self, given: list[cst.BaseExpression]) -> Array | None:
+        """What a function that goes number by number makes of arguments, if one is an array and none a tensor."""
+        arrays = [array for value in given if (array := self.array(value)) is not None]
+        if not arrays or any(self._evaluator.value(value).is_tensor for value in given):
+            return None
+        dimensions = max(array.dimensions for array in arrays)
+        return Array(min(array.evidence for array in arrays), owned=True, dtypes=OTHER, dimensions=dimensions)
 
     def _is_made(self, call: cst.Call) -> bool:
         """Whether what an array is made of is one that may be written to, or a list: a picture's memory may not."""
