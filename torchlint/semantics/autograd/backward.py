@@ -24,6 +24,9 @@ _Assignment = tuple[set[_Key], cst.CSTNode]
 _ASSIGNING: frozenset[type] = frozenset((cst.Assign, cst.AugAssign, cst.For, cst.WithItem, cst.Return, cst.Call))
 
 
+_VARIABLE = "torch.autograd.Variable"
+
+
 class _Reads(NamedTuple):
     """What an expression reads: variables, and the keys of attributes."""
 
@@ -73,7 +76,23 @@ class Backward:
 
         The function of the file that it is given to may run that pass.
         """
-        reached = self._reached(variable, root)
+        return self._flow_into_passes({self._key(variable)}, root)
+
+    def reaches_from(self, name: cst.Name, root: cst.CSTNode) -> bool:
+        """Return whether what one assignment binds a name to flows into such a pass; no other of that name counts."""
+        return self._flow_into_passes({(id(name), name.value)}, root)
+
+    def differentiates_given(self, call: cst.Call, value: cst.BaseExpression) -> bool:
+        """Return whether the function of the file that a call runs differentiates what is computed of an argument."""
+        function = self._evaluator.definitions.definition(call.func)
+        if not isinstance(function, cst.FunctionDef) or not self.passes(function):
+            return False
+        places = (index for index, argument in enumerate(call.args) if self._tree.within(value, argument))
+        taken = (name for index in places for name in self._given_to(function, call, index))
+        return any(self.reaches_from(name, function) for name in taken)
+
+    def _flow_into_passes(self, keys: set[_Key], root: cst.CSTNode) -> bool:
+        reached = self._spread(keys, root)
         handed = [*self.passes(root), *self._passes.handed_over(root)]
         if any(self._mentions(expression, reached) for expression in handed):
             return True
@@ -165,7 +184,7 @@ class Backward:
         function = self._evaluator.definitions.definition(call.func) if call.args else None
         if isinstance(function, cst.FunctionDef):
             for index, argument in enumerate(call.args):
-                yield {self._key(name) for name in self._given_to(function, call, index)}, argument.value
+                yield {(id(name), name.value) for name in self._given_to(function, call, index)}, argument.value
 
     def _given_to(self, function: cst.FunctionDef, call: cst.Call, index: int) -> list[cst.Name]:
         """The parameters that an argument of a call may be given to: one, if what the call is bound to is known."""
@@ -221,6 +240,11 @@ class Backward:
             return True
         return any(name.value in names and self._is_one_of(name, keys) for name in reads.names)
 
+    def _is_leaf(self, node: cst.CSTNode) -> bool:
+        """Whether an expression makes a variable of its own of another's values: ``Variable(x.data)``."""
+        is_named = isinstance(node, cst.Call) and identifier(node.func) == "Variable"
+        return is_named and isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) == _VARIABLE
+
     @remembered
     def _reads(self, node: cst.CSTNode) -> _Reads:
         """What is read in an expression, which many variables are looked for in."""
@@ -229,7 +253,7 @@ class Backward:
         stack = [node]
         while stack:
             current = stack.pop()
-            if method_call(current, "item", "detach", "tolist") is not None:
+            if method_call(current, "item", "detach", "tolist") is not None or self._is_leaf(current):
                 continue
             if isinstance(current, cst.Name):
                 names.append(current)

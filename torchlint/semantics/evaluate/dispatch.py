@@ -154,9 +154,20 @@ class Dispatch:
             if made is None or (isinstance(argument.value, cst.Call) and isinstance(made, cst.FunctionDef)):
                 continue
             runs = self._is_run(argument) or (self._is_unknown(call) and self._is_off(call))
+            runs = runs or self._is_run_by_other(argument, call)
             if runs:
                 found.setdefault(id(made), argument)
         return found
+
+    def _is_run_by_other(self, argument: cst.Arg, call: cst.Call) -> bool:
+        """Whether a call is given, before a function, one that runs it there: ``submit(without_graph, self.run)``."""
+        for other in call.args[: call.args.index(argument)]:
+            runner = self._definitions.definition(other.value)
+            if isinstance(runner, cst.FunctionDef):
+                own = {parameter.name.value for parameter in runner.params.params}
+                calls = [c for c in self._tree.below(runner.body, cst.Call) if identifier(c.func) in own]
+                return bool(calls) and all(map(self._is_off, calls))
+        return False
 
     def _is_handed(self, function: cst.FunctionDef) -> bool:
         """Whether a function, or the object whose method it is and that the file does not call, is handed on there."""

@@ -32,6 +32,13 @@ FRAMEWORK_STEP_METHODS = {
     "forward": "FairseqCriterion",
 }
 
+# Methods that other frameworks only call where gradients are off, by the names of the bases of their class.
+_INFERENCE_BY_BASE = {
+    "valid_step": re.compile(r"^fairseq\.|Task$"),
+    "eval_step": re.compile(r"^parlai\.|Agent$"),
+    "inference": re.compile(r"^espnet"),
+}
+
 _SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
 # Methods by which a context begins and ends without a ``with`` block of its own.
 _ENTERS = frozenset(("__enter__", "__exit__", "enter_context"))
@@ -87,8 +94,7 @@ class Gradients:
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, cst.FunctionDef):
                 return self._dispatch.may_run(ancestor)
-            items = ancestor.items if isinstance(ancestor, cst.With) and child is ancestor.body else ()
-            if any(self._may_switch(item.item) for item in items):
+            if isinstance(ancestor, cst.With) and child is ancestor.body and self._may_switch(ancestor):
                 return True
             child = ancestor
         return False
@@ -101,17 +107,31 @@ class Gradients:
         contexts = (call for call in calls if identifier(call.func) in ("no_grad", "inference_mode"))
         return any(not isinstance(self._tree.parent(c), (cst.Decorator, cst.WithItem, cst.IfExp)) for c in contexts)
 
-    def _may_switch(self, context: cst.BaseExpression) -> bool:
-        places = [context]
-        if isinstance(context, cst.Name):
-            places += (b.value for b in self._evaluator.flow.definitions(context) if b.value is not None)
-        made = (call for place in places for call in self._tree.below(place, cst.Call))
+    def _may_switch(self, block: cst.With) -> bool:
+        entered = (call for call in self._tree.below(block.body, cst.Call) if identifier(call.func) == "enter_context")
+        contexts = [*(item.item for item in block.items), *(call.args[0].value for call in entered if call.args)]
+        made = (call for place in self._sources(contexts) for call in self._tree.below(place, cst.Call))
         return any(
             self.switches_off(call)
             or self._names.qualified(call.func) in _SETTERS
             or _FREEZES.search(identifier(call.func))
             for call in made
         )
+
+    def _sources(self, contexts: list[cst.BaseExpression]) -> list[cst.BaseExpression]:
+        """These expressions, and what their variables, attributes and properties of the object may hold."""
+        found = list(contexts)
+        for place in found:
+            values: list[cst.CSTNode | None] = []
+            if isinstance(place, cst.Name):
+                values += (binding.value for binding in self._evaluator.flow.definitions(place))
+            elif isinstance(place, cst.Attribute) and isinstance(place.value, cst.Name):
+                owner = self._definitions.receiver(place.value)
+                method = self._definitions.method(owner, place.attr.value) if owner is not None else None
+                values += self._definitions.results(method) if method is not None else ()
+                values += [e.value for e in self._definitions.attribute(owner, place.attr.value)] if owner else ()
+            found += (v for v in values if isinstance(v, cst.BaseExpression) and all(v is not each for each in found))
+        return found
 
     def wanted(self, node: cst.CSTNode) -> bool:
         """Return whether the function around a node switches gradients on for it."""
@@ -324,13 +344,9 @@ class Gradients:
             return True
         owner = self._definitions.owner(function)
         name = function.name.value
-        by_framework = _FRAMEWORK_INFERENCE.fullmatch(name) is not None or name in FRAMEWORK_STEP_METHODS
-        ancestry = self._definitions.ancestry(owner) if owner is not None and by_framework else ()
-        if name in FRAMEWORK_STEP_METHODS:
-            if any(FRAMEWORK_STEP_METHODS[name] in base for base in ancestry):
-                return False  # whatever else calls it
-        elif any("Lightning" in base or base.startswith(("lightning.", "pytorch_lightning.")) for base in ancestry):
-            return True
+        decision = self._decide_by_framework(name, owner) if owner is not None else None
+        if decision is not None:
+            return decision
         if name == "forward" and owner is not None and self._definitions.class_kind(owner) is Kind.MODULE:
             return False  # calls of the module run it too
         callers = [
@@ -339,6 +355,19 @@ class Gradients:
         if callers:
             return not self._decorates(function) and all(self.disabled(call) for call in callers)
         return self._whole_file() if owner is None or name == "__call__" else False
+
+    def _decide_by_framework(self, name: str, owner: cst.ClassDef) -> bool | None:
+        """Whether the framework that a class is for calls its method by this name without gradients, or with them."""
+        if name in FRAMEWORK_STEP_METHODS:
+            trains = any(FRAMEWORK_STEP_METHODS[name] in base for base in self._definitions.ancestry(owner))
+            return False if trains else None  # whatever else calls it
+        if name in _INFERENCE_BY_BASE:
+            infers = any(_INFERENCE_BY_BASE[name].search(base) for base in self._definitions.ancestry(owner))
+            return True if infers else None
+        if _FRAMEWORK_INFERENCE.fullmatch(name) is None:
+            return None
+        bases = self._definitions.ancestry(owner)
+        return any("Lightning" in b or b.startswith(("lightning.", "pytorch_lightning.")) for b in bases) or None
 
     def _whole_file(self) -> bool:
         if self._globally is None:

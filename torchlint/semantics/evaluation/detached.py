@@ -117,7 +117,6 @@ class DetachedForwards:
             return None
         if tests(self._evaluator.scopes) or cares_for_itself(call, self._evaluator) or self._may_keep(call):
             return None
-        uses = self._inference.gradient_uses
         model = self._inference.called_model(call.func) if may_be_model(call.func) else None
         gradients = self._evaluator.gradients
         if self._is_tried_out(call) or gradients.sometimes_disabled(call):
@@ -130,7 +129,7 @@ class DetachedForwards:
             is_generator=False,
             returns_host_values=True,
             switches_off=found.switches_off,
-            needs_gradients=uses.of_inputs(call) or (model is not None and uses.of_model(model)),
+            needs_gradients=model is not None and self._inference.wants_graph(call, model),
             is_part=True,
             in_loop=False,
             is_dry_run=False,

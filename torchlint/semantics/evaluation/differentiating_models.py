@@ -18,6 +18,8 @@ _DERIVED = re.compile(
     r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobians?|hessians?|score_fn|neg_d\w|d[a-z]_d[a-z])(_|$)",
     re.IGNORECASE,
 )
+# What else is read of the result of an implicit surface: the gradients of its field.
+_OF_FIELDS = re.compile(r"(^|_)normals?(_map)?$")
 _FORCES = re.compile(r"(pred_|atomic_)?(forces?|virials?)")
 # Models that are differentiated by their input within: physics that is learned by an energy or a residual.
 _DIFFERENTIATES = re.compile(r"(^|_)(hnn|lnn|pinns?|hamiltonian\w*|lagrangian\w*|force_?field)(_|$)", re.IGNORECASE)
@@ -27,9 +29,16 @@ _CLASS = re.compile(r"^[A-Z]")
 _MAX_DEPTH = 3
 
 
+def is_derived(name: str) -> bool:
+    """Return whether something is named for a derivative: ``forces_from_energy``."""
+    return _DERIVED.search(name) is not None
+
+
 def differentiates(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a call of a model visibly needs gradients: it gives some, or adapts itself."""
-    if any(map(_DERIVED.search, (*_parts(call, evaluator), *_asked(call), *_method(call, evaluator)))):
+    if any(map(is_derived, (*_names(call, evaluator), *_asked(call), *_method(call, evaluator)))):
+        return True
+    if any(is_derived(key) or _OF_FIELDS.search(key) for key in _keys(call, evaluator)):
         return True
     if _speaks_of_forces(call, evaluator):
         return True
@@ -58,14 +67,20 @@ def _method(call: cst.Call, evaluator: Evaluator) -> Iterator[str]:
         yield call.func.attr.value
 
 
-def _parts(call: cst.Call, evaluator: Evaluator) -> Iterator[str]:
-    """Yield what the parts of a result are called: the variables that hold them, and keys by which they are read."""
+def _names(call: cst.Call, evaluator: Evaluator) -> Iterator[str]:
+    """Yield what the variables are called that hold the parts of a result."""
+    statement = evaluator.flow.statement(call)
+    for target in statement.targets if isinstance(statement, cst.Assign) else ():
+        yield from (name.value for name in evaluator.tree.below(target.target, cst.Name))
+        yield identifier(target.target)
+
+
+def _keys(call: cst.Call, evaluator: Evaluator) -> Iterator[str]:
+    """Yield the keys by which the parts of a result are read."""
     tree, statement = evaluator.tree, evaluator.flow.statement(call)
     yield from _key(tree.parent(call))
     for target in statement.targets if isinstance(statement, cst.Assign) else ():
         held = target.target
-        yield from (name.value for name in tree.below(held, cst.Name))
-        yield identifier(held)
         for read in tree.named(held.value) if isinstance(held, cst.Name) else ():
             if any(binding.node is held for binding in evaluator.flow.definitions(read)):
                 yield from _key(tree.parent(read))

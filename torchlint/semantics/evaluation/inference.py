@@ -31,6 +31,7 @@ from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
 from torchlint.semantics.evaluation.fates import Fate, Fates
 from torchlint.semantics.evaluation.fed_passes import FedPasses
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.evaluation.handed_results import HandedResults
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.other_passes import OtherPasses
 from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run, model_run_by
@@ -100,6 +101,7 @@ class Inference:
         self.frozen = backward.frozen
         self.trained_calls = TrainedCalls(evaluator, backward)
         self.gradient_uses = GradientUses(evaluator)
+        self.handed_results = HandedResults(evaluator, backward, self.gradient_uses)
         self.other_passes = OtherPasses(evaluator, training_code, self.gradient_uses)
         self._abstract_steps = AbstractSteps(evaluator, backward)
         self._pipelines = Pipelines(evaluator, backward)
@@ -164,13 +166,20 @@ class Inference:
             or denoises
             or self._returns_host_values(function, call, alone=is_followed)
             or self._evaluator.is_engine_step(function),
-            self.switches_off(called, module),
-            self.gradient_uses.of_inputs(call) or self.gradient_uses.of_model(module),
+            self.switches_off(called, module) or self.handed_results.is_array(call),
+            self._asks_for_gradients(call, module) or (turn is None and self.handed_results.need_graph(call)),
             is_part,
             in_loop,
             is_dry_run(call, self._evaluator),
             turn,
         )
+
+    def wants_graph(self, call: cst.Call, module: Value) -> bool:
+        """Return whether the routine around a call needs gradients: of its inputs, of the model, of what it gives."""
+        return self._asks_for_gradients(call, module) or self.handed_results.need_graph(call)
+
+    def _asks_for_gradients(self, call: cst.Call, module: Value) -> bool:
+        return self.gradient_uses.of_inputs(call) or self.gradient_uses.of_model(module)
 
     def _is_kept(self, call: cst.Call, shared: cst.CSTNode | None, function: cst.FunctionDef | None) -> bool:
         """Whether what a step, or a method of a model, gives may be backpropagated later, by somebody else."""

@@ -10,7 +10,7 @@ from torchlint.semantics.binding.definitions import AttributeBinding
 from torchlint.semantics.binding.scopes import Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.host_modules import INTEGER_MODULES
-from torchlint.syntax.calls import bind, identifier, literal, method_call
+from torchlint.syntax.calls import bind, element_at, identifier, literal, method_call
 
 # Arguments of the `encode` of sentence transformers.
 _OF_SENTENCES = frozenset(
@@ -57,6 +57,8 @@ def is_dry_run(call: cst.Call, evaluator: Evaluator) -> bool:
     """
     if not call.args:
         return False
+    if _is_weighed(call, evaluator):
+        return True
     statement = evaluator.flow.statement(call)
     if isinstance(statement, cst.Assign):
         dropped = all(identifier(target.target) == "_" for target in statement.targets)
@@ -64,6 +66,18 @@ def is_dry_run(call: cst.Call, evaluator: Evaluator) -> bool:
         dropped = isinstance(statement, cst.Expr) and statement.value is call
     in_loop = any(isinstance(a, (cst.For, cst.While)) for a in evaluator.tree.ancestors(call))
     return dropped and (not in_loop or all(argument.star for argument in call.args))
+
+
+def _is_weighed(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Whether a function asks before and after a call how much memory is taken: by the graph, among others."""
+    function = evaluator.definitions.enclosing_function(call)
+    asked = evaluator.tree.calls_named("memory_allocated", "memory_reserved")
+    before = [evaluator.tree.order(a) < evaluator.tree.order(call) for a in asked if _is_in(a, function, evaluator)]
+    return True in before and False in before
+
+
+def _is_in(node: cst.CSTNode, function: cst.FunctionDef | None, evaluator: Evaluator) -> bool:
+    return evaluator.definitions.enclosing_function(node) is function
 
 
 def _made(model: cst.BaseExpression, evaluator: Evaluator) -> list[cst.BaseExpression]:
@@ -74,7 +88,8 @@ def _made(model: cst.BaseExpression, evaluator: Evaluator) -> list[cst.BaseExpre
     elif isinstance(model, cst.Attribute) and isinstance(model.value, cst.Name):
         owner = evaluator.definitions.receiver(model.value)
         bindings = evaluator.definitions.attribute(owner, model.attr.value) if owner is not None else ()
-    return [_bare(binding.value) for binding in bindings if binding.value is not None]
+    values = (element_at(binding.value, binding.path) for binding in bindings if binding.value is not None)
+    return [_bare(value) for value in values if value is not None]
 
 
 def _bare(made: cst.BaseExpression) -> cst.BaseExpression:
@@ -84,8 +99,12 @@ def _bare(made: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _is_of_integers(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Whether a quantised model is made, of which nothing has a gradient."""
-    return isinstance(made, cst.Call) and evaluator.names.qualified(made.func) in INTEGER_MODULES
+    """Whether a quantised model is made, of which nothing has a gradient, also by a function of the file."""
+    if not isinstance(made, cst.Call):
+        return False
+    function = evaluator.definitions.definition(made.func)
+    calls = evaluator.tree.below(function.body, cst.Call) if isinstance(function, cst.FunctionDef) else ()
+    return any(evaluator.names.qualified(call.func) in INTEGER_MODULES for call in (made, *calls))
 
 
 def _is_of_ultralytics(made: cst.BaseExpression, evaluator: Evaluator) -> bool:

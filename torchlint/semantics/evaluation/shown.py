@@ -49,11 +49,17 @@ class ShownForwards:
             is_generator=False,
             returns_host_values=True,
             switches_off=self._inference.switches_off(called, model),
-            needs_gradients=self._inference.gradient_uses.of_model(model) or differentiates(call, self._evaluator),
+            needs_gradients=self._needs_gradients(call, model),
             is_part=True,
             in_loop=False,
             is_dry_run=False,
         )
+
+    def _needs_gradients(self, call: cst.Call, model: Value) -> bool:
+        """Whether the model or its terms are differentiated; what the routine asks of other inputs says nothing."""
+        if self._inference.gradient_uses.of_model(model) or differentiates(call, self._evaluator):
+            return True
+        return self._inference.handed_results.need_graph(call)
 
     def _learns(self, called: cst.Name | cst.Attribute, model: Value) -> bool:
         """Whether a model has parameters, without which no graph is built: transforms of images have none."""

@@ -53,6 +53,8 @@ class TrainingBlocks:
         function = call.func
         if not isinstance(function, cst.Attribute) or function.attr.value not in _PASSES:
             return False
+        if isinstance(function.value, cst.Subscript) and len(function.value.slice) > 1:
+            return False  # of one score, to explain it: `logits[0, label].backward()`
         return not isinstance(function.value, cst.Call) or identifier(function.value.func) != "super"
 
     def _moves(self, call: cst.Call, *names: str) -> bool:

@@ -19,6 +19,7 @@ from torchlint.semantics.retention.averages import Averages
 from torchlint.semantics.retention.carried_states import CarriedStates
 from torchlint.semantics.retention.carrying import Carrying, is_number
 from torchlint.semantics.retention.detachable import Detachable, tensor_branches
+from torchlint.semantics.retention.graphless import Graphless
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.idle_graphs import IdleGraphs
 from torchlint.semantics.retention.meters import Given, Meters
@@ -50,6 +51,7 @@ class Retentions:
         self._holders = Holders(evaluator, hotness)
         self._idle = IdleGraphs(evaluator, self._statements, backward, self._holders)
         self._carrying = Carrying(evaluator, backward, inference, self._meters)
+        self._graphless = Graphless(evaluator, backward.frozen)
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.detachable = Detachable(evaluator)
         self.metric_states = MetricStates(evaluator)
@@ -86,6 +88,10 @@ class Retentions:
         found = self._found(node)
         if found is None or not found.is_reported:
             return found
+        carrying = tuple(value for value in found.values if not self._graphless.holds(value))
+        if not carrying:
+            return None
+        found = replace(found, values=carrying)
         given = self._meters.given(node) if isinstance(node, cst.Call) and appended(node) is None else None
         held = [found.variable, *(self._meters.places(given) if given is not None else ())]
         return None if any(self._holders.is_emptied_by_steps(each, node) for each in held) else found

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.input_graphs import InputGraphs, assigned_places
 from torchlint.semantics.retention.stores import Store, combined, summed
@@ -135,8 +136,37 @@ class RunningStatistics:
             return False
         if not self._evaluator.definitions.is_buffer(owner, attribute.attr.value) or not self._has_weights(owner):
             return False
+        if self._stands_first(owner):
+            return False
         tests = (each.test for each in self._tree.ancestors(attribute) if isinstance(each, cst.If))
         return any(identifier(test) == "training" for test in tests)
+
+    def _stands_first(self, owner: cst.ClassDef) -> bool:
+        """Whether all modules of the file that hold one give it what they are given themselves, as whole networks."""
+        made = [
+            call for call in self._tree.nodes(cst.Call) if self._evaluator.definitions.definition(call.func) is owner
+        ]
+        holders = [self._tree.enclosing(call, cst.ClassDef) for call in made]
+        runs = [
+            call
+            for holder in holders
+            for call in (self._tree.below(holder, cst.Call) if holder is not None else ())
+            if self._evaluator.value(call.func).definition is owner and call not in made
+        ]
+        return bool(runs) and all(map(self._is_given_input, runs))
+
+    def _is_given_input(self, call: cst.Call) -> bool:
+        """Whether a network, that is no part of another one of the file, gives a layer what it is given itself."""
+        forward = self._evaluator.definitions.enclosing_function(call)
+        owner = self._evaluator.definitions.owner(forward) if forward is not None else None
+        given = call.args[0].value if call.args else None
+        bindings = self._evaluator.flow.definitions(given) if isinstance(given, cst.Name) else []
+        if owner is None or [binding.kind for binding in bindings] != [BindingKind.PARAMETER]:
+            return False
+        made = (
+            c for c in self._tree.calls_named(owner.name.value) if self._tree.enclosing(c, cst.ClassDef) is not None
+        )
+        return not any(True for _ in made)
 
     def _has_weights(self, owner: cst.ClassDef) -> bool:
         calls = (call for call in self._tree.below(owner, cst.Call) if identifier(call.func) == "Parameter")

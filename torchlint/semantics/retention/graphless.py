@@ -1,0 +1,108 @@
+"""Values that certainly have no graph: computed where gradients are off, of gradients, or by frozen models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from torchlint.semantics.autograd.frozen import Frozen
+from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Graph, Kind
+from torchlint.syntax.calls import bind, identifier, literal
+from torchlint.syntax.remembered import remembered
+
+_MAX_DEPTH = 8
+_NO_TENSORS = frozenset((Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.NDARRAY, Kind.DTYPE, Kind.DEVICE))
+_PARTS = frozenset(("T", "mT", "H", "real", "imag", "values", "indices"))
+# What hands on something that is there already, with the graph that it has.
+_PICKS = frozenset("pop popleft popitem get items values keys copy setdefault append extend".split())
+_BUILTINS = frozenset(f"builtins.{name}" for name in ("sum", "max", "min", "abs", "list", "tuple", "zip", "enumerate"))
+_OPERATIONS = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
+
+
+class Graphless:
+    """Follows values to what they are computed of."""
+
+    def __init__(self, evaluator: Evaluator, frozen: Frozen) -> None:
+        self._evaluator = evaluator
+        self._frozen = frozen
+
+    @remembered
+    def holds(self, value: cst.BaseExpression) -> bool:
+        """Return whether a value certainly is a tensor without a graph."""
+        return self._is_without(value, 0) is True
+
+    def _is_without(self, value: cst.CSTNode | None, depth: int) -> bool | None:
+        """Whether a value has no graph; None for what is no tensor, as a number is."""
+        if value is None or depth > _MAX_DEPTH:
+            return False
+        if literal(value) is not None:
+            return None
+        if self._computes(value) and self._evaluator.gradients.disabled(value):
+            return True
+        known = self._evaluator.value(value)
+        if known.kind in _NO_TENSORS:
+            return None
+        if known.is_tensor and known.graph is Graph.DETACHED:
+            return True
+        if isinstance(value, cst.BaseExpression) and self._frozen.gives(value):
+            return True
+        if isinstance(value, cst.Name):
+            bindings = self._evaluator.flow.definitions(value)
+            return self._all(self._is_bound_without(each, depth) for each in bindings) if bindings else False
+        if isinstance(value, cst.Call):
+            return self._is_called_without(value, depth)
+        parts = _parts(value)
+        return self._all(self._is_without(part, depth + 1) for part in parts) if parts else False
+
+    def _is_bound_without(self, binding: Binding, depth: int) -> bool | None:
+        if binding.kind is BindingKind.ASSIGNMENT:
+            return self._is_without(binding.part or binding.value, depth + 1)
+        return self._is_without(binding.value, depth + 1) if binding.kind is BindingKind.ITERATION else False
+
+    def _is_called_without(self, call: cst.Call, depth: int) -> bool | None:
+        name = self._evaluator.names.qualified(call.func) or ""
+        if name == "torch.autograd.grad":
+            created = bind(call.args).get("create_graph")
+            return created is None or literal(created) is False
+        given = [argument.value for argument in call.args]
+        if name.startswith("torch.") or name in _BUILTINS:
+            return self._all(self._is_without(each, depth + 1) for each in given)
+        function = self._evaluator.definitions.definition(call.func)
+        if isinstance(function, cst.FunctionDef):
+            results = self._evaluator.definitions.results(function)
+            return bool(results) and all(self._is_without(each, depth + 1) is True for each in results)
+        if function is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value in _PICKS:
+            return False
+        return self._all(self._is_without(each, depth + 1) for each in (call.func.value, *given))
+
+    def _computes(self, value: cst.CSTNode) -> bool:
+        """Whether an expression makes a tensor of its own, which has no graph where gradients are off."""
+        if isinstance(value, cst.Call):
+            return identifier(value.func) not in _PICKS and self._evaluator.value(value.func).kind is not Kind.CLASS
+        return isinstance(value, _OPERATIONS)
+
+    @staticmethod
+    def _all(parts: Iterable[bool | None]) -> bool | None:
+        """Whether a value has no graph that is computed of some parts: none of them has one."""
+        told = set(parts)
+        return False if False in told or not told else (True in told) or None
+
+
+def _parts(value: cst.CSTNode) -> list[cst.BaseExpression]:
+    """Return what an expression computes its value of, or picks it out of; nothing if that is not known."""
+    if isinstance(value, cst.BinaryOperation):
+        return [value.left, value.right]
+    if isinstance(value, cst.UnaryOperation):
+        return [value.expression]
+    if isinstance(value, cst.IfExp):
+        return [value.body, value.orelse]
+    if isinstance(value, cst.Subscript):
+        return [value.value]
+    if isinstance(value, cst.Attribute):
+        return [value.value] if value.attr.value in _PARTS else []
+    if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
+        return [value.elt]
+    return [element.value for element in value.elements] if isinstance(value, (cst.List, cst.Tuple)) else []
