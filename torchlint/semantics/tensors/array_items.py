@@ -68,6 +68,6 @@ class ArrayItems:
         if isinstance(index, cst.Slice):
             return True
         value = index.value if isinstance(index, cst.Index) else None
-        if isinstance(value, cst.Name) and value.value == "None":
-            return True
+        if isinstance(value, cst.Ellipsis) or (isinstance(value, cst.Name) and value.value == "None"):
+            return True  # nobody writes `x[..., 0]` for an array of one dimension
         return isinstance(value, (cst.List, cst.Comparison)) or (value is not None and self._array(value) is not None)
