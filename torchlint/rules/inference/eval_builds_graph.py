@@ -88,7 +88,7 @@ def evaluate(model: torch.nn.Module, loader):
         "no-graph": "Gradients are off, or may be: a decorator, a `with` block, `set_grad_enabled(...)`, every caller, "
         "the method that is called, or the framework.",
         "wanted": "The function asks for gradients: `torch.enable_grad()`, `set_grad_enabled(True)`, "
-        "`requires_grad_()` on an input, a model that gives forces.",
+        "`requires_grad_()` on an input, a model that gives forces, an explainer or a step that gets the result.",
         "volatile": "The routine still asks for `volatile=True`, which TL504 reports with the same advice.",
         "trains": "The routine computes gradients, or what it returns is backpropagated.",
         "no-evaluation": "Nothing shows that the routine evaluates: no `.eval()`, no name that says so, no picture.",
