@@ -22,9 +22,9 @@ from torchlint.syntax.walk import children
 _Key = tuple[int, str]
 _Assignment = tuple[set[_Key], cst.CSTNode]
 _ASSIGNING: frozenset[type] = frozenset((cst.Assign, cst.AugAssign, cst.For, cst.WithItem, cst.Return, cst.Call))
-
-
-_VARIABLE = "torch.autograd.Variable"
+# Methods through which no gradient goes, and functions of torch.
+_ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
+_MAKES_ANEW = ("Variable", "argmax", "argmin", "argsort")
 
 
 class _Reads(NamedTuple):
@@ -240,10 +240,13 @@ class Backward:
             return True
         return any(name.value in names and self._is_one_of(name, keys) for name in reads.names)
 
-    def _is_leaf(self, node: cst.CSTNode) -> bool:
-        """Whether an expression makes a variable of its own of another's values: ``Variable(x.data)``."""
-        is_named = isinstance(node, cst.Call) and identifier(node.func) == "Variable"
-        return is_named and isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) == _VARIABLE
+    def _ends_graph(self, node: cst.CSTNode) -> bool:
+        """Whether no gradient goes through a call: ``x.item()``, ``torch.argmax(x)``, ``Variable(x.data)``."""
+        if method_call(node, *_ENDS) is not None:
+            return True
+        if not isinstance(node, cst.Call) or identifier(node.func) not in _MAKES_ANEW:
+            return False
+        return (self._evaluator.names.qualified(node.func) or "").startswith("torch.")
 
     @remembered
     def _reads(self, node: cst.CSTNode) -> _Reads:
@@ -253,7 +256,7 @@ class Backward:
         stack = [node]
         while stack:
             current = stack.pop()
-            if method_call(current, "item", "detach", "tolist") is not None or self._is_leaf(current):
+            if self._ends_graph(current):
                 continue
             if isinstance(current, cst.Name):
                 names.append(current)

@@ -15,7 +15,7 @@ from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
-_DETACHES = ("detach", "item", "tolist", "numpy", "argmax", "argsort", "topk", "size")
+_DETACHES = ("detach", "item", "tolist", "numpy", "argmax", "argsort", "size")
 # What differentiates a field, or goes back through a score, wherever it is defined.
 _OPERATORS = re.compile(r"laplace|laplacian|curl|backprop\w*|make_dot|draw_graph")
 # Made with a model, they compute losses and measures of what it gives.
@@ -47,15 +47,19 @@ class HandedResults:
 
     def is_array(self, call: cst.Call) -> bool:
         """Return whether NumPy computes with a result as it is, as it cannot with a graph: another runtime gives it."""
-        results = [call, *(use for name in self._held(call) for use in self._uses(name))]
+        statement = self._evaluator.flow.statement(call)
+        is_held = isinstance(statement, cst.Assign) and statement.value is call
+        results = [call, *(use for name in self._held(call) for use in self._uses(name) if is_held)]
         given = (self._tree.parent(result) for result in results)
         takers = (self._tree.parent(each) for each in given if isinstance(each, cst.Arg))
         named = (self._evaluator.names.qualified(each.func) for each in takers if isinstance(each, cst.Call))
         return any((name or "").startswith("numpy.") for name in named)
 
     def _held(self, call: cst.Call) -> Iterator[cst.Name]:
+        """The variables that are given a result, or what is computed of it with its graph."""
         statement = self._evaluator.flow.statement(call)
-        if isinstance(statement, cst.Assign) and self._tree.within(call, statement.value):
+        around = (method_call(ancestor, *_DETACHES) for ancestor in self._tree.ancestors(call))
+        if isinstance(statement, cst.Assign) and not any(around) and self._tree.within(call, statement.value):
             yield from (name for target in statement.targets for name, _ in targets(target.target))
 
     def _uses(self, variable: cst.Name) -> Iterator[cst.Name]:
