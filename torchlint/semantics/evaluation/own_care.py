@@ -61,11 +61,21 @@ def is_dry_run(call: cst.Call, evaluator: Evaluator) -> bool:
         return True
     statement = evaluator.flow.statement(call)
     if isinstance(statement, cst.Assign):
-        dropped = all(identifier(target.target) == "_" for target in statement.targets)
+        dropped = statement.value is call and not any(
+            _is_read(target.target, evaluator) for target in statement.targets
+        )
     else:
         dropped = isinstance(statement, cst.Expr) and statement.value is call
     in_loop = any(isinstance(a, (cst.For, cst.While)) for a in evaluator.tree.ancestors(call))
     return dropped and (not in_loop or all(argument.star for argument in call.args))
+
+
+def _is_read(target: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether anything reads what a variable is bound to; an attribute may be read elsewhere."""
+    if not isinstance(target, cst.Name):
+        return True
+    others = (name for name in evaluator.tree.named(target.value) if name is not target)
+    return any(binding.node is target for name in others for binding in evaluator.flow.definitions(name))
 
 
 def _is_weighed(call: cst.Call, evaluator: Evaluator) -> bool:

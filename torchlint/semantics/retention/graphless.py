@@ -68,6 +68,10 @@ class Graphless:
             created = bind(call.args).get("create_graph")
             return created is None or literal(created) is False
         given = [argument.value for argument in call.args]
+        if name.startswith("torch.nn.") and not name.startswith("torch.nn.functional."):
+            return False
+        if any(a.keyword is not None and a.keyword.value == "requires_grad" for a in call.args):
+            return False
         if name.startswith("torch.") or name in _BUILTINS:
             return self._all(self._is_without(each, depth + 1) for each in given)
         function = self._evaluator.definitions.definition(call.func)
