@@ -50,7 +50,7 @@ def cares_for_itself(call: cst.Call, evaluator: Evaluator) -> bool:
 
 
 def is_dry_run(call: cst.Call, evaluator: Evaluator) -> bool:
-    """Return whether a call of a model stands in no loop, and its result is dropped at once.
+    """Return whether a call of a model stands in no loop and nobody reads its result, or weighs what it takes.
 
     Without arguments it computes from what its object holds, and keeps what it computes there: ``self.forward()``. What
     takes the time of whatever it is given, ``function(*args)``, also does so in a loop.

@@ -85,7 +85,7 @@ class Guards:
         self._exits: dict[int, Exits] = {}
         self._raised: dict[tuple[int, bool], bool] = {}
         self._spent: dict[tuple[int, bool], bool] = {}
-        self._depth = 0
+        self._classified: dict[tuple[int, bool], tuple[cst.BaseExpression, Guard | None]] = {}
 
     def guard(
         self, node: cst.CSTNode, root: cst.CSTNode, besides: frozenset[Guard] = frozenset(), test: cst.If | None = None
@@ -224,13 +224,11 @@ class Guards:
 
     def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""
-        if self._depth > 20:
-            return None
-        self._depth += 1
-        try:
-            return self._classify(test, taken)
-        finally:
-            self._depth -= 1
+        key = (id(test), taken)
+        if key not in self._classified:
+            self._classified[key] = test, None  # a variable that is made of itself tells nothing
+            self._classified[key] = test, self._classify(test, taken)
+        return self._classified[key][1]
 
     def _classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
