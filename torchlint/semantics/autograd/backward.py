@@ -15,6 +15,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import children
 
@@ -24,6 +25,9 @@ _Assignment = tuple[set[_Key], cst.CSTNode]
 _ASSIGNING: frozenset[type] = frozenset((cst.Assign, cst.AugAssign, cst.For, cst.WithItem, cst.Return, cst.Call))
 # Methods through which no gradient goes, and functions of torch.
 _ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
+_NO_RESULTS = frozenset(
+    "parameters named_parameters train eval zero_grad state_dict modules children to cuda cpu training device".split()
+)
 _MAKES_ANEW = ("Variable", "argmax", "argmin", "argsort")
 
 
@@ -125,6 +129,26 @@ class Backward:
             if len(reached) == before:
                 break
         return reached
+
+    def reads_of(self, model: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Return whether what is read of an object flows into a pass below ``root``: ``net.loss``, ``net.losses()``.
+
+        Not what its methods compute of what they are given, nor its parameters.
+        """
+        read = (each for each in self._tree.below(root, cst.Attribute) if each.attr.value not in _NO_RESULTS)
+        own = (each for each in read if is_same(each.value, model) and not self._is_given_something(each))
+        keys = {(0, name) for each in own for name in (each.attr.value, f"{each.attr.value}()")}
+        return bool(keys) and self._flow_into_passes(keys, root)
+
+    def _is_given_something(self, method: cst.Attribute) -> bool:
+        call = self._tree.parent(method)
+        return isinstance(call, cst.Call) and call.func is method and bool(call.args)
+
+    def flows_into(self, held: list[cst.BaseExpression], values: list[cst.BaseExpression], root: cst.CSTNode) -> bool:
+        """Return whether values below ``root`` are computed of variables, a name of which counts where it is bound."""
+        keys = {(id(each), each.value) if isinstance(each, cst.Name) else self._key(each) for each in held}
+        reached = self._spread(keys, root) if keys else set()
+        return any(self._mentions(value, reached) for value in values)
 
     def returned_parts(self, variable: cst.BaseExpression, function: cst.FunctionDef) -> list[int] | None:
         """Return the places of the tuples that a function returns in which a variable is; None for any place."""

@@ -21,6 +21,7 @@ ENTRY_POINTS = frozenset(
 """Methods that run a model, besides calling it."""
 
 _SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
+_CHOOSES = frozenset(("set_trainable", "set_learnable", "set_train_parameters"))
 _TURNS = frozenset(("toggle_optimizer", "toggled_optimizer"))
 _COMPILED = frozenset(("freeze", "TRTModule", "torch2trt", "InferenceSession"))
 _JOINS = ("torch.stack", "torch.cat")
@@ -194,6 +195,8 @@ class Frozen:
                     yield from (*self._frozen_by(method.value), *self._bound_to(call))
             elif name == "detach_" and method is not None:
                 yield from self._looped_over(method.value)
+            elif name in _CHOOSES and any(literal(argument.value) is False for argument in call.args):
+                yield from (call.args[0].value, *self._bound_to(call))
             elif "freeze" in name or name in _SETTING:
                 for argument in call.args:
                     yield argument.value
@@ -232,8 +235,8 @@ class Frozen:
         if loop is None or not isinstance(parameter, cst.Name):
             return
         owner = method_call(loop.iter, "parameters", "named_parameters")
-        if owner is None and self._binds(loop, parameter) and isinstance(loop.iter, cst.Name):
-            yield from self._owners(loop.iter, 0)  # of a list of parameters
+        if owner is None and self._binds(loop, parameter) and isinstance(loop.iter, (cst.Name, cst.Call)):
+            yield from self._owners(loop.iter, 0)  # of a list of parameters, or a chain of such
         if owner is None or not self._binds(loop, parameter):
             return
         yield owner.value

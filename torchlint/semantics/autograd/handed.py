@@ -151,13 +151,18 @@ def _iterated(loop: cst.For) -> str:
     return identifier(over)
 
 
+# Classes whose methods give terms of losses.
+_OF_LOSSES = re.compile(r"(Loss|Criterion|Prior|Energy|Regulari[sz]er|Penalty|Objective|Guidance|Constraint)(es|s)?$")
+
+
 def is_objective(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
     """Return whether a function is named for what it computes of a whole data set, and only other files call it.
 
     An optimizer over full batches, or one of the outer problem, differentiates ``outer_loss()``.
     """
-    name = function.name.value
-    return bool(_OBJECTIVE.search(name)) and not _EVALUATES.search(name) and not evaluator.callers(function)
+    name, owner = function.name.value, evaluator.definitions.owner(function)
+    is_named = _OBJECTIVE.search(name) is not None or (owner is not None and _OF_LOSSES.search(owner.name.value))
+    return bool(is_named) and not _EVALUATES.search(name) and not evaluator.callers(function)
 
 
 def _leaves(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

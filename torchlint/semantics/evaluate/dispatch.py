@@ -89,6 +89,8 @@ class Dispatch:
 
     def _is_value(self, function: cst.FunctionDef) -> bool:
         """Whether a function, or a method of ``self``, is read without being called."""
+        if self._is_registered(function):
+            return True
         name = function.name.value
         attributes = self._tree.attributes_named(name)
         return any(
@@ -97,6 +99,14 @@ class Dispatch:
             and self._definitions.definition(read) is function
             for read in (*self._tree.named(name), *attributes)
         )
+
+    def _is_registered(self, function: cst.FunctionDef) -> bool:
+        """Whether a decorator of the file puts a function into a table: ``TASKS[function.__name__] = function``."""
+        used = (each.decorator for each in function.decorators)
+        named = (each.func if isinstance(each, cst.Call) else each for each in used)
+        made = (self._definitions.definition(each) for each in named)
+        tables = (t for f in made if isinstance(f, cst.FunctionDef) for t in self._tree.below(f.body, cst.AssignTarget))
+        return any(isinstance(table.target, cst.Subscript) for table in tables)
 
     @cached_property
     def _asked_names(self) -> list[tuple[re.Pattern[str], cst.ClassDef | None]]:

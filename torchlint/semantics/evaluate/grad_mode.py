@@ -11,9 +11,10 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.evaluate.dispatch import Dispatch
+from torchlint.semantics.evaluate.held_contexts import SETTERS, HeldContexts
 from torchlint.semantics.tables.torch_api import NO_GRAD_CONTEXTS
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, identifier, literal
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.walk import Tree
 
@@ -35,11 +36,13 @@ FRAMEWORK_STEP_METHODS = {
 # Methods that other frameworks only call where gradients are off, by the names of the bases of their class.
 _INFERENCE_BY_BASE = {
     "valid_step": re.compile(r"^fairseq\.|Task$"),
-    "eval_step": re.compile(r"^parlai\.|Agent$"),
+    "eval_step": re.compile(r"^parlai\.|Agent$|^torchtnt\.|EvalUnit$|AutoUnit$"),
+    "predict_step": re.compile(r"^torchtnt\.|PredictUnit$"),
+    "evaluate_batch": re.compile(r"^speechbrain\.|Brain$"),
+    "predict_batch": re.compile(r"^catalyst\.|Runner$"),
     "inference": re.compile(r"^espnet"),
 }
 
-_SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
 # Methods by which a context begins and ends without a ``with`` block of its own.
 _ENTERS = frozenset(("__enter__", "__exit__", "enter_context"))
 # Wrappers of projects around the contexts of torch.
@@ -49,7 +52,6 @@ _SWITCHED_OFF = re.compile(
     re.IGNORECASE,
 )
 _DECIDING: frozenset[type] = frozenset((cst.With, cst.IndentedBlock, cst.Module, cst.FunctionDef, cst.Lambda))
-_FREEZES = re.compile(r"(^|_)(frozen|freezes?|freezing)(_|$)", re.IGNORECASE)
 
 
 class Gradients:
@@ -65,6 +67,7 @@ class Gradients:
         self._setters: dict[int, bool | None] | None = None
         self._entered_contexts: set[int] = set()
         self._dispatch = Dispatch(tree, definitions, evaluator)
+        self.contexts = HeldContexts(tree, names, definitions, evaluator)
 
     def forget(self) -> None:
         """Drop what was decided while the call graph was incomplete."""
@@ -89,49 +92,17 @@ class Gradients:
         return False
 
     def left_open(self, node: cst.CSTNode) -> bool:
-        """Return whether a context around a node may switch gradients off: ``with set_grad_enabled(training)``."""
+        """Return whether a context around a node may switch gradients off, or what runs before it has for good."""
+        if self.contexts.is_set_elsewhere(node):
+            return True
         child = node
         for ancestor in self._tree.ancestors(node):
             if isinstance(ancestor, cst.FunctionDef):
                 return self._dispatch.may_run(ancestor)
-            if isinstance(ancestor, cst.With) and child is ancestor.body and self._may_switch(ancestor):
+            if isinstance(ancestor, cst.With) and child is ancestor.body and self.contexts.may_switch(ancestor):
                 return True
             child = ancestor
         return False
-
-    def stay_switched(self, owner: cst.ClassDef) -> bool:
-        """Return whether the methods of a class may leave gradients switched: ``inference_mode().__enter__()``."""
-        calls = self._tree.below(owner, cst.Call)
-        if any(identifier(call.func) == "set_grad_enabled" for call in calls):
-            return True
-        contexts = (call for call in calls if identifier(call.func) in ("no_grad", "inference_mode"))
-        return any(not isinstance(self._tree.parent(c), (cst.Decorator, cst.WithItem, cst.IfExp)) for c in contexts)
-
-    def _may_switch(self, block: cst.With) -> bool:
-        entered = (call for call in self._tree.below(block.body, cst.Call) if identifier(call.func) == "enter_context")
-        contexts = [*(item.item for item in block.items), *(call.args[0].value for call in entered if call.args)]
-        made = (call for place in self._sources(contexts) for call in self._tree.below(place, cst.Call))
-        return any(
-            self.switches_off(call)
-            or self._names.qualified(call.func) in _SETTERS
-            or _FREEZES.search(identifier(call.func))
-            for call in made
-        )
-
-    def _sources(self, contexts: list[cst.BaseExpression]) -> list[cst.BaseExpression]:
-        """These expressions, and what their variables, attributes and properties of the object may hold."""
-        found = list(contexts)
-        for place in found:
-            values: list[cst.CSTNode | None] = []
-            if isinstance(place, cst.Name):
-                values += (binding.value for binding in self._evaluator.flow.definitions(place))
-            elif isinstance(place, cst.Attribute) and isinstance(place.value, cst.Name):
-                owner = self._definitions.receiver(place.value)
-                method = self._definitions.method(owner, place.attr.value) if owner is not None else None
-                values += self._definitions.results(method) if method is not None else ()
-                values += [e.value for e in self._definitions.attribute(owner, place.attr.value)] if owner else ()
-            found += (v for v in values if isinstance(v, cst.BaseExpression) and all(v is not each for each in found))
-        return found
 
     def wanted(self, node: cst.CSTNode) -> bool:
         """Return whether the function around a node switches gradients on for it."""
@@ -194,7 +165,7 @@ class Gradients:
                 if not isinstance(self._tree.parent(call), cst.Expr):
                     continue
                 if name.endswith("set_grad_enabled"):
-                    if self._names.qualified(call.func) in _SETTERS:
+                    if self._names.qualified(call.func) in SETTERS:
                         self._setters[id(call)] = self.switches_off(call)
                 elif name in _ENTERS:
                     decision = self._entered(call)
@@ -234,7 +205,7 @@ class Gradients:
             return None if mode is False else True
         if name == "torch.enable_grad":
             return False
-        if name in _SETTERS and call is not None:
+        if name in SETTERS and call is not None:
             mode = literal(bind(call.args, ("mode",)).get("mode"))
             return None if mode is None else not mode
         return None
@@ -307,8 +278,11 @@ class Gradients:
 
     @cached_property
     def _rebound(self) -> frozenset[str]:
-        """The functions that the file decorates after their definition: ``evaluate = torch.no_grad()(evaluate)``."""
-        return frozenset(map(identifier, self._redecorated))
+        """The functions that the file decorates where it calls or binds them: ``run = torch.no_grad()(evaluate)``."""
+        wrapped = (
+            call for call in self._tree.nodes(cst.Call) if isinstance(call.func, cst.Call) and len(call.args) == 1
+        )
+        return frozenset(identifier(call.args[0].value) for call in wrapped if self.switches_off(call.func))
 
     @cached_property
     def _redecorated(self) -> list[cst.BaseExpression]:
@@ -340,7 +314,9 @@ class Gradients:
             decision = self.switches_off(decorator.decorator)
             if decision is not None or self._calls_without(decorator.decorator):
                 return decision is not False
-        if function.name.value in self._rebound:
+            if self.contexts.decorates(decorator.decorator):
+                return True
+        if function.name.value in self._rebound or self._is_of_class_without(function):
             return True
         owner = self._definitions.owner(function)
         name = function.name.value
@@ -352,21 +328,38 @@ class Gradients:
         callers = [
             c for c in self._evaluator.callers(function) if self._definitions.enclosing_function(c) is not function
         ]
+        callers = callers or (self._by_bases(function, owner) if owner is not None else [])
         if callers:
             return not self._decorates(function) and all(self.disabled(call) for call in callers)
         return self._whole_file() if owner is None or name == "__call__" else False
+
+    def _is_of_class_without(self, function: cst.FunctionDef) -> bool:
+        """Whether a decorator of its class is given such a context: ``@for_all_methods(torch.no_grad())``."""
+        owner = self._definitions.owner(function)
+        used = (each.decorator for each in owner.decorators) if owner is not None else ()
+        given = (argument.value for each in used if isinstance(each, cst.Call) for argument in each.args)
+        return any(self.switches_off(context) for context in given)
+
+    def _by_bases(self, function: cst.FunctionDef, owner: cst.ClassDef) -> list[cst.Call]:
+        """The calls by which the bases of a class call a method on their object that only the class has."""
+        name = function.name.value
+        calls = [c for base in self._definitions.bases(owner) for c in self._tree.below(base, cst.Call)]
+        methods = ((call, method_call(call, name)) for call in calls)
+        own = ((call, m.value) for call, m in methods if m is not None and isinstance(m.value, cst.Name))
+        return [call for call, held in own if self._definitions.receiver(held) is not None]
 
     def _decide_by_framework(self, name: str, owner: cst.ClassDef) -> bool | None:
         """Whether the framework that a class is for calls its method by this name without gradients, or with them."""
         if name in FRAMEWORK_STEP_METHODS:
             trains = any(FRAMEWORK_STEP_METHODS[name] in base for base in self._definitions.ancestry(owner))
             return False if trains else None  # whatever else calls it
-        if name in _INFERENCE_BY_BASE:
-            infers = any(_INFERENCE_BY_BASE[name].search(base) for base in self._definitions.ancestry(owner))
-            return True if infers else None
-        if _FRAMEWORK_INFERENCE.fullmatch(name) is None:
+        is_inference = _FRAMEWORK_INFERENCE.fullmatch(name) is not None
+        by_base = _INFERENCE_BY_BASE.get(name)
+        bases = self._definitions.ancestry(owner) if is_inference or by_base is not None else ()
+        if by_base is not None and any(map(by_base.search, bases)):
+            return True
+        if not is_inference:
             return None
-        bases = self._definitions.ancestry(owner)
         return any("Lightning" in b or b.startswith(("lightning.", "pytorch_lightning.")) for b in bases) or None
 
     def _whole_file(self) -> bool:

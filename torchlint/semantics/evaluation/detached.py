@@ -92,7 +92,7 @@ class DetachedForwards:
             self._is_network(model),
             self._inference.is_frozen(call.func),
             self._inference.switches_off(call.func, model),
-            self._differentiates(call, model),
+            self._differentiates(call, model) or self._inference.handed_results.keeps_terms(call),
             fate is Fate.ARRAY,
         )
 
@@ -119,7 +119,7 @@ class DetachedForwards:
             return None
         model = self._inference.called_model(call.func) if may_be_model(call.func) else None
         gradients = self._evaluator.gradients
-        if self._is_tried_out(call) or gradients.sometimes_disabled(call):
+        if self._is_tried_out(call) or self._is_trained_elsewhere(call.func) or gradients.sometimes_disabled(call):
             return None
         return InferenceCall(
             function,
@@ -208,7 +208,7 @@ class DetachedForwards:
         """Whether an object runs the model that it has loaded itself, in a class that computes no gradients."""
         held = call.func.value if self._loading and isinstance(call.func, cst.Attribute) else None
         owner = self._evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
-        if owner is None or self._evaluator.gradients.stay_switched(owner):
+        if owner is None or self._evaluator.gradients.contexts.stay_switched(owner):
             return False
         loads = (one for one in self._loading if is_same(one.value, call.func))
         return any(self._tree.within(one, owner) for one in loads)
@@ -230,6 +230,16 @@ class DetachedForwards:
         if called.attr.value not in ENTRY_POINTS and self._evaluator.value(called).kind is Kind.MODULE:
             return False
         return method_behind(called, self._evaluator.value(called.value), self._evaluator) is None
+
+    def _is_trained_elsewhere(self, model: cst.BaseExpression) -> bool:
+        """Whether another file is given a model and its optimizer, and may train by what the model has kept."""
+        for call in self._tree.nodes(cst.Call):
+            if not any(is_same(argument.value, model) for argument in call.args):
+                continue
+            kinds = {self._evaluator.value(argument.value).kind for argument in call.args}
+            if Kind.OPTIMIZER in kinds and self._evaluator.definitions.definition(call.func) is None:
+                return True
+        return False
 
     def _is_tried_out(self, call: cst.Call) -> bool:
         """Whether a model is given a tensor that stands in for data, to see what comes out."""

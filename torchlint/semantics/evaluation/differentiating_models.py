@@ -15,11 +15,12 @@ from torchlint.syntax.calls import identifier, literal, method_call
 
 # What a model that differentiates itself gives: `energy, forces = model(positions)`, `model(batch)["forces"]`.
 _DERIVED = re.compile(
-    r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobians?|hessians?|score_fn|neg_d\w|d[a-z]_d[a-z])(_|$)",
+    r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobians?|hessians?|score_fn|neg_d\w|d[a-z]_d[a-z])(_|$)|"
+    r"^(f_(pred|hat|out)|pred_f)$",
     re.IGNORECASE,
 )
 # What else is read of the result of an implicit surface: the gradients of its field.
-_OF_FIELDS = re.compile(r"(^|_)normals?(_map)?$")
+_OF_FIELDS = re.compile(r"(^|_)normals?(_map)?$|^F$")
 _FORCES = re.compile(r"(pred_|atomic_)?(forces?|virials?)")
 # Models that are differentiated by their input within: physics that is learned by an energy or a residual.
 _DIFFERENTIATES = re.compile(r"(^|_)(hnn|lnn|pinns?|hamiltonian\w*|lagrangian\w*|force_?field)(_|$)", re.IGNORECASE)

@@ -11,7 +11,7 @@ from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Origin, Value
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import element_at, identifier, literal, method_call
 
 _CONTAINERS = ("Sequential", "ModuleList", "DataParallel", "DistributedDataParallel", "Module")
 _LAYERS = ("Transformer", "Linear", "Bilinear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention")
@@ -25,6 +25,9 @@ _PARTS = re.compile(r"^forward_\w+$|_forward$|^(decode_|decoder_)?step$")
 Called = cst.Name | cst.Attribute | cst.Subscript
 """What a model may be: a variable, an attribute, an item of a dictionary."""
 
+_TEXTS = re.compile(
+    r"(^|_)(labels|vocab|vocabulary|tokenizer|alphabet|charset|itos|stoi|id2\w+|idx2\w+|index2\w+|dictionary)$"
+)
 _PRODUCTS = frozenset("mm spmm matmul bmm einsum linear addmm baddbmm".split())
 _DEPTH = 3
 """Through how many classes of the file the parts of a module are looked for."""
@@ -176,6 +179,14 @@ def _may_be_network(called: cst.BaseExpression, owner: cst.ClassDef, evaluator: 
     if held is not called and evaluator.value(held).kind is not Kind.MODULE:
         return False  # a method of a tensor
     return not all(binding.value is not None and _is_filter(binding.value, evaluator) for binding in bound)
+
+
+def works_on_texts(model: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a variable holds what is made of labels or a tokenizer: it searches, or looks words up."""
+    bindings = evaluator.flow.definitions(model) if isinstance(model, cst.Name) else []
+    made = (element_at(binding.value, binding.path) for binding in bindings)
+    given = (argument.value for call in made if isinstance(call, cst.Call) for argument in call.args)
+    return any(_TEXTS.search(identifier(value)) for value in given)
 
 
 def only_filters(model: cst.BaseExpression, evaluator: Evaluator) -> bool:

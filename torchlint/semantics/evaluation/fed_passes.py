@@ -154,7 +154,9 @@ class FedPasses:
 
     def _is_returned(self, call: cst.Call, held: list[cst.BaseExpression], frame: cst.FunctionDef) -> bool:
         results = self._evaluator.definitions.results(frame)
-        return any(r is call or self._tree.within(call, r) or self._mentions(r, held) for r in results)
+        if any(r is call or self._tree.within(call, r) or self._mentions(r, held) for r in results):
+            return True
+        return self._backward.flows_into(held, results, frame)
 
     def _mentions(self, value: cst.BaseExpression, held: list[cst.BaseExpression]) -> bool:
         return any(is_same(part, one) for part in self._tree.descendants(value) for one in held)

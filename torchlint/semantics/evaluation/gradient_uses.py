@@ -52,7 +52,11 @@ class GradientUses:
     def of_class(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
         """Return whether a class or one of its methods computes gradients."""
         calls = self._tree.below(node, cst.Call)
-        return any((self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD) for inner in calls)
+        return any(
+            method_call(inner, "backward") is not None
+            or (self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD)
+            for inner in calls
+        )
 
     def of_inputs(self, call: cst.Call) -> bool:
         """Return whether the routine around a call of a model asks for gradients of tensors, or the model gives some.
@@ -64,6 +68,8 @@ class GradientUses:
         function = self._evaluator.definitions.enclosing_function(call)
         if function is None:
             return False
+        if self._is_differentiated(function):
+            return True
         if any(map(self._takes_parameters, self._tree.below(function.body, cst.Call))):
             return True
         asking: list[cst.Call | cst.Assign] = [
@@ -71,6 +77,19 @@ class GradientUses:
             *self._tree.below(function.body, cst.Assign),
         ]
         return any(map(self._asks, asking))
+
+    @remembered
+    def _is_differentiated(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is given to what differentiates through it: ``jacobian(predict, x)``, a minimiser."""
+        given = (self._tree.parent(name) for name in self._tree.named(function.name.value))
+        takers = (self._tree.parent(each) for each in given if isinstance(each, cst.Arg))
+        names = (self._evaluator.names.qualified(each.func) or "" for each in takers if isinstance(each, cst.Call))
+        if any(name.startswith(AUTOGRAD) for name in names):
+            return True
+        around = (self._tree.enclosing(call, cst.Lambda, cst.FunctionDef) for call in self._evaluator.callers(function))
+        handed = (self._tree.parent(each) for each in around if isinstance(each, cst.Lambda))
+        calls = (self._tree.parent(each) for each in handed if isinstance(each, cst.Arg))
+        return any(isinstance(call, cst.Call) and not self._is_known(call) for call in calls)
 
     def _takes_parameters(self, call: cst.Call) -> bool:
         """Whether a function of another file is given a loss and parameters: ``second(loss, net.parameters())``.

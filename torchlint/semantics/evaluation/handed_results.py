@@ -12,18 +12,28 @@ from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.differentiating_models import is_derived
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
 _DETACHES = ("detach", "item", "tolist", "numpy", "argmax", "argsort", "size")
 # What differentiates a field, or goes back through a score, wherever it is defined.
-_OPERATORS = re.compile(r"laplace|laplacian|curl|backprop\w*|make_dot|draw_graph")
+_OPERATORS = re.compile(
+    r"laplace|laplacian|curl|backprop\w*|make_dot|draw_graph|relprop\w*|relevance\w*|lrp|explain\w*|attribut\w*"
+)
+_SCHEDULES = re.compile(r"(^|_)(sched|scheduler|lr|plateau|stopp\w*|bar|progress|pbar|profiler|prof)(_|$)")
+_STEPS = re.compile(r"^(optimi[sz]e\w*|optimi[sz]er_step|backward\w*|update_weights|update_parameters|learn)$")
 # Made with a model, they compute losses and measures of what it gives.
 _MEASURES = re.compile(r"loss|criterion|metric|meter|post_?process|decode|evaluat|accuracy|predict", re.IGNORECASE)
-_MOST_LOSSES = 8
-"""How many names of what is differentiated are looked up."""
-
 _KNOWN = ("torch.", "builtins.", "numpy.", "torchvision.", "torchmetrics.")
+
+
+def learns_by_step(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether something takes a step by what it is given, ``architect.step(loss)``: no model or schedule."""
+    stepper = method_call(call, "step") if len(call.args) == 1 else None
+    if stepper is None or evaluator.value(stepper.value).kind in (Kind.MODULE, Kind.OPTIMIZER):
+        return False
+    return not _SCHEDULES.search(identifier(stepper.value))
 
 
 class HandedResults:
@@ -42,8 +52,9 @@ class HandedResults:
         if any(self._backward.reaches_from(name, frame) for name in held):
             return True
         results = [call, *(use for name in held for use in self._uses(name))]
+        results += [use for result in results[1:] for name in self._held(result) for use in self._uses(name)]
         takers = [(taker, result) for result in results for taker in self._takers(result)]
-        return any(self._needs_graph(*each, call.func) for each in takers) or self._keeps_terms(call)
+        return any(self._needs_graph(*each, call.func) for each in takers) or self.keeps_terms(call)
 
     def is_array(self, call: cst.Call) -> bool:
         """Return whether NumPy computes with a result as it is, as it cannot with a graph: another runtime gives it."""
@@ -55,7 +66,7 @@ class HandedResults:
         named = (self._evaluator.names.qualified(each.func) for each in takers if isinstance(each, cst.Call))
         return any((name or "").startswith("numpy.") for name in named)
 
-    def _held(self, call: cst.Call) -> Iterator[cst.Name]:
+    def _held(self, call: cst.BaseExpression) -> Iterator[cst.Name]:
         """The variables that are given a result, or what is computed of it with its graph."""
         statement = self._evaluator.flow.statement(call)
         around = (method_call(ancestor, *_DETACHES) for ancestor in self._tree.ancestors(call))
@@ -84,6 +95,8 @@ class HandedResults:
         if (self._evaluator.names.qualified(taker.func) or "").startswith(_KNOWN):
             return False
         name = identifier(taker.func)
+        if learns_by_step(taker, self._evaluator):
+            return True
         if is_derived(name) or _OPERATORS.fullmatch(name) or self._gradient_uses.says_so(taker):
             return True
         held = taker.func.value if isinstance(taker.func, cst.Attribute) else None
@@ -99,26 +112,37 @@ class HandedResults:
             if owner is None or not isinstance(explainer, cst.Attribute):
                 return False
             values = [each.value for each in self._evaluator.definitions.attribute(owner, explainer.attr.value)]
-        makers = (value for value in values if isinstance(value, cst.Call))
-        return any(
-            any(is_same(argument.value, model) for argument in maker.args)
-            and not _MEASURES.search(identifier(maker.func))
-            and self._evaluator.definitions.definition(maker.func) is None
-            and not (self._evaluator.names.qualified(maker.func) or "").startswith(_KNOWN)
-            for maker in makers
-        )
+        return any(self._is_made_for(value, model) for value in values)
 
-    def _keeps_terms(self, call: cst.Call) -> bool:
-        """Whether what the pass around a call differentiates is read of the model: ``(vae.fit + vae.spread)``."""
+    def _is_made_for(self, made: cst.CSTNode | None, model: cst.BaseExpression) -> bool:
+        """Whether a call makes an object of another file for a model, which measures nothing."""
+        if not isinstance(made, cst.Call) or not any(is_same(argument.value, model) for argument in made.args):
+            return False
+        name = self._evaluator.names.qualified(made.func) or ""
+        is_known = self._evaluator.definitions.definition(made.func) is not None or name.startswith(_KNOWN)
+        called = identifier(made.func)
+        return called[:1].isupper() and not is_known and not _MEASURES.search(called)
+
+    def _steps(self, model: cst.BaseExpression, frame: cst.CSTNode) -> bool:
+        """Whether a model takes a step by what it keeps of its pass: ``model.optimize_parameters()``."""
+        calls = (method_call(call) for call in self._tree.below(frame, cst.Call) if not call.args)
+        return any(m is not None and _STEPS.search(m.attr.value) and is_same(m.value, model) for m in calls)
+
+    def keeps_terms(self, call: cst.Call) -> bool:
+        """Return whether the pass around a call of a model differentiates what that keeps: ``(vae.fit + vae.spread)``.
+
+        Or what an object gives that was made for the model, and looks into it.
+        """
         frame = self._tree.enclosing(call, cst.For, cst.While, cst.FunctionDef) or self._tree.module
-        losses: list[cst.CSTNode] = list(self._backward.losses(frame))
-        for loss in losses[:_MOST_LOSSES]:
-            bindings = self._evaluator.flow.definitions(loss) if isinstance(loss, cst.Name) else []
-            losses += (binding.value for binding in bindings if binding.value is not None and not binding.path)
-        read = (part for loss in losses for part in self._tree.below(loss, cst.Attribute))
-        return any(is_same(part.value, call.func) and not self._is_given_something(part) for part in read)
-
-    def _is_given_something(self, method: cst.Attribute) -> bool:
-        """Whether an attribute is a method that computes of what it is given: ``model.loss(x)``."""
-        call = self._tree.parent(method)
-        return isinstance(call, cst.Call) and call.func is method and bool(call.args)
+        if self._steps(call.func, frame):
+            return True
+        function = self._evaluator.definitions.enclosing_function
+        if not any(function(each) is function(call) for each in self._backward.passes(frame)):
+            return False
+        if self._backward.reads_of(call.func, frame):
+            return True
+        made = (
+            statement for statement in self._tree.nodes(cst.Assign) if self._is_made_for(statement.value, call.func)
+        )
+        observers = (target.target for statement in made for target in statement.targets)
+        return any(self._backward.reaches(each, frame) for each in observers)

@@ -25,6 +25,7 @@ from torchlint.semantics.evaluation.entry_points import (
     only_filters,
     run_by_method,
     used_as,
+    works_on_texts,
 )
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
@@ -160,7 +161,7 @@ class Inference:
             Evidence.INFERRED,
             trains,
             self.is_frozen(called),
-            function is not None and self._is_generator(function),
+            function is not None and self._is_generator(function, call),
             function is None
             or is_part
             or denoises
@@ -220,10 +221,19 @@ class Inference:
         method = method_behind(called, module, self._evaluator)
         if method is None:
             return False
+        if method.name.value == "forward" and self._runs_without(method):
+            return True
         returned = self._evaluator.returned(method)
         detached = returned.is_tensor and returned.graph is Graph.DETACHED
         cares = method.name.value != "forward" and self._cares_for_gradients(method)
         return detached or cares or self._evaluator.gradients.function_disabled(method)
+
+    def _runs_without(self, forward: cst.FunctionDef) -> bool:
+        """Whether all modules that a forward pass runs are run where gradients are off."""
+        calls = [
+            c for c in self._tree.below(forward.body, cst.Call) if self._evaluator.value(c.func).kind is Kind.MODULE
+        ]
+        return bool(calls) and all(map(self._evaluator.gradients.disabled, calls))
 
     def _cares_for_gradients(self, function: cst.FunctionDef) -> bool:
         """Whether a function switches gradients off for a part of itself."""
@@ -256,6 +266,7 @@ class Inference:
         if value.kind is not Kind.MODULE or value.origin is Origin.LOSS or value.name in LOSS_CLASSES:
             return None
         is_filter = lacks_parameters(value, self._evaluator) or only_filters(function, self._evaluator)
+        is_filter = is_filter or works_on_texts(function, self._evaluator)
         return value if may_have_parameters(value) and not is_filter else None
 
     def _trained_by(self, called: Called) -> Value | None:
@@ -323,8 +334,11 @@ class Inference:
             return False
         return self._routines.set_by(None)[:1] == ["eval"]
 
-    def _is_generator(self, function: cst.FunctionDef) -> bool:
+    def _is_generator(self, function: cst.FunctionDef, call: cst.Call) -> bool:
         if function.asynchronous is not None:
+            return True
+        lazy = self._tree.enclosing(call, cst.GeneratorExp, cst.FunctionDef)
+        if isinstance(lazy, cst.GeneratorExp) and isinstance(self._tree.parent(lazy), cst.Return):
             return True
         return any(self._evaluator.definitions.enclosing_function(y) is function for y in self._tree.nodes(cst.Yield))
 

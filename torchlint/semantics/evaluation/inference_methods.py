@@ -57,6 +57,9 @@ class InferenceMethods:
     def _gives_distribution(self, function: cst.FunctionDef) -> bool:
         """Whether a method infers a latent variable, by which its model is trained: it returns ``mu, logvar``."""
         results = self._evaluator.definitions.results(function)
+        made = [self._evaluator.names.qualified(r.func) if isinstance(r, cst.Call) else None for r in results]
+        if made and all((name or "").startswith("torch.distributions.") for name in made):
+            return True
         parts = [r.elements if isinstance(r, cst.Tuple) else () for r in results]
         names = [[_told(element.value) for element in each] for each in parts]
         return bool(names) and all(any(map(_MEAN.search, n)) and any(map(_SPREAD.search, n)) for n in names)

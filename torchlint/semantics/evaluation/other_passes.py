@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.evaluation.handed_results import learns_by_step
 from torchlint.semantics.evaluation.held_functions import HeldFunctions
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Kind, Origin
@@ -23,6 +24,12 @@ _TOOLS = (
     *("torchattacks.", "advertorch.", "foolbox.", "autoattack.", "art.attacks."),
 )
 _ACTIVATION_MAP = re.compile(r"(^|_)(x?grad|score|eigen|layer|full|smooth|class)?_?cams?(_|$)")
+_KNOWN = ("torch.", "builtins.", "numpy.", "torchvision.", "torchmetrics.", "accelerate.")
+# What trains or fits something by what it is given, and objects that do.
+_LEARNS = re.compile(r"(^|_)(probe|probing|calibrate|finetune|tune|adapt)(_|$)")
+_LEARNER = re.compile(r"(Probe|Prober|Learner|Adapter|Explainer|Attacker)\w*$")
+# Made for a model, they measure what it gives.
+_MEASURES = re.compile(r"loss|criterion|metric|meter|post_?process|decode|evaluat|accuracy|predict|ema", re.IGNORECASE)
 _MAX_FUNCTIONS = 30
 """How many functions of the file are looked at: more than a routine calls."""
 
@@ -43,7 +50,9 @@ class OtherPasses:
         if self._training_code.may_train(function.body) or self._gradient_uses.of_calls(function):
             return True
         calls = self._tree.below(function.body, cst.Call)
-        return any(self._is_tool(c) or self._is_handed_model(c) for c in calls) or self._differentiate(calls)
+        if any(self._is_tool(c) or self._is_handed_model(c) or self._may_learn(c) for c in calls):
+            return True
+        return self._differentiate(calls)
 
     def _differentiate(self, calls: Iterable[cst.Call]) -> bool:
         """Whether calls, or functions of the file behind them, compute gradients without switching them on."""
@@ -71,6 +80,32 @@ class OtherPasses:
         bindings = self._evaluator.flow.definitions(held) if isinstance(held, cst.Name) else []
         made = (b.value.func for b in bindings if isinstance(b.value, cst.Call) and not b.path)
         return any((self._evaluator.names.qualified(f) or "").startswith(_TOOLS) for f in made)
+
+    def _may_learn(self, call: cst.Call) -> bool:
+        """Whether something of another file may train by what it is given, or look into a model it was made for."""
+        if self._held.behind(call.func) or (self._evaluator.names.qualified(call.func) or "").startswith(_KNOWN):
+            return False
+        if (call.args and _LEARNS.search(identifier(call.func))) or learns_by_step(call, self._evaluator):
+            return True
+        held = call.func.value if isinstance(call.func, cst.Attribute) else None
+        makers = self._makers(held) if held is not None else []
+        if any(_LEARNER.search(identifier(maker.func)) for maker in makers):
+            return True
+        given = [a.value for maker in makers for a in maker.args if not _MEASURES.search(identifier(maker.func))]
+        return any(map(self._is_model, given)) and not any(
+            (self._evaluator.names.qualified(maker.func) or "").startswith(_KNOWN) for maker in makers
+        )
+
+    def _makers(self, held: cst.BaseExpression) -> list[cst.Call]:
+        """The calls of classes that make what a variable or an attribute of the object holds."""
+        values: list[cst.CSTNode | None] = []
+        if isinstance(held, cst.Name):
+            values = [binding.value for binding in self._evaluator.flow.definitions(held)]
+        elif isinstance(held, cst.Attribute) and isinstance(held.value, cst.Name):
+            owner = self._evaluator.definitions.receiver(held.value)
+            values = [e.value for e in self._evaluator.definitions.attribute(owner, held.attr.value)] if owner else []
+        calls = (value for value in values if isinstance(value, cst.Call))
+        return [call for call in calls if identifier(call.func)[:1].isupper()]
 
     def _is_handed_model(self, call: cst.Call) -> bool:
         """Whether a call runs what the routine was handed, of which nothing is known, and gives it a model to run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -17,6 +18,8 @@ _OF_SENTENCES = frozenset(
     "batch_size show_progress_bar convert_to_numpy convert_to_tensor output_device normalize_embeddings".split()
 )
 
+# What other runtimes call the models that they run.
+_RUNTIMES = re.compile(r"(ORT|OV|TRT|TensorRT|Onnx|ONNX|OpenVINO|CoreML|TFLite)[A-Z]\w*$")
 # What hands a model on as it is.
 _KEPT = ("to", "cuda", "cpu", "half", "float", "eval", "fuse")
 # What runs the model that it is given, on windows of an image.
@@ -45,6 +48,8 @@ def cares_for_itself(call: cst.Call, evaluator: Evaluator) -> bool:
         return True  # a sentence transformer batches all texts itself, and records no graph
     made = _made(call.func, evaluator)
     if any(_is_of_integers(each, evaluator) or _is_of_ultralytics(each, evaluator) for each in made):
+        return True
+    if any(_is_wrapped(each, evaluator) or _is_of_other_runtime(each, evaluator) for each in made):
         return True
     return isinstance(evaluator.tree.enclosing(call, cst.Lambda, cst.FunctionDef), cst.Lambda)
 
@@ -115,6 +120,24 @@ def _is_of_integers(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
     function = evaluator.definitions.definition(made.func)
     calls = evaluator.tree.below(function.body, cst.Call) if isinstance(function, cst.FunctionDef) else ()
     return any(evaluator.names.qualified(call.func) in INTEGER_MODULES for call in (made, *calls))
+
+
+def _is_wrapped(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether a model is called through a context: ``net = torch.no_grad()(model)``."""
+    return isinstance(made, cst.Call) and bool(evaluator.gradients.switches_off(made.func)) and bool(made.args)
+
+
+def _is_of_other_runtime(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether another runtime runs a model, or adapters are loaded, which are frozen unless somebody asks for more."""
+    if not isinstance(made, cst.Call):
+        return False
+    loaded = method_call(made, "from_pretrained", "load")
+    name = identifier(loaded.value if loaded is not None else made.func)
+    is_loaded = loaded is not None and name.startswith("Peft")
+    if is_loaded and literal(bind(made.args).get("is_trainable")) is not True:
+        return True
+    qualified = evaluator.names.qualified(made.func) or ""
+    return _RUNTIMES.match(name) is not None or qualified.startswith(("optimum.onnxruntime.", "optimum.intel."))
 
 
 def _is_of_ultralytics(made: cst.BaseExpression, evaluator: Evaluator) -> bool:

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.roles import denoises
+from torchlint.syntax.calls import method_call
 
 _CALL = "__call__"
 _DIFFUSERS = re.compile(r"^diffusers\..*Pipeline$|DiffusionPipeline$")
@@ -54,9 +55,14 @@ class Pipelines:
         owner = self._evaluator.definitions.owner(function)
         if owner is None or _OTHER_RUNTIME.search(owner.name.value):
             return False
-        if any(map(self._evaluator.scopes.imports, _OTHER_RUNTIMES)):
+        if any(map(self._evaluator.scopes.imports, _OTHER_RUNTIMES)) or self._cuts_some_steps(function):
             return False
         if any(_DIFFUSERS.search(name) for name in self._evaluator.definitions.ancestry(owner)):
             return True
         steps = map(denoises, self._tree.below(function.body, cst.Call))
         return _OWN.search(owner.name.value) is not None and any(steps) and not self._backward.passes(owner)
+
+    def _cuts_some_steps(self, function: cst.FunctionDef) -> bool:
+        """Whether a pipeline detaches its latents in some steps only: others may be differentiated, by a reward."""
+        cuts = (m for c in self._tree.below(function.body, cst.Call) if (m := method_call(c, "detach")) is not None)
+        return any(isinstance(self._tree.enclosing(cut, cst.If, cst.FunctionDef), cst.If) for cut in cuts)

@@ -53,7 +53,7 @@ class Predictors:
 
     def _may_train(self, owner: cst.ClassDef) -> bool:
         """Whether gradients are wanted or switched, or another file decides: of a base, which calls the methods."""
-        if not self._is_plain(owner) or self._evaluator.gradients.stay_switched(owner):
+        if not self._is_plain(owner) or self._evaluator.gradients.contexts.stay_switched(owner):
             return True
         around = owner if _EVALUATOR.search(owner.name.value) else self._tree.module
         trained = self._backward.passes(around)

@@ -74,13 +74,20 @@ class Graphless:
             return False
         if name.startswith("torch.") or name in _BUILTINS:
             return self._all(self._is_without(each, depth + 1) for each in given)
-        function = self._evaluator.definitions.definition(call.func)
+        function = self._evaluator.definitions.definition(call.func) or self._method(call)
         if isinstance(function, cst.FunctionDef):
             results = self._evaluator.definitions.results(function)
             return bool(results) and all(self._is_without(each, depth + 1) is True for each in results)
         if function is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value in _PICKS:
             return False
         return self._all(self._is_without(each, depth + 1) for each in (call.func.value, *given))
+
+    def _method(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The method of a class of the file that a call runs, where it is known of what object."""
+        made = self._evaluator.value(call.func.value).definition if isinstance(call.func, cst.Attribute) else None
+        return (
+            self._evaluator.definitions.method(made, identifier(call.func)) if isinstance(made, cst.ClassDef) else None
+        )
 
     def _computes(self, value: cst.CSTNode) -> bool:
         """Whether an expression makes a tensor of its own, which has no graph where gradients are off."""

@@ -165,6 +165,8 @@ class Retentions:
         if heat.role is Role.SAMPLING_LOOP:
             is_remade = self._holders.is_remade(kept.variable, node, heat.root)
             return None if is_remade else self._of_rollout(kept, node)
+        if isinstance(node, cst.AugAssign) and self._extends_list(kept):
+            return None
         made = [(value, self._carrying.records.entry(value, heat.root)) for value in kept.values]
         found = [(value, self._carrying.carries(source, node, heat, kept.part)) for value, source in made]
         carrying = [(value, *known) for value, known in found if known is not None]
@@ -181,6 +183,12 @@ class Retentions:
             kept.part is not None,
             bool(records),
         )
+
+    def _extends_list(self, kept: Store) -> bool:
+        """Whether a list takes all items of something that only its name makes a tensor: texts of a ``decoder``."""
+        bindings = self._evaluator.scopes.bindings(kept.variable) if isinstance(kept.variable, cst.Name) else []
+        is_list = any(isinstance(binding.value, cst.List) and not binding.path for binding in bindings)
+        return is_list and all(self._evaluator.value(value).evidence < Evidence.INFERRED for value in kept.values)
 
     def _of_rollout(self, kept: Store, node: cst.CSTNode) -> Retention | None:
         given = self._meters.given(node) if kept.by_method and isinstance(node, cst.Call) else None
