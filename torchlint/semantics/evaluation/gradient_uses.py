@@ -50,13 +50,13 @@ class GradientUses:
         return any(map(self.of_class, forwards))
 
     def of_class(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
-        """Return whether a class or one of its methods computes gradients."""
+        """Return whether a class or one of its methods computes gradients; a backward pass counts in a forward pass."""
         calls = self._tree.below(node, cst.Call)
-        return any(
-            method_call(inner, "backward") is not None
-            or (self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD)
-            for inner in calls
-        )
+        if any((self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD) for inner in calls):
+            return True
+        passes = (inner for inner in calls if method_call(inner, "backward") is not None)
+        around = (self._tree.enclosing(inner, cst.FunctionDef) for inner in passes)
+        return any(method is not None and method.name.value in ("forward", "__call__") for method in around)
 
     def of_inputs(self, call: cst.Call) -> bool:
         """Return whether the routine around a call of a model asks for gradients of tensors, or the model gives some.

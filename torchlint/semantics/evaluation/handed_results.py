@@ -12,7 +12,7 @@ from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.differentiating_models import is_derived
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
@@ -29,11 +29,13 @@ _KNOWN = ("torch.", "builtins.", "numpy.", "torchvision.", "torchmetrics.")
 
 
 def learns_by_step(call: cst.Call, evaluator: Evaluator) -> bool:
-    """Return whether something takes a step by what it is given, ``architect.step(loss)``: no model or schedule."""
+    """Return whether something takes a step by a loss that it is given, ``architect.step(loss)``: no schedule."""
     stepper = method_call(call, "step") if len(call.args) == 1 else None
     if stepper is None or evaluator.value(stepper.value).kind in (Kind.MODULE, Kind.OPTIMIZER):
         return False
-    return not _SCHEDULES.search(identifier(stepper.value))
+    given = call.args[0].value
+    is_loss = "loss" in identifier(given) or evaluator.value(given).origin is Origin.LOSS
+    return is_loss and not _SCHEDULES.search(identifier(stepper.value))
 
 
 class HandedResults:
