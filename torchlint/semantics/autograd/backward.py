@@ -130,12 +130,14 @@ class Backward:
                 break
         return reached
 
-    def reads_of(self, model: cst.BaseExpression, root: cst.CSTNode) -> bool:
+    def reads_of(self, model: cst.BaseExpression, root: cst.CSTNode, after: cst.CSTNode) -> bool:
         """Return whether what is read of an object flows into a pass below ``root``: ``net.loss``, ``net.losses()``.
 
-        Not what its methods compute of what they are given, nor its parameters.
+        Not what its methods compute of what they are given, nor its parameters, nor what is read before ``after``.
         """
-        read = (each for each in self._tree.below(root, cst.Attribute) if each.attr.value not in _NO_RESULTS)
+        start = self._tree.order(after)
+        later = (each for each in self._tree.below(root, cst.Attribute) if self._tree.order(each) > start)
+        read = (each for each in later if each.attr.value not in _NO_RESULTS)
         own = (each for each in read if is_same(each.value, model) and not self._is_given_something(each))
         keys = {(0, name) for each in own for name in (each.attr.value, f"{each.attr.value}()")}
         return bool(keys) and self._flow_into_passes(keys, root)

@@ -85,7 +85,7 @@ class Frozen:
             joined = value.args[0].value
             return isinstance(joined, cst.ListComp) and self.gives(joined.elt, depth)
         if isinstance(value, cst.BinaryOperation):
-            if self._thaws:
+            if self.thaws:
                 return False  # frozen for a while only, as a discriminator is
             sides = [self.gives(side, depth) for side in (value.left, value.right)]
             return all(sides) or (any(sides) and self._has_no_graph(value.left if sides[1] else value.right))
@@ -94,8 +94,8 @@ class Frozen:
         )
 
     @cached_property
-    def _thaws(self) -> bool:
-        """Whether the file lets any parameters ask for gradients again."""
+    def thaws(self) -> bool:
+        """Return whether the file lets any parameters ask for gradients again."""
         switched = (t for t in self._tree.nodes(cst.AssignTarget) if identifier(t.target) == "requires_grad")
         assigned = (self._tree.parent(target) for target in switched)
         if any(isinstance(each, cst.Assign) and literal(each.value) is not False for each in assigned):
@@ -235,7 +235,7 @@ class Frozen:
         if loop is None or not isinstance(parameter, cst.Name):
             return
         owner = method_call(loop.iter, "parameters", "named_parameters")
-        if owner is None and self._binds(loop, parameter) and isinstance(loop.iter, (cst.Name, cst.Call)):
+        if owner is None and self._binds(loop, parameter) and _lists_parameters(loop.iter):
             yield from self._owners(loop.iter, 0)  # of a list of parameters, or a chain of such
         if owner is None or not self._binds(loop, parameter):
             return
@@ -284,6 +284,11 @@ class Frozen:
                 yield owner.value
             for argument in given.args if depth < _MAX_DEPTH else ():
                 yield from self._owners(argument.value, depth + 1)
+
+
+def _lists_parameters(iterated: cst.BaseExpression) -> bool:
+    """Return whether a loop goes over a variable, or over a chain of what several modules have."""
+    return isinstance(iterated, cst.Name) or (isinstance(iterated, cst.Call) and identifier(iterated.func) == "chain")
 
 
 def _called(value: cst.BaseExpression) -> cst.BaseExpression:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPREHENSIONS", "evaluate"]
 
+_OBJECTS = frozenset((Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER, Kind.DATALOADER))
 _DICTIONARIES = ("builtins.dict", "collections.OrderedDict")
 _CHANGES = ("update", "setdefault", "pop", "popitem", "clear")
 
@@ -96,12 +97,16 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
 
 
 def _entry(owner: cst.BaseExpression, key: str, evaluator: Evaluator) -> Value:
-    """Return what the only dictionary that a variable holds has under a key, if nothing in the file changes it."""
+    """Return which object the only dictionary that a variable holds has under a key, if nothing puts another there.
+
+    Numbers and tensors are put back too often, also by functions that are given the dictionary.
+    """
     made = _made(owner, evaluator)
     entries = _entries(made, evaluator) if made is not None else {}
     if key not in entries or _may_change(owner, key, evaluator):
         return UNKNOWN
-    return evaluator.value(entries[key]).weakened(Evidence.INFERRED)
+    found = evaluator.value(entries[key])
+    return found.weakened(Evidence.INFERRED) if found.kind in _OBJECTS else UNKNOWN
 
 
 def _made(owner: cst.BaseExpression, evaluator: Evaluator) -> cst.CSTNode | None:
@@ -113,6 +118,9 @@ def _made(owner: cst.BaseExpression, evaluator: Evaluator) -> cst.CSTNode | None
     class_def = evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
     if class_def is None or not isinstance(owner, cst.Attribute):
         return None
+    targets = (each.target for each in evaluator.tree.nodes(cst.AssignTarget))
+    if sum(isinstance(each, cst.Attribute) and each.attr.value == owner.attr.value for each in targets) > 1:
+        return None  # a class that derives from it may hold another one
     given = evaluator.definitions.attribute(class_def, owner.attr.value)
     return given[0].value if len(given) == 1 and not given[0].path else None
 

@@ -277,12 +277,13 @@ class Gradients:
         return frozenset(id(made) for each in named if (made := self._definitions.definition(each)) is not None)
 
     @cached_property
-    def _rebound(self) -> frozenset[str]:
+    def _rebound(self) -> frozenset[int]:
         """The functions that the file decorates where it calls or binds them: ``run = torch.no_grad()(evaluate)``."""
         wrapped = (
             call for call in self._tree.nodes(cst.Call) if isinstance(call.func, cst.Call) and len(call.args) == 1
         )
-        return frozenset(identifier(call.args[0].value) for call in wrapped if self.switches_off(call.func))
+        made = (self._definitions.definition(c.args[0].value) for c in wrapped if self.switches_off(c.func))
+        return frozenset(id(function) for function in made if function is not None)
 
     @cached_property
     def _redecorated(self) -> list[cst.BaseExpression]:
@@ -316,7 +317,7 @@ class Gradients:
                 return decision is not False
             if self.contexts.decorates(decorator.decorator):
                 return True
-        if function.name.value in self._rebound or self._is_of_class_without(function):
+        if id(function) in self._rebound or self._is_of_class_without(function):
             return True
         owner = self._definitions.owner(function)
         name = function.name.value

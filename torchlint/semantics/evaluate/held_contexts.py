@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
 _CONTEXTS = ("no_grad", "inference_mode")
+_OF_GRADIENTS = re.compile(r"(^|_)(grads?|gradients?|inference_mode)(_|$)")
 _FREEZES = re.compile(r"(^|_)(frozen|freezes?|freezing)(_|$)", re.IGNORECASE)
 
 
@@ -50,15 +51,28 @@ class HeldContexts:
         here = (each for each in self._setters if self._definitions.enclosing_function(each) is function)
         if any(isinstance(self._tree.parent(setter), cst.Assign) for setter in here):
             return True
-        return any(self._lasts(setter, node) for setter in self._lasting_setters)
+        return any(self._lasts(setter, node) for setter in self._setters)
 
     def _lasts(self, setter: cst.Call, node: cst.CSTNode) -> bool:
-        """Whether what a setter does lasts where a node runs: in ``__init__`` if the file makes such an object."""
-        where = self._definitions.enclosing_function(setter)
-        if where is self._definitions.enclosing_function(node):
+        """Whether what a setter in another function does lasts where a node runs.
+
+        That of a function that sets the program up, or that calls the function of the node itself later; that of
+        ``__init__`` if the file makes such an object.
+        """
+        where, here = (self._definitions.enclosing_function(each) for each in (setter, node))
+        if where is here or (where is not None and where.name.value in ("__enter__", "__exit__")):
             return False
-        owner = self._definitions.owner(where) if where is not None else None
-        if where is None or owner is None or where.name.value != "__init__":
+        if where is None:
+            return True
+        later = [c for c in self._tree.below(where.body, cst.Call) if self._tree.order(c) > self._tree.order(setter)]
+        if any(each in self._restorers for each in map(id, later)):
+            return False
+        if here is not None and any(self._definitions.definition(call.func) is here for call in later):
+            return True
+        if any(self._evaluator.value(part).kind is Kind.MODULE for c in later for part in (c.func, *_given(c))):
+            return False  # for what it runs itself
+        owner = self._definitions.owner(where)
+        if owner is None or where.name.value != "__init__":
             return True
         around = self._tree.enclosing(node, cst.ClassDef)
         derived = [around] if around is not None else []
@@ -67,14 +81,10 @@ class HeldContexts:
         return owner in derived or bool(self._tree.calls_named(owner.name.value))
 
     @cached_property
-    def _lasting_setters(self) -> list[cst.Call]:
-        """Those of them that are not for what their own function runs."""
-        functions = ((each, self._definitions.enclosing_function(each)) for each in self._setters)
-        return [setter for setter, function in functions if function is None or not self._runs_model(function)]
-
-    def _runs_model(self, function: cst.FunctionDef) -> bool:
-        calls = self._tree.below(function.body, cst.Call)
-        return any(self._evaluator.value(call.func).kind is Kind.MODULE for call in calls)
+    def _restorers(self) -> frozenset[int]:
+        """The calls that switch gradients on again: ``set_grad_enabled(True)``, ``set_grad_enabled(before)``."""
+        calls = (c for c in self._tree.calls_named("set_grad_enabled") if self._names.qualified(c.func) in SETTERS)
+        return frozenset(id(c) for c in calls if literal(bind(c.args, ("mode",)).get("mode")) is not False)
 
     def stay_switched(self, owner: cst.ClassDef) -> bool:
         """Return whether the methods of a class may leave gradients switched: ``inference_mode().__enter__()``."""
@@ -115,7 +125,7 @@ class HeldContexts:
         method = self._definitions.method(made, "__enter__") if isinstance(made, cst.ClassDef) else None
         read = self._tree.descendants(method.body) if method is not None else ()
         names = (identifier(each) for each in read if isinstance(each, (cst.Name, cst.Attribute)))
-        return any("grad" in name or name == "inference_mode" for name in names)
+        return any(_OF_GRADIENTS.search(name) for name in names)
 
     def _is_imported(self, name: cst.CSTNode) -> bool:
         """Whether a name is one of several imports, as what torch has decides: ``from torch import no_grad as off``."""
@@ -140,3 +150,7 @@ class HeldContexts:
                 values += [e.value for e in self._definitions.attribute(owner, place.attr.value)] if owner else ()
             found += (v for v in values if isinstance(v, cst.BaseExpression) and all(v is not each for each in found))
         return found
+
+
+def _given(call: cst.Call) -> list[cst.BaseExpression]:
+    return [argument.value for argument in call.args]

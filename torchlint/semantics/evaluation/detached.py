@@ -35,6 +35,7 @@ _NETWORKS = re.compile(r"\.(Module|Sequential|DataParallel|DistributedDataParall
 _PACKERS = ("pack_padded_sequence", "pack_sequence", "PackedSequence")
 _RECURRENT = re.compile(r"\.(LSTM|GRU|RNN)$")
 # Networks that differentiate by their input while they compute.
+_TRAINS = re.compile(r"(^|_)(train|fit|learn|update|finish|optimi[sz]e|improve|step|backprop\w*)(_|$)")
 _DIFFERENTIATES = re.compile(r"energy|energies|force|hamiltonian|lagrangian|potential|jacobian|hessian", re.IGNORECASE)
 # Methods that only compute; others may keep what they give for a training step, out of sight.
 _COMPUTES = frozenset(
@@ -234,7 +235,7 @@ class DetachedForwards:
     def _is_trained_elsewhere(self, model: cst.BaseExpression) -> bool:
         """Whether another file is given a model and its optimizer, and may train by what the model has kept."""
         for call in self._tree.nodes(cst.Call):
-            if not any(is_same(argument.value, model) for argument in call.args):
+            if not _TRAINS.search(identifier(call.func)) or not any(is_same(a.value, model) for a in call.args):
                 continue
             kinds = {self._evaluator.value(argument.value).kind for argument in call.args}
             if Kind.OPTIMIZER in kinds and self._evaluator.definitions.definition(call.func) is None:

@@ -20,7 +20,7 @@ _DERIVED = re.compile(
     re.IGNORECASE,
 )
 # What else is read of the result of an implicit surface: the gradients of its field.
-_OF_FIELDS = re.compile(r"(^|_)normals?(_map)?$|^F$")
+_OF_FIELDS = re.compile(r"^(normal_map|F)$")
 _FORCES = re.compile(r"(pred_|atomic_)?(forces?|virials?)")
 # Models that are differentiated by their input within: physics that is learned by an energy or a residual.
 _DIFFERENTIATES = re.compile(r"(^|_)(hnn|lnn|pinns?|hamiltonian\w*|lagrangian\w*|force_?field)(_|$)", re.IGNORECASE)

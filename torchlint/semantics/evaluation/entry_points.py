@@ -183,9 +183,13 @@ def _may_be_network(called: cst.BaseExpression, owner: cst.ClassDef, evaluator: 
 
 def works_on_texts(model: cst.BaseExpression, evaluator: Evaluator) -> bool:
     """Return whether a variable holds what is made of labels or a tokenizer: it searches, or looks words up."""
-    bindings = evaluator.flow.definitions(model) if isinstance(model, cst.Name) else []
-    made = (element_at(binding.value, binding.path) for binding in bindings)
-    given = (argument.value for call in made if isinstance(call, cst.Call) for argument in call.args)
+    if not isinstance(model, cst.Name) or not model.value.endswith(("decoder", "encoder")):
+        return False
+    made = (element_at(binding.value, binding.path) for binding in evaluator.flow.definitions(model))
+    calls = (
+        call for call in made if isinstance(call, cst.Call) and evaluator.definitions.definition(call.func) is None
+    )
+    given = (argument.value for call in calls for argument in call.args)
     return any(_TEXTS.search(identifier(value)) for value in given)
 
 

@@ -26,6 +26,7 @@ AUTOGRAD = (
     *("torch.func.", "torch.enable_grad"),
 )
 """What differentiates, or switches gradients on."""
+_MINIMISES = re.compile(r"minimi[sz]e|newton|bfgs|odeint|(^|_)(jac|hess|grad|vjp|jvp)", re.IGNORECASE)
 _PARAMETERS = frozenset(("params", "parameters", "weights", "fast_weights"))
 _NO_PASSES = tuple("torch. monai. builtins. numpy. math. time. logging. tqdm. torchmetrics. torchvision.".split())
 
@@ -89,7 +90,7 @@ class GradientUses:
         around = (self._tree.enclosing(call, cst.Lambda, cst.FunctionDef) for call in self._evaluator.callers(function))
         handed = (self._tree.parent(each) for each in around if isinstance(each, cst.Lambda))
         calls = (self._tree.parent(each) for each in handed if isinstance(each, cst.Arg))
-        return any(isinstance(call, cst.Call) and not self._is_known(call) for call in calls)
+        return any(isinstance(call, cst.Call) and _MINIMISES.search(identifier(call.func)) for call in calls)
 
     def _takes_parameters(self, call: cst.Call) -> bool:
         """Whether a function of another file is given a loss and parameters: ``second(loss, net.parameters())``.

@@ -21,10 +21,18 @@ _DETACHES = ("detach", "item", "tolist", "numpy", "argmax", "argsort", "size")
 _OPERATORS = re.compile(
     r"laplace|laplacian|curl|backprop\w*|make_dot|draw_graph|relprop\w*|relevance\w*|lrp|explain\w*|attribut\w*"
 )
-_SCHEDULES = re.compile(r"(^|_)(sched|scheduler|lr|plateau|stopp\w*|bar|progress|pbar|profiler|prof)(_|$)")
+_SCHEDULES = re.compile(
+    r"(^|_)(sched|scheduler|lr|plateau|early\w*|es|stop\w*|bar|progress|pbar|profiler|prof|recorder|logger|meter|"
+    r"tracker|monitor|envs?)(_|$)"
+)
 _STEPS = re.compile(r"^(optimi[sz]e\w*|optimi[sz]er_step|backward\w*|update_weights|update_parameters|learn)$")
-# Made with a model, they compute losses and measures of what it gives.
-_MEASURES = re.compile(r"loss|criterion|metric|meter|post_?process|decode|evaluat|accuracy|predict", re.IGNORECASE)
+# Classes whose objects go back through what a model gives.
+EXPLAINERS = re.compile(r"C(AM|am)|Explain|Attribut|Salien|Relevance|LRP|Interpret|Attack|Adversar|Perturb|Lime|Shap")
+# Functions of NumPy that make an array of a tensor, which fails for one with a graph.
+_CONVERTS = frozenset(
+    f"numpy.{name}"
+    for name in "argmax argmin argsort exp log array asarray concatenate stack vstack hstack save".split()
+)
 _KNOWN = ("torch.", "builtins.", "numpy.", "torchvision.", "torchmetrics.")
 
 
@@ -66,7 +74,7 @@ class HandedResults:
         given = (self._tree.parent(result) for result in results)
         takers = (self._tree.parent(each) for each in given if isinstance(each, cst.Arg))
         named = (self._evaluator.names.qualified(each.func) for each in takers if isinstance(each, cst.Call))
-        return any((name or "").startswith("numpy.") for name in named)
+        return any(name in _CONVERTS for name in named)
 
     def _held(self, call: cst.BaseExpression) -> Iterator[cst.Name]:
         """The variables that are given a result, or what is computed of it with its graph."""
@@ -114,16 +122,16 @@ class HandedResults:
             if owner is None or not isinstance(explainer, cst.Attribute):
                 return False
             values = [each.value for each in self._evaluator.definitions.attribute(owner, explainer.attr.value)]
-        return any(self._is_made_for(value, model) for value in values)
+        calls = (value for value in values if isinstance(value, cst.Call) and EXPLAINERS.search(identifier(value.func)))
+        return any(self._is_made_for(call, model) for call in calls)
 
     def _is_made_for(self, made: cst.CSTNode | None, model: cst.BaseExpression) -> bool:
-        """Whether a call makes an object of another file for a model, which measures nothing."""
+        """Whether a call makes an object of another file for a model."""
         if not isinstance(made, cst.Call) or not any(is_same(argument.value, model) for argument in made.args):
             return False
         name = self._evaluator.names.qualified(made.func) or ""
         is_known = self._evaluator.definitions.definition(made.func) is not None or name.startswith(_KNOWN)
-        called = identifier(made.func)
-        return called[:1].isupper() and not is_known and not _MEASURES.search(called)
+        return identifier(made.func)[:1].isupper() and not is_known
 
     def _steps(self, model: cst.BaseExpression, frame: cst.CSTNode) -> bool:
         """Whether a model takes a step by what it keeps of its pass: ``model.optimize_parameters()``."""
@@ -141,10 +149,13 @@ class HandedResults:
         function = self._evaluator.definitions.enclosing_function
         if not any(function(each) is function(call) for each in self._backward.passes(frame)):
             return False
-        if self._backward.reads_of(call.func, frame):
+        if self._backward.reads_of(call.func, frame, call):
             return True
         made = (
             statement for statement in self._tree.nodes(cst.Assign) if self._is_made_for(statement.value, call.func)
         )
         observers = (target.target for statement in made for target in statement.targets)
-        return any(self._backward.reaches(each, frame) for each in observers)
+        later = [
+            name.value for name in self._tree.below(frame, cst.Name) if self._tree.order(name) > self._tree.order(call)
+        ]
+        return any(identifier(each) in later and self._backward.reaches(each, frame) for each in observers)

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
-from torchlint.semantics.evaluation.handed_results import learns_by_step
+from torchlint.semantics.evaluation.handed_results import EXPLAINERS, learns_by_step
 from torchlint.semantics.evaluation.held_functions import HeldFunctions
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Kind, Origin
@@ -27,9 +27,7 @@ _ACTIVATION_MAP = re.compile(r"(^|_)(x?grad|score|eigen|layer|full|smooth|class)
 _KNOWN = ("torch.", "builtins.", "numpy.", "torchvision.", "torchmetrics.", "accelerate.")
 # What trains or fits something by what it is given, and objects that do.
 _LEARNS = re.compile(r"(^|_)(probe|probing|calibrate|finetune|tune|adapt)(_|$)")
-_LEARNER = re.compile(r"(Probe|Prober|Learner|Adapter|Explainer|Attacker)\w*$")
-# Made for a model, they measure what it gives.
-_MEASURES = re.compile(r"loss|criterion|metric|meter|post_?process|decode|evaluat|accuracy|predict|ema", re.IGNORECASE)
+_LEARNER = re.compile(r"(Probe|Prober|Learner)\w*$")
 _MAX_FUNCTIONS = 30
 """How many functions of the file are looked at: more than a routine calls."""
 
@@ -91,10 +89,8 @@ class OtherPasses:
         makers = self._makers(held) if held is not None else []
         if any(_LEARNER.search(identifier(maker.func)) for maker in makers):
             return True
-        given = [a.value for maker in makers for a in maker.args if not _MEASURES.search(identifier(maker.func))]
-        return any(map(self._is_model, given)) and not any(
-            (self._evaluator.names.qualified(maker.func) or "").startswith(_KNOWN) for maker in makers
-        )
+        explainers = (maker for maker in makers if EXPLAINERS.search(identifier(maker.func)))
+        return any(self._is_model(argument.value) for maker in explainers for argument in maker.args)
 
     def _makers(self, held: cst.BaseExpression) -> list[cst.Call]:
         """The calls of classes that make what a variable or an attribute of the object holds."""

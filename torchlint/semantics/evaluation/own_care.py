@@ -19,7 +19,10 @@ _OF_SENTENCES = frozenset(
 )
 
 # What other runtimes call the models that they run.
-_RUNTIMES = re.compile(r"(ORT|OV|TRT|TensorRT|Onnx|ONNX|OpenVINO|CoreML|TFLite)[A-Z]\w*$")
+_RUNTIMES = re.compile(
+    r"((ORT|OV)(Model|Stable|Diffusion|Pipeline)\w*|(TensorRT|OpenVINO|CoreML|TFLite)\w*|"
+    r"(TRT|Onnx|ONNX)\w*(Engine|Module|Model|Runner|Runtime|Session|Predictor|Infer\w*))$"
+)
 # What hands a model on as it is.
 _KEPT = ("to", "cuda", "cpu", "half", "float", "eval", "fuse")
 # What runs the model that it is given, on windows of an image.
@@ -86,6 +89,8 @@ def _is_read(target: cst.BaseExpression, evaluator: Evaluator) -> bool:
 def _is_weighed(call: cst.Call, evaluator: Evaluator) -> bool:
     """Whether a function asks before and after a call how much memory is taken: by the graph, among others."""
     function = evaluator.definitions.enclosing_function(call)
+    if evaluator.tree.enclosing(call, cst.For, cst.While, cst.FunctionDef) is not function:
+        return False
     asked = evaluator.tree.calls_named("memory_allocated", "memory_reserved")
     before = [evaluator.tree.order(a) < evaluator.tree.order(call) for a in asked if _is_in(a, function, evaluator)]
     return True in before and False in before
@@ -137,7 +142,10 @@ def _is_of_other_runtime(made: cst.BaseExpression, evaluator: Evaluator) -> bool
     if is_loaded and literal(bind(made.args).get("is_trainable")) is not True:
         return True
     qualified = evaluator.names.qualified(made.func) or ""
-    return _RUNTIMES.match(name) is not None or qualified.startswith(("optimum.onnxruntime.", "optimum.intel."))
+    is_own = evaluator.definitions.definition(made.func) is not None
+    return (_RUNTIMES.match(name) is not None and not is_own) or qualified.startswith(
+        ("optimum.onnxruntime.", "optimum.intel.")
+    )
 
 
 def _is_of_ultralytics(made: cst.BaseExpression, evaluator: Evaluator) -> bool:

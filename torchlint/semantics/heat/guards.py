@@ -71,6 +71,8 @@ _GUARDING: frozenset[type] = frozenset(
 
 NO_OPTION = frozenset((Guard.OPTION,))
 NO_FLAG = frozenset((Guard.OPTION, Guard.FLAG))
+_MOST_TESTS = 5000
+"""How many tests are looked at to classify one: more than variables of variables need, but for circles of them."""
 _RAREST = (Guard.PERIODIC, Guard.HOST, Guard.FLAG, Guard.OPTION)
 
 
@@ -85,6 +87,10 @@ class Guards:
         self._exits: dict[int, Exits] = {}
         self._raised: dict[tuple[int, bool], bool] = {}
         self._spent: dict[tuple[int, bool], bool] = {}
+        self._open: set[tuple[int, bool]] = set()
+        self._asked = 0
+        self._met = 0
+        """How often a test was met that is being classified: what depends on it is asked again later."""
         self._classified: dict[tuple[int, bool], tuple[cst.BaseExpression, Guard | None]] = {}
 
     def guard(
@@ -225,10 +231,19 @@ class Guards:
     def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""
         key = (id(test), taken)
-        if key not in self._classified:
-            self._classified[key] = test, None  # a variable that is made of itself tells nothing
-            self._classified[key] = test, self._classify(test, taken)
-        return self._classified[key][1]
+        if key in self._classified:
+            return self._classified[key][1]
+        self._asked = self._asked + 1 if self._open else 0
+        if key in self._open or self._asked > _MOST_TESTS:
+            self._met += 1  # a variable that is made of itself tells nothing
+            return None
+        self._open.add(key)
+        met = self._met
+        found = self._classify(test, taken)
+        self._open.discard(key)
+        if self._met == met or not self._open:
+            self._classified[key] = test, found
+        return found
 
     def _classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):

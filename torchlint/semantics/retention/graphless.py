@@ -1,4 +1,4 @@
-"""Values that certainly have no graph: computed where gradients are off, of gradients, or by frozen models."""
+"""Values without a graph: computed where gradients are off, of gradients, or by frozen models of data."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import bind, identifier, literal
-from torchlint.syntax.remembered import remembered
+from torchlint.syntax.canonical import is_same
 
-_MAX_DEPTH = 8
 _NO_TENSORS = frozenset((Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.NDARRAY, Kind.DTYPE, Kind.DEVICE))
 _PARTS = frozenset(("T", "mT", "H", "real", "imag", "values", "indices"))
 # What hands on something that is there already, with the graph that it has.
@@ -28,16 +27,23 @@ class Graphless:
     def __init__(self, evaluator: Evaluator, frozen: Frozen) -> None:
         self._evaluator = evaluator
         self._frozen = frozen
+        self._told: dict[int, tuple[cst.CSTNode, bool | None]] = {}
 
-    @remembered
     def holds(self, value: cst.BaseExpression) -> bool:
-        """Return whether a value certainly is a tensor without a graph."""
-        return self._is_without(value, 0) is True
+        """Return whether a value is a tensor without a graph, by all that the file shows of what it is computed of."""
+        return self._is_without(value) is True
 
-    def _is_without(self, value: cst.CSTNode | None, depth: int) -> bool | None:
+    def _is_without(self, value: cst.CSTNode | None) -> bool | None:
         """Whether a value has no graph; None for what is no tensor, as a number is."""
-        if value is None or depth > _MAX_DEPTH:
+        if value is None:
             return False
+        known = self._told.get(id(value))
+        if known is None:
+            self._told[id(value)] = value, False  # what is computed of itself may have one
+            known = self._told[id(value)] = value, self._tell(value)
+        return known[1]
+
+    def _tell(self, value: cst.CSTNode) -> bool | None:
         if literal(value) is not None:
             return None
         if self._computes(value) and self._evaluator.gradients.disabled(value):
@@ -45,42 +51,54 @@ class Graphless:
         known = self._evaluator.value(value)
         if known.kind in _NO_TENSORS:
             return None
-        if known.is_tensor and known.graph is Graph.DETACHED:
-            return True
-        if isinstance(value, cst.BaseExpression) and self._frozen.gives(value):
+        if known.kind is Kind.BATCH or (known.is_tensor and known.graph is Graph.DETACHED):
             return True
         if isinstance(value, cst.Name):
             bindings = self._evaluator.flow.definitions(value)
-            return self._all(self._is_bound_without(each, depth) for each in bindings) if bindings else False
+            return self._all(self._is_bound_without(each) for each in bindings) if bindings else False
         if isinstance(value, cst.Call):
-            return self._is_called_without(value, depth)
+            return self._is_called_without(value)
         parts = _parts(value)
-        return self._all(self._is_without(part, depth + 1) for part in parts) if parts else False
+        return self._all(self._is_without(part) for part in parts) if parts else False
 
-    def _is_bound_without(self, binding: Binding, depth: int) -> bool | None:
+    def _is_bound_without(self, binding: Binding) -> bool | None:
         if binding.kind is BindingKind.ASSIGNMENT:
-            return self._is_without(binding.part or binding.value, depth + 1)
-        return self._is_without(binding.value, depth + 1) if binding.kind is BindingKind.ITERATION else False
+            return self._is_without(binding.part or binding.value)
+        return self._is_without(binding.value) if binding.kind is BindingKind.ITERATION else False
 
-    def _is_called_without(self, call: cst.Call, depth: int) -> bool | None:
+    def _is_called_without(self, call: cst.Call) -> bool | None:
         name = self._evaluator.names.qualified(call.func) or ""
         if name == "torch.autograd.grad":
-            created = bind(call.args).get("create_graph")
-            return created is None or literal(created) is False
+            given_to = bind(call.args, ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph"))
+            created = given_to.get("create_graph")
+            return (created is None and not given_to.open) or (created is not None and literal(created) is False)
         given = [argument.value for argument in call.args]
+        if isinstance(call.func, (cst.Name, cst.Attribute)) and self._is_frozen(call.func):
+            return self._all(self._is_without(each) for each in given)
         if name.startswith("torch.nn.") and not name.startswith("torch.nn.functional."):
             return False
         if any(a.keyword is not None and a.keyword.value == "requires_grad" for a in call.args):
             return False
         if name.startswith("torch.") or name in _BUILTINS:
-            return self._all(self._is_without(each, depth + 1) for each in given)
+            return self._all(self._is_without(each) for each in given)
         function = self._evaluator.definitions.definition(call.func) or self._method(call)
         if isinstance(function, cst.FunctionDef):
             results = self._evaluator.definitions.results(function)
-            return bool(results) and all(self._is_without(each, depth + 1) is True for each in results)
+            return bool(results) and all(self._is_without(each) is True for each in results)
         if function is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value in _PICKS:
             return False
-        return self._all(self._is_without(each, depth + 1) for each in (call.func.value, *given))
+        return self._all(self._is_without(each) for each in (call.func.value, *given))
+
+    def _is_frozen(self, model: cst.Name | cst.Attribute) -> bool:
+        """Whether all parameters of a model are frozen for good: nothing replaces a part of it, or optimizes one."""
+        if not self._frozen.holds(model) or self._frozen.thaws:
+            return False
+        tree = self._evaluator.tree
+        targets = (each.target for each in tree.nodes(cst.AssignTarget))
+        if any(isinstance(each, cst.Attribute) and is_same(each.value, model) for each in targets):
+            return False
+        optimizers = (c for c in tree.nodes(cst.Call) if self._evaluator.value(c).kind is Kind.OPTIMIZER)
+        return not any(is_same(part, model) for call in optimizers for a in call.args for part in tree.descendants(a))
 
     def _method(self, call: cst.Call) -> cst.FunctionDef | None:
         """The method of a class of the file that a call runs, where it is known of what object."""
@@ -98,8 +116,12 @@ class Graphless:
     @staticmethod
     def _all(parts: Iterable[bool | None]) -> bool | None:
         """Whether a value has no graph that is computed of some parts: none of them has one."""
-        told = set(parts)
-        return False if False in told or not told else (True in told) or None
+        found = None
+        for part in parts:
+            if part is False:
+                return False
+            found = part or found
+        return found
 
 
 def _parts(value: cst.CSTNode) -> list[cst.BaseExpression]:

@@ -28,7 +28,7 @@ from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.statements import Statements
 from torchlint.semantics.retention.stores import Retention, Store, appended
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
@@ -188,7 +188,9 @@ class Retentions:
         """Whether a list takes all items of something that only its name makes a tensor: texts of a ``decoder``."""
         bindings = self._evaluator.scopes.bindings(kept.variable) if isinstance(kept.variable, cst.Name) else []
         is_list = any(isinstance(binding.value, cst.List) and not binding.path for binding in bindings)
-        return is_list and all(self._evaluator.value(value).evidence < Evidence.INFERRED for value in kept.values)
+        calls = [value for value in kept.values if isinstance(value, cst.Call) and "decode" in identifier(value.func)]
+        is_named = all(self._evaluator.value(call).evidence < Evidence.INFERRED for call in calls)
+        return is_list and len(calls) == len(kept.values) and is_named
 
     def _of_rollout(self, kept: Store, node: cst.CSTNode) -> Retention | None:
         given = self._meters.given(node) if kept.by_method and isinstance(node, cst.Call) else None

@@ -14,6 +14,7 @@ from torchlint.syntax.calls import identifier, method_call
 _MOST_CALLERS = 3
 """Through how many variables and calls a value is followed when it leaves a function or enters another attribute."""
 
+_SAME_ITEMS = ("enumerate", "list", "tuple", "reversed")
 _COPIES = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed", "iter", "next", "dict"))
 _TAKES_OUT = ("pop", "popleft", "popitem", "remove", "clear", "append", "appendleft", "extend")
 _PICKS = frozenset((*_TAKES_OUT, "items", "values", "keys", "get", "copy", "unbind", "split", "chunk", "setdefault"))
@@ -80,7 +81,7 @@ class KeptFates(Fates):
             target = parent.targets[0].target
             if isinstance(target, cst.Attribute):
                 return self._of_attribute_bound(target, depth)
-            part = self._part(node) if _unzips(node) else None
+            part = self._part(node.args[0].value) if isinstance(node, cst.Call) and _unzips(node) else None
             if part is not None and isinstance(target, cst.Tuple) and part < len(target.elements):
                 return self._of_names(parent, list(names_bound(target.elements[part].value)), depth)
             return self._of_bound(parent, node, depth)
@@ -92,8 +93,8 @@ class KeptFates(Fates):
     def _part(self, items: cst.CSTNode) -> int | None:
         """Which part of each item is asked for, where that is an item of the attribute: ``for x, y in self.kept``."""
         name, part = self._asked
-        held = (items, *self._tree.below(items, cst.Attribute))
-        return part if any(isinstance(each, cst.Attribute) and each.attr.value == name for each in held) else None
+        held = _same_items(items)
+        return part if isinstance(held, cst.Attribute) and held.attr.value == name else None
 
     def _computes(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Whether an operation makes a value of its own: what is only picked out keeps its graph without gradients."""
@@ -184,6 +185,17 @@ class KeptFates(Fates):
         return isinstance(parent, (cst.AssignTarget, cst.Del)) or is_declared
 
 
+def _same_items(items: cst.CSTNode) -> cst.CSTNode:
+    """Return of what an expression has the items, or some of them: ``self.kept`` of ``reversed(self.kept[-8:])``."""
+    while True:
+        if isinstance(items, cst.Subscript) and isinstance(items.slice[0].slice, cst.Slice):
+            items = items.value
+        elif isinstance(items, cst.Call) and len(items.args) == 1 and identifier(items.func) in _SAME_ITEMS:
+            items = items.args[0].value
+        else:
+            return items
+
+
 def _unzips(value: cst.CSTNode) -> bool:
     """Return whether an expression gives the parts of all items each by itself: ``zip(*self.kept)``."""
     is_zip = isinstance(value, cst.Call) and identifier(value.func) == "zip"
@@ -205,6 +217,7 @@ def _taken(loop: cst.For | cst.CompFor, part: int | None) -> Iterator[cst.Name |
     )
     if isinstance(target, cst.Tuple) and is_pair and numbers:
         target = target.elements[1].value
-    if part is not None and isinstance(target, cst.Tuple) and part < len(target.elements):
+    is_plain = isinstance(target, cst.Tuple) and all(isinstance(each, cst.Element) for each in target.elements)
+    if part is not None and is_plain and isinstance(target, cst.Tuple) and part < len(target.elements):
         target = target.elements[part].value
     yield from names_bound(target)

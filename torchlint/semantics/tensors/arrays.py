@@ -39,6 +39,9 @@ _ELEMENTWISE = frozenset(
         "nan_to_num negative power radians rint round sign sin sinh sqrt square subtract tan tanh trunc"
     ).split()
 )
+_OF_TWO = frozenset(
+    "add arctan2 divide fmod hypot logical_and logical_or maximum minimum mod multiply power subtract".split()
+)
 _TAKES_ANYTHING = ("asarray", "asanyarray", "ascontiguousarray")
 _VIEWS = frozenset("expand_dims squeeze transpose reshape swapaxes moveaxis flip fliplr flipud load ravel".split())
 _VIEWS |= {"atleast_1d", "atleast_2d", *_TAKES_ANYTHING}
@@ -71,16 +74,25 @@ class Arrays:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._depth = 0
+        self._cuts = 0
+        self._known: dict[int, tuple[cst.CSTNode, Array | None]] = {}
 
     def array(self, expression: cst.CSTNode) -> Array | None:
         """Return what is known of an array, None unless the expression certainly holds one."""
+        known = self._known.get(id(expression))
+        if known is not None:
+            return known[1]
         if self._depth >= _MAX_DEPTH:
+            self._cuts += 1
             return None
-        self._depth += 1
+        self._depth, cuts = self._depth + 1, self._cuts
         try:
-            return self._array(expression)
+            found = self._array(expression)
         finally:
             self._depth -= 1
+        if self._cuts == cuts:  # else there is more to it, if one begins nearer
+            self._known[id(expression)] = expression, found
+        return found
 
     def is_own(self, expression: cst.BaseExpression) -> bool:
         """Return whether the array that an expression holds was certainly made where it stands, or for its variable."""
@@ -172,15 +184,18 @@ class Arrays:
         if name in _JOINS:
             return Array(owned=True, dtypes=default)
         if name in _ELEMENTWISE:
-            return self._computed([argument.value for argument in call.args]) if given.absent("out") else None
+            is_plain = not any(argument.keyword is not None or argument.star for argument in call.args)
+            given_out = len(call.args) > (2 if name in _OF_TWO else 1)
+            return self._computed([a.value for a in call.args]) if is_plain and not given_out else None
         if name not in _VIEWS or is_mapped(call, self._evaluator):
             return None
         return Array(dtypes=default, writable=name not in _TAKES_ANYTHING or not call.args or self._is_made(call))
 
     def _computed(self, given: list[cst.BaseExpression]) -> Array | None:
-        """What a function that goes number by number makes of arguments, if one is an array and none a tensor."""
+        """What a function that goes number by number makes of arrays and numbers."""
         arrays = [array for value in given if (array := self.array(value)) is not None]
-        if not arrays or any(self._evaluator.value(value).is_tensor for value in given):
+        others = (value for value in given if self.array(value) is None)
+        if not arrays or any(self._evaluator.value(value).kind is not Kind.NUMBER for value in others):
             return None
         dimensions = max(array.dimensions for array in arrays)
         return Array(min(array.evidence for array in arrays), owned=True, dtypes=OTHER, dimensions=dimensions)
