@@ -96,10 +96,16 @@ class HeldContexts:
 
     @cached_property
     def _setters(self) -> list[cst.Call]:
-        """The calls that may switch gradients off until something switches them on again."""
+        """The calls that switch gradients off until something switches them on again, or as their function is told."""
         calls = (c for c in self._tree.calls_named("set_grad_enabled") if self._names.qualified(c.func) in SETTERS)
         lasting = (c for c in calls if not isinstance(self._tree.parent(c), (cst.WithItem, cst.Decorator)))
-        return [call for call in lasting if literal(bind(call.args, ("mode",)).get("mode")) is not True]
+        return [call for call in lasting if self._may_be_false(bind(call.args, ("mode",)).get("mode"))]
+
+    def _may_be_false(self, mode: cst.BaseExpression | None) -> bool:
+        """Whether a mode is False or what a function is given; any other is what was before, which is put back."""
+        bindings = self._evaluator.flow.definitions(mode) if isinstance(mode, cst.Name) else []
+        is_given = bool(bindings) and all(binding.kind is BindingKind.PARAMETER for binding in bindings)
+        return is_given or literal(mode) is False
 
     def _is_of(self, call: cst.Call, block: cst.With) -> bool:
         """Whether a stack enters a context in a block, or is the one that the block then closes."""
