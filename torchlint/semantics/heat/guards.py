@@ -11,6 +11,7 @@ from torchlint.semantics.binding.flow import LOOPS, last_statement
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.alarms import is_alarm, only_tells
+from torchlint.semantics.heat.classified import Classified
 from torchlint.semantics.heat.counters import counts_passes, is_counter
 from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.early_exits import Exits, exits_of
@@ -71,8 +72,6 @@ _GUARDING: frozenset[type] = frozenset(
 
 NO_OPTION = frozenset((Guard.OPTION,))
 NO_FLAG = frozenset((Guard.OPTION, Guard.FLAG))
-_MOST_TESTS = 5000
-"""How many tests are looked at to classify one: more than variables of variables need, but for circles of them."""
 _RAREST = (Guard.PERIODIC, Guard.HOST, Guard.FLAG, Guard.OPTION)
 
 
@@ -87,11 +86,7 @@ class Guards:
         self._exits: dict[int, Exits] = {}
         self._raised: dict[tuple[int, bool], bool] = {}
         self._spent: dict[tuple[int, bool], bool] = {}
-        self._open: set[tuple[int, bool]] = set()
-        self._asked = 0
-        self._met = 0
-        """How often a test was met that is being classified: what depends on it is asked again later."""
-        self._classified: dict[tuple[int, bool], tuple[cst.BaseExpression, Guard | None]] = {}
+        self._classified: Classified[Guard] = Classified()
 
     def guard(
         self, node: cst.CSTNode, root: cst.CSTNode, besides: frozenset[Guard] = frozenset(), test: cst.If | None = None
@@ -230,20 +225,7 @@ class Guards:
 
     def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""
-        key = (id(test), taken)
-        if key in self._classified:
-            return self._classified[key][1]
-        self._asked = self._asked + 1 if self._open else 0
-        if key in self._open or self._asked > _MOST_TESTS:
-            self._met += 1  # a variable that is made of itself tells nothing
-            return None
-        self._open.add(key)
-        met = self._met
-        found = self._classify(test, taken)
-        self._open.discard(key)
-        if self._met == met or not self._open:
-            self._classified[key] = test, found
-        return found
+        return self._classified.answer(test, taken, self._classify)
 
     def _classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
