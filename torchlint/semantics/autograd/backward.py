@@ -136,9 +136,9 @@ class Backward:
         Not what its methods compute of what they are given, nor its parameters, nor what is read before ``after``.
         """
         start = self._tree.order(after)
-        later = (each for each in self._tree.below(root, cst.Attribute) if self._tree.order(each) > start)
-        read = (each for each in later if each.attr.value not in _NO_RESULTS)
-        own = (each for each in read if is_same(each.value, model) and not self._is_given_something(each))
+        own = [each for each in self._tree.below(root, cst.Attribute) if is_same(each.value, model)]
+        before = {each.attr.value for each in own if self._tree.order(each) < start} | _NO_RESULTS
+        own = [each for each in own if each.attr.value not in before and not self._is_given_something(each)]
         keys = {(0, name) for each in own for name in (each.attr.value, f"{each.attr.value}()")}
         return bool(keys) and self._flow_into_passes(keys, root)
 
