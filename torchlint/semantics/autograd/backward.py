@@ -23,11 +23,15 @@ from torchlint.syntax.walk import children
 _Key = tuple[int, str]
 _Assignment = tuple[set[_Key], cst.CSTNode]
 _ASSIGNING: frozenset[type] = frozenset((cst.Assign, cst.AugAssign, cst.For, cst.WithItem, cst.Return, cst.Call))
-# Methods through which no gradient goes, and functions of torch.
-_ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
+
+ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
+"""Methods through which no gradient goes."""
+
+# What is read of every module, and is no result of a pass.
 _NO_RESULTS = frozenset(
     "parameters named_parameters train eval zero_grad state_dict modules children to cuda cpu training device".split()
 )
+# The functions of torch that go with them.
 _MAKES_ANEW = ("Variable", "argmax", "argmin", "argsort")
 
 
@@ -268,7 +272,7 @@ class Backward:
 
     def _ends_graph(self, node: cst.CSTNode) -> bool:
         """Whether no gradient goes through a call: ``x.item()``, ``torch.argmax(x)``, ``Variable(x.data)``."""
-        if method_call(node, *_ENDS) is not None:
+        if method_call(node, *ENDS) is not None:
             return True
         if not isinstance(node, cst.Call) or identifier(node.func) not in _MAKES_ANEW:
             return False

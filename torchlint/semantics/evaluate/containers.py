@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
+from torchlint.semantics.binding.scopes import COMPREHENSIONS
 from torchlint.semantics.evaluate import hints, items_put_back
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence, tensor
@@ -111,18 +111,12 @@ def _entry(owner: cst.BaseExpression, key: str, evaluator: Evaluator) -> Value:
 
 def _made(owner: cst.BaseExpression, evaluator: Evaluator) -> cst.CSTNode | None:
     """The value of the only assignment to a variable, or to an attribute of ``self``."""
-    if isinstance(owner, cst.Name):
-        bindings = evaluator.flow.definitions(owner)
-        return bindings[0].part if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGNMENT else None
-    held = owner.value if isinstance(owner, cst.Attribute) else None
-    class_def = evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
-    if class_def is None or not isinstance(owner, cst.Attribute):
-        return None
-    targets = (each.target for each in evaluator.tree.nodes(cst.AssignTarget))
-    if sum(isinstance(each, cst.Attribute) and each.attr.value == owner.attr.value for each in targets) > 1:
-        return None  # a class that derives from it may hold another one
-    given = evaluator.definitions.attribute(class_def, owner.attr.value)
-    return given[0].value if len(given) == 1 and not given[0].path else None
+    if isinstance(owner, cst.Attribute):
+        targets = (each.target for each in evaluator.tree.nodes(cst.AssignTarget))
+        if sum(isinstance(each, cst.Attribute) and each.attr.value == owner.attr.value for each in targets) > 1:
+            return None  # a class that derives from it may hold another one
+    held = evaluator.held_by(owner)
+    return held[0] if len(held) == 1 else None
 
 
 def _entries(made: cst.CSTNode, evaluator: Evaluator) -> dict[str, cst.BaseExpression]:

@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.flow import Flow
 from torchlint.semantics.binding.qualified_names import Names
-from torchlint.semantics.binding.scopes import Binding, Scopes
+from torchlint.semantics.binding.scopes import Binding, BindingKind, Scopes
 from torchlint.semantics.binding.usage import Usage
 from torchlint.semantics.binding.vocabulary import Vocabulary
 from torchlint.semantics.evaluate import (
@@ -29,7 +29,7 @@ from torchlint.semantics.evaluate.grad_mode import Gradients
 from torchlint.semantics.evaluate.moving_calls import moving_calls
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NONE, NUMBER, PENDING, STRING, UNKNOWN, Kind, Value, sequence
-from torchlint.syntax.calls import is_none, literal
+from torchlint.syntax.calls import element_at, is_none, literal
 from torchlint.syntax.walk import Tree
 
 _OPERATIONS: frozenset[type] = frozenset(
@@ -40,6 +40,7 @@ _CONTAINERS: frozenset[type] = frozenset(
 )
 Subject = TypeVar("Subject")
 
+_HOLDING = (BindingKind.ASSIGNMENT, BindingKind.CONTEXT)
 _BUDGET = 100_000
 _MAX_DEPTH = 120
 _MAX_ATTEMPTS = 2
@@ -191,6 +192,17 @@ class Evaluator:
         if is_independent and not self._cut_short and found.kind is not Kind.PENDING:
             kept[id(subject)] = found
         return found
+
+    def held_by(self, variable: cst.BaseExpression | None) -> list[cst.BaseExpression | None]:
+        """Return what a variable, or an attribute of the object, may hold by what binds it, None where that is open."""
+        if isinstance(variable, cst.Name):
+            bindings = self.flow.definitions(variable)
+            return [binding.part if binding.kind in _HOLDING else None for binding in bindings]
+        if not isinstance(variable, cst.Attribute) or not isinstance(variable.value, cst.Name):
+            return []
+        owner = self.definitions.receiver(variable.value)
+        given = self.definitions.attribute(owner, variable.attr.value) if owner is not None else ()
+        return [element_at(each.value, each.path) for each in given]
 
     def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         """Return the calls in this file that call a function, by its name, as a method, or as a class."""

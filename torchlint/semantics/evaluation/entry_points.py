@@ -11,7 +11,7 @@ from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Origin, Value
-from torchlint.syntax.calls import element_at, identifier, literal, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 _CONTAINERS = ("Sequential", "ModuleList", "DataParallel", "DistributedDataParallel", "Module")
 _LAYERS = ("Transformer", "Linear", "Bilinear", "Conv", "LSTM", "GRU", "RNN", "Embedding", "MultiheadAttention")
@@ -185,10 +185,8 @@ def works_on_texts(model: cst.BaseExpression, evaluator: Evaluator) -> bool:
     """Return whether a variable holds what is made of labels or a tokenizer: it searches, or looks words up."""
     if not isinstance(model, cst.Name) or not model.value.endswith(("decoder", "encoder")):
         return False
-    made = (element_at(binding.value, binding.path) for binding in evaluator.flow.definitions(model))
-    calls = (
-        call for call in made if isinstance(call, cst.Call) and evaluator.definitions.definition(call.func) is None
-    )
+    made = (value for value in evaluator.held_by(model) if isinstance(value, cst.Call))
+    calls = (call for call in made if evaluator.definitions.definition(call.func) is None)
     given = (argument.value for call in calls for argument in call.args)
     return any(_TEXTS.search(identifier(value)) for value in given)
 

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.backward import ENDS, Backward
 from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.differentiating_models import is_derived
+from torchlint.semantics.evaluation.fates import Fates
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
-_DETACHES = ("detach", "item", "tolist", "numpy", "argmax", "argsort", "size")
+_WITHOUT = (*ENDS, "size")
 # What differentiates a field, or goes back through a score, wherever it is defined.
 _OPERATORS = re.compile(
     r"laplace|laplacian|curl|backprop\w*|make_dot|draw_graph|relprop\w*|relevance\w*|lrp|explain\w*|attribut\w*"
@@ -49,8 +50,9 @@ def learns_by_step(call: cst.Call, evaluator: Evaluator) -> bool:
 class HandedResults:
     """Answers what becomes of a result in the routine around a call."""
 
-    def __init__(self, evaluator: Evaluator, backward: Backward, gradient_uses: GradientUses) -> None:
+    def __init__(self, evaluator: Evaluator, backward: Backward, gradient_uses: GradientUses, fates: Fates) -> None:
         self._evaluator = evaluator
+        self._fates = fates
         self._tree = evaluator.tree
         self._backward = backward
         self._gradient_uses = gradient_uses
@@ -61,8 +63,8 @@ class HandedResults:
         held = list(self._held(call))
         if any(self._backward.reaches_from(name, frame) for name in held):
             return True
-        results = [call, *(use for name in held for use in self._uses(name))]
-        results += [use for result in results[1:] for name in self._held(result) for use in self._uses(name)]
+        results = [call, *(use for name in held for use in self._fates.uses(name))]
+        results += [use for result in results[1:] for name in self._held(result) for use in self._fates.uses(name)]
         takers = [(taker, result) for result in results for taker in self._takers(result)]
         return any(self._needs_graph(*each, call.func) for each in takers) or self.keeps_terms(call)
 
@@ -70,7 +72,7 @@ class HandedResults:
         """Return whether NumPy computes with a result as it is, as it cannot with a graph: another runtime gives it."""
         statement = self._evaluator.flow.statement(call)
         is_held = isinstance(statement, cst.Assign) and statement.value is call
-        results = [call, *(use for name in self._held(call) for use in self._uses(name) if is_held)]
+        results = [call, *(use for name in self._held(call) for use in self._fates.uses(name) if is_held)]
         given = (self._tree.parent(result) for result in results)
         takers = (self._tree.parent(each) for each in given if isinstance(each, cst.Arg))
         named = (self._evaluator.names.qualified(each.func) for each in takers if isinstance(each, cst.Call))
@@ -79,20 +81,15 @@ class HandedResults:
     def _held(self, call: cst.BaseExpression) -> Iterator[cst.Name]:
         """The variables that are given a result, or what is computed of it with its graph."""
         statement = self._evaluator.flow.statement(call)
-        around = (method_call(ancestor, *_DETACHES) for ancestor in self._tree.ancestors(call))
+        around = (method_call(ancestor, *_WITHOUT) for ancestor in self._tree.ancestors(call))
         if isinstance(statement, cst.Assign) and not any(around) and self._tree.within(call, statement.value):
             yield from (name for target in statement.targets for name, _ in targets(target.target))
-
-    def _uses(self, variable: cst.Name) -> Iterator[cst.Name]:
-        for use in self._tree.named(variable.value):
-            if any(binding.node is variable for binding in self._evaluator.flow.definitions(use)):
-                yield use
 
     def _takers(self, result: cst.BaseExpression) -> Iterator[cst.Call]:
         """The calls that are given a result, or a part of it with its graph."""
         node: cst.CSTNode = result
         for ancestor in self._tree.ancestors(result):
-            if isinstance(ancestor, cst.BaseStatement) or method_call(ancestor, *_DETACHES) is not None:
+            if isinstance(ancestor, cst.BaseStatement) or method_call(ancestor, *_WITHOUT) is not None:
                 return
             if isinstance(ancestor, cst.Call) and node is not ancestor.func:
                 yield ancestor
@@ -114,15 +111,11 @@ class HandedResults:
 
     def _explains(self, explainer: cst.BaseExpression, model: cst.BaseExpression) -> bool:
         """Whether an object of another file was made for a model: ``cam = LayerCAM(model)``, ``cam(label, scores)``."""
-        if isinstance(explainer, cst.Name):
-            values = [binding.value for binding in self._evaluator.flow.definitions(explainer)]
-        else:
-            held = explainer.value if isinstance(explainer, cst.Attribute) else None
-            owner = self._evaluator.definitions.receiver(held) if isinstance(held, cst.Name) else None
-            if owner is None or not isinstance(explainer, cst.Attribute):
-                return False
-            values = [each.value for each in self._evaluator.definitions.attribute(owner, explainer.attr.value)]
-        calls = (value for value in values if isinstance(value, cst.Call) and EXPLAINERS.search(identifier(value.func)))
+        calls = (
+            value
+            for value in self._evaluator.held_by(explainer)
+            if isinstance(value, cst.Call) and EXPLAINERS.search(identifier(value.func))
+        )
         return any(self._is_made_for(call, model) for call in calls)
 
     def _is_made_for(self, made: cst.CSTNode | None, model: cst.BaseExpression) -> bool:

@@ -102,7 +102,8 @@ class Inference:
         self.frozen = backward.frozen
         self.trained_calls = TrainedCalls(evaluator, backward)
         self.gradient_uses = GradientUses(evaluator)
-        self.handed_results = HandedResults(evaluator, backward, self.gradient_uses)
+        self._fates = Fates(evaluator)
+        self.handed_results = HandedResults(evaluator, backward, self.gradient_uses, self._fates)
         self.other_passes = OtherPasses(evaluator, training_code, self.gradient_uses)
         self._abstract_steps = AbstractSteps(evaluator, backward)
         self._pipelines = Pipelines(evaluator, backward)
@@ -110,7 +111,6 @@ class Inference:
         self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses, told)
         self._kept_results = KeptResults(evaluator)
         self.fed_passes = FedPasses(evaluator, backward)
-        self._fates = Fates(evaluator)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
 

@@ -94,13 +94,7 @@ class OtherPasses:
 
     def _makers(self, held: cst.BaseExpression) -> list[cst.Call]:
         """The calls of classes that make what a variable or an attribute of the object holds."""
-        values: list[cst.CSTNode | None] = []
-        if isinstance(held, cst.Name):
-            values = [binding.value for binding in self._evaluator.flow.definitions(held)]
-        elif isinstance(held, cst.Attribute) and isinstance(held.value, cst.Name):
-            owner = self._evaluator.definitions.receiver(held.value)
-            values = [e.value for e in self._evaluator.definitions.attribute(owner, held.attr.value)] if owner else []
-        calls = (value for value in values if isinstance(value, cst.Call))
+        calls = (value for value in self._evaluator.held_by(held) if isinstance(value, cst.Call))
         return [call for call in calls if identifier(call.func)[:1].isupper()]
 
     def _is_handed_model(self, call: cst.Call) -> bool:

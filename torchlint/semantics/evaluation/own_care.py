@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import libcst as cst
 
-from torchlint.semantics.binding.definitions import AttributeBinding
-from torchlint.semantics.binding.scopes import Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.host_modules import INTEGER_MODULES
-from torchlint.syntax.calls import bind, element_at, identifier, literal, method_call
+from torchlint.syntax.calls import bind, identifier, literal, method_call
 
 # Arguments of the `encode` of sentence transformers.
 _OF_SENTENCES = frozenset(
@@ -102,14 +99,7 @@ def _is_in(node: cst.CSTNode, function: cst.FunctionDef | None, evaluator: Evalu
 
 def _made(model: cst.BaseExpression, evaluator: Evaluator) -> list[cst.BaseExpression]:
     """What a variable or an attribute of the object holds, but for what changes where or in which mode it runs."""
-    bindings: Sequence[Binding | AttributeBinding] = ()
-    if isinstance(model, cst.Name):
-        bindings = evaluator.flow.definitions(model)
-    elif isinstance(model, cst.Attribute) and isinstance(model.value, cst.Name):
-        owner = evaluator.definitions.receiver(model.value)
-        bindings = evaluator.definitions.attribute(owner, model.attr.value) if owner is not None else ()
-    values = (element_at(binding.value, binding.path) for binding in bindings if binding.value is not None)
-    return [_bare(value) for value in values if value is not None]
+    return [_bare(value) for value in evaluator.held_by(model) if value is not None]
 
 
 def _bare(made: cst.BaseExpression) -> cst.BaseExpression:

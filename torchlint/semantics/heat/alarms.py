@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.walk import Tree
@@ -14,10 +15,16 @@ _TELLS = _PRINTS | frozenset("log write".split())
 
 
 def is_alarm(statement: cst.If, evaluator: Evaluator) -> bool:
-    """Return whether a branch that a tensor's value decides warns of it, or does nothing but tell of it."""
+    """Return whether a branch that a tensor's value decides warns of it, or does nothing but tell of it.
+
+    Or one that warns and leaves, whatever decides: ``if found.size(0) == 0: logger.warning(...); return``.
+    """
     lines = statement.body.body
     told = [_told(line) for line in lines]
-    tells = bool(set(told) & _WARNS) or all(name in _TELLS for name in told)
+    warns = not _WARNS.isdisjoint(told)
+    if warns and ends_in_jump(statement.body):
+        return True
+    tells = warns or all(name in _TELLS for name in told)
     return tells and _asks_for_value(statement.test, evaluator)
 
 

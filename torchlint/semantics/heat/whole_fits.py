@@ -21,24 +21,13 @@ def is_whole_fit(step: cst.Call, evaluator: Evaluator) -> bool:
     if optimizer is None or not step.args:
         return False
     around = tree.enclosing(step, *LOOPS, cst.FunctionDef)
-    made = [one if isinstance(one, cst.Call) else None for one in _made(optimizer, evaluator)]
+    made = [one if isinstance(one, cst.Call) else None for one in evaluator.held_by(optimizer)]
     return bool(made) and all(
         one is not None
         and evaluator.names.qualified(one.func) == _ITERATES
         and (_takes_many(one) or (around is not None and tree.enclosing(one, *LOOPS, cst.FunctionDef) is around))
         for one in made
     )
-
-
-def _made(optimizer: cst.BaseExpression, evaluator: Evaluator) -> list[cst.BaseExpression | None]:
-    """What a variable holds, or an attribute of ``self``."""
-    if isinstance(optimizer, cst.Name):
-        return [binding.part for binding in evaluator.flow.definitions(optimizer)]
-    if not isinstance(optimizer, cst.Attribute) or not isinstance(optimizer.value, cst.Name):
-        return []
-    owner = evaluator.definitions.receiver(optimizer.value)
-    bindings = evaluator.definitions.attribute(owner, optimizer.attr.value) if owner is not None else []
-    return [binding.value for binding in bindings]
 
 
 def _takes_many(made: cst.Call) -> bool:

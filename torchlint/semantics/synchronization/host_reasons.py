@@ -45,19 +45,9 @@ class HostReasons:
         """Yield the full name of what is called, and of what made the object whose method it is."""
         yield self._evaluator.names.qualified(call.func) or ""
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
-        for made in self._makers(receiver):
+        for made in self._evaluator.held_by(receiver):
             if isinstance(made, cst.Call):
                 yield self._evaluator.names.qualified(made.func) or ""
-
-    def _makers(self, variable: cst.BaseExpression | None) -> list[cst.BaseExpression | None]:
-        """What a variable or an attribute of the object is bound to."""
-        if isinstance(variable, cst.Name):
-            return [binding.part for binding in self._evaluator.flow.definitions(variable)]
-        if not isinstance(variable, cst.Attribute) or not isinstance(variable.value, cst.Name):
-            return []
-        owner = self._evaluator.definitions.receiver(variable.value)
-        attributes = self._evaluator.definitions.attribute(owner, variable.attr.value) if owner is not None else ()
-        return [attribute.value for attribute in attributes if not attribute.path]
 
     def is_deliberate(self, call: cst.Call) -> bool:
         """Return whether a test of where or how the program runs, a missing value or an error decides about a call."""
