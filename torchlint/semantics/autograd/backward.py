@@ -14,7 +14,7 @@ from torchlint.semantics.autograd.results import Results
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import bind, identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import children
@@ -92,12 +92,23 @@ class Backward:
 
     def differentiates_given(self, call: cst.Call, value: cst.BaseExpression) -> bool:
         """Return whether the function of the file that a call runs differentiates what is computed of an argument."""
-        function = self._evaluator.definitions.definition(call.func)
-        if not isinstance(function, cst.FunctionDef) or not self.passes(function):
+        function = self._running_a_pass(call)
+        if function is None:
             return False
         places = (index for index, argument in enumerate(call.args) if self._tree.within(value, argument))
         taken = (name for index in places for name in self._given_to(function, call, index))
         return any(self.reaches_from(name, function) for name in taken)
+
+    def _is_left_out(self, one: cst.Call, function: cst.FunctionDef, call: cst.Call) -> bool:
+        """Whether a call gives False or None for what decides about a pass: ``step(batch, optimizer=None)``."""
+        is_method = self._evaluator.definitions.owner(function) is not None and isinstance(call.func, cst.Attribute)
+        own = {each.name.value: each.default for each in parameters(function)}
+        given = bind(call.args, list(own)[is_method:])
+        tests = [a.test for a in self._tree.ancestors(one) if isinstance(a, cst.If) and self._tree.within(one, a.body)]
+        asked = (test for test in tests if self._tree.within(test, function))
+        names = (name for test in asked for name in _told(test) if name in own and not given.open)
+        off = (given.get(name) or own[name] for name in names)
+        return any(value is not None and (is_none(value) or literal(value) is False) for value in off)
 
     def _flow_into_passes(self, keys: set[_Key], root: cst.CSTNode) -> bool:
         reached = self._spread(keys, root)
@@ -113,12 +124,15 @@ class Backward:
         """The functions of the file with a backward pass that are given one of these variables below ``root``."""
         calls = [call for call in self._tree.below(root, cst.Call) if call.args] if self.passes() else []
         given = [call for call in calls if any(self._mentions(argument.value, reached) for argument in call.args)]
-        called = map(self._evaluator.definitions.definition, (call.func for call in given))
-        return [f for f in called if isinstance(f, cst.FunctionDef) and self.passes(f)]
+        return [function for call in given if (function := self._running_a_pass(call)) is not None]
 
-    def _reached(self, variable: cst.BaseExpression, root: cst.CSTNode) -> set[_Key]:
-        """The variables below ``root`` that a variable flows into."""
-        return self._spread({self._key(variable)}, root)
+    def _running_a_pass(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The function of the file that a call runs, if it takes a backward pass then."""
+        function = self._evaluator.definitions.definition(call.func)
+        if not isinstance(function, cst.FunctionDef):
+            return None
+        passes = self.passes(function)
+        return function if any(not self._is_left_out(each, function, call) for each in passes) else None
 
     def _spread(self, keys: set[_Key], root: cst.CSTNode) -> set[_Key]:
         """These variables, and those below ``root`` that they flow into."""
@@ -158,7 +172,7 @@ class Backward:
 
     def returned_parts(self, variable: cst.BaseExpression, function: cst.FunctionDef) -> list[int] | None:
         """Return the places of the tuples that a function returns in which a variable is; None for any place."""
-        reached = self._reached(variable, function)
+        reached = self._spread({self._key(variable)}, function)
         given = [r for r in self._evaluator.definitions.results(function) if self._mentions(r, reached)]
         if not all(isinstance(result, cst.Tuple) for result in given):
             return None
@@ -301,3 +315,12 @@ class Backward:
             else:
                 stack += children(current)
         return _Reads(tuple(names), frozenset(keys))
+
+
+def _told(test: cst.BaseExpression) -> list[str]:
+    """Return the variables all of which must be there, or true, for a test to hold: ``train and x is not None``."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return [*_told(test.left), *_told(test.right)]
+    if isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, cst.IsNot):
+        return _told(test.left) if is_none(test.comparisons[0].comparator) else []
+    return [test.value] if isinstance(test, cst.Name) else []

@@ -18,6 +18,11 @@ from torchlint.syntax.canonical import is_same
 
 _DIFFERENTIATES = re.compile(r"(^|_)(grads?|gradients?|hypergrad\w*|jacobian|hessian|jvp|vjp|hvp)(_|$)")
 _OBJECTIVE = re.compile(r"(^|_)(loss|objective|risk|penalty|energy|regulari[sz]er)$")
+# Classes whose methods give terms of losses, but for those that evaluate.
+_OF_LOSSES = re.compile(r"(Loss|Criterion|Prior|Energy|Regulari[sz]er|Penalty|Objective|Guidance|Constraint)(es|s)?$")
+_MEASURES = re.compile(
+    r"(^|_)(val|valid|validate|validation|test|eval|evaluate|predict|infer|inference|generate|sample|report|score)(_|$)"
+)
 _EVALUATES = re.compile(r"^_?(val|valid|validation|test|eval|evaluate|compute_val|mean|avg|average|report|get_test)_")
 _LOADER = re.compile(r"loader", re.IGNORECASE)
 _MOST_CALLS = 3
@@ -151,18 +156,18 @@ def _iterated(loop: cst.For) -> str:
     return identifier(over)
 
 
-# Classes whose methods give terms of losses.
-_OF_LOSSES = re.compile(r"(Loss|Criterion|Prior|Energy|Regulari[sz]er|Penalty|Objective|Guidance|Constraint)(es|s)?$")
-
-
 def is_objective(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
     """Return whether a function is named for what it computes of a whole data set, and only other files call it.
 
-    An optimizer over full batches, or one of the outer problem, differentiates ``outer_loss()``.
+    An optimizer over full batches, or one of the outer problem, differentiates ``outer_loss()``; others a term that a
+    class gives which is named for losses, and does not evaluate.
     """
     name, owner = function.name.value, evaluator.definitions.owner(function)
-    is_named = _OBJECTIVE.search(name) is not None or (owner is not None and _OF_LOSSES.search(owner.name.value))
-    return bool(is_named) and not _EVALUATES.search(name) and not evaluator.callers(function)
+    is_named = _OBJECTIVE.search(name) is not None
+    if not is_named and owner is not None and _OF_LOSSES.search(owner.name.value):
+        sets_mode = any(method_call(call, "eval") for call in evaluator.tree.below(function.body, cst.Call))
+        is_named = not sets_mode and not _MEASURES.search(name)
+    return is_named and not _EVALUATES.search(name) and not evaluator.callers(function)
 
 
 def _leaves(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

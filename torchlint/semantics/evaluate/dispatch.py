@@ -105,8 +105,10 @@ class Dispatch:
         used = (each.decorator for each in function.decorators)
         named = (each.func if isinstance(each, cst.Call) else each for each in used)
         made = (self._definitions.definition(each) for each in named)
-        tables = (t for f in made if isinstance(f, cst.FunctionDef) for t in self._tree.below(f.body, cst.AssignTarget))
-        return any(isinstance(table.target, cst.Subscript) for table in tables)
+        puts = (put for f in made if isinstance(f, cst.FunctionDef) for put in self._tree.below(f.body, cst.Assign))
+        into = (put.value for put in puts if isinstance(put.targets[0].target, cst.Subscript))
+        given = (b for value in into if isinstance(value, cst.Name) for b in self._evaluator.flow.definitions(value))
+        return any(binding.kind is BindingKind.PARAMETER for binding in given)
 
     @cached_property
     def _asked_names(self) -> list[tuple[re.Pattern[str], cst.ClassDef | None]]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
 _CONTEXTS = ("no_grad", "inference_mode")
-_OF_GRADIENTS = re.compile(r"(^|_)(grads?|gradients?|inference_mode)(_|$)")
+# What is called before all else, by frameworks too.
+_BEGINS = re.compile(r"^_?(setup|set_up|initiali[sz]e|init\w*|start\w*|begin\w*|before_\w+|on_\w+)$")
 _FREEZES = re.compile(r"(^|_)(frozen|freezes?|freezing)(_|$)", re.IGNORECASE)
 
 
@@ -72,8 +73,8 @@ class HeldContexts:
         if any(self._evaluator.value(part).kind is Kind.MODULE for c in later for part in (c.func, *_given(c))):
             return False  # for what it runs itself
         owner = self._definitions.owner(where)
-        if owner is None or where.name.value != "__init__":
-            return True
+        if where.name.value != "__init__" or owner is None:
+            return bool(self._evaluator.callers(where)) or _BEGINS.match(where.name.value) is not None
         around = self._tree.enclosing(node, cst.ClassDef)
         derived = [around] if around is not None else []
         for each in derived:
@@ -89,10 +90,11 @@ class HeldContexts:
     def stay_switched(self, owner: cst.ClassDef) -> bool:
         """Return whether the methods of a class may leave gradients switched: ``inference_mode().__enter__()``."""
         calls = self._tree.below(owner, cst.Call)
-        if any(identifier(call.func) == "set_grad_enabled" for call in calls):
+        if any(identifier(call.func) in ("set_grad_enabled", "__enter__") for call in calls):
             return True
-        contexts = (call for call in calls if identifier(call.func) in _CONTEXTS)
-        return any(not isinstance(self._tree.parent(c), (cst.Decorator, cst.WithItem, cst.IfExp)) for c in contexts)
+        entering = (method for call in calls if (method := method_call(call, "enter_context")) is not None)
+        blocks = {identifier(item.asname.name) for item in self._tree.below(owner, cst.WithItem) if item.asname}
+        return any(identifier(method.value) not in blocks for method in entering)
 
     @cached_property
     def _setters(self) -> list[cst.Call]:
@@ -127,11 +129,16 @@ class HeldContexts:
         return self._names.qualified(part) in NO_GRAD_CONTEXTS or self._is_imported(part)
 
     def _enters(self, made: cst.CSTNode | None) -> bool:
-        """Whether a class of the file is a context that speaks of gradients where it begins."""
+        """Whether a class of the file is a context that switches gradients where it begins, or enters one that does."""
         method = self._definitions.method(made, "__enter__") if isinstance(made, cst.ClassDef) else None
-        read = self._tree.descendants(method.body) if method is not None else ()
-        names = (identifier(each) for each in read if isinstance(each, (cst.Name, cst.Attribute)))
-        return any(_OF_GRADIENTS.search(name) for name in names)
+        calls = self._tree.below(method.body, cst.Call) if method is not None else []
+        entered = (m.value for call in calls if (m := method_call(call, "__enter__")) is not None)
+        parts = [
+            *(call.func for call in calls),
+            *(p for e in entered for v in self._evaluator.held_by(e) if v for p in self._tree.descendants(v)),
+        ]
+        names = {self._names.qualified(part) for part in parts if isinstance(part, (cst.Name, cst.Attribute))}
+        return not names.isdisjoint((*SETTERS, *NO_GRAD_CONTEXTS))
 
     def _is_imported(self, name: cst.CSTNode) -> bool:
         """Whether a name is one of several imports, as what torch has decides: ``from torch import no_grad as off``."""

@@ -35,8 +35,9 @@ _NETWORKS = re.compile(r"\.(Module|Sequential|DataParallel|DistributedDataParall
 _PACKERS = ("pack_padded_sequence", "pack_sequence", "PackedSequence")
 _RECURRENT = re.compile(r"\.(LSTM|GRU|RNN)$")
 # Networks that differentiate by their input while they compute.
-_TRAINS = re.compile(r"(^|_)(train|fit|learn|update|finish|optimi[sz]e|improve|step|backprop\w*)(_|$)")
 _DIFFERENTIATES = re.compile(r"energy|energies|force|hamiltonian|lagrangian|potential|jacobian|hessian", re.IGNORECASE)
+# What may train a model that it is given with its optimizer.
+_TRAINS = re.compile(r"(^|_)(train|fit|learn|update|finish|optimi[sz]e|improve|step|backprop\w*)(_|$)")
 # Methods that only compute; others may keep what they give for a training step, out of sight.
 _COMPUTES = frozenset(
     "forward forward_features encode decode encode_image encode_text get_image_features get_text_features".split()
@@ -232,6 +233,7 @@ class DetachedForwards:
             return False
         return method_behind(called, self._evaluator.value(called.value), self._evaluator) is None
 
+    @remembered
     def _is_trained_elsewhere(self, model: cst.BaseExpression) -> bool:
         """Whether another file is given a model and its optimizer, and may train by what the model has kept."""
         for call in self._tree.nodes(cst.Call):

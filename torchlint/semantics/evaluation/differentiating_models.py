@@ -15,12 +15,14 @@ from torchlint.syntax.calls import identifier, literal, method_call
 
 # What a model that differentiates itself gives: `energy, forces = model(positions)`, `model(batch)["forces"]`.
 _DERIVED = re.compile(
-    r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobians?|hessians?|score_fn|neg_d\w|d[a-z]_d[a-z])(_|$)|"
-    r"^(f_(pred|hat|out)|pred_f)$",
+    r"(^|_)(forces?|stress|virials?|grads?|gradients?|jacobians?|hessians?|score_fn|neg_d\w|d[a-z]_d[a-z])(_|$)",
     re.IGNORECASE,
 )
 # What else is read of the result of an implicit surface: the gradients of its field.
-_OF_FIELDS = re.compile(r"^(normal_map|F)$")
+_OF_FIELDS = re.compile(r"^normal_map$")
+# Forces and energies by their letters, which mean much else where one stands alone.
+_FORCE = re.compile(r"f_(pred|hat|out)|pred_f|F")
+_ENERGY = re.compile(r"e_(pred|hat|out)|pred_e|E")
 _FORCES = re.compile(r"(pred_|atomic_)?(forces?|virials?)")
 # Models that are differentiated by their input within: physics that is learned by an energy or a residual.
 _DIFFERENTIATES = re.compile(r"(^|_)(hnn|lnn|pinns?|hamiltonian\w*|lagrangian\w*|force_?field)(_|$)", re.IGNORECASE)
@@ -39,7 +41,11 @@ def differentiates(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a call of a model visibly needs gradients: it gives some, or adapts itself."""
     if any(map(is_derived, (*_names(call, evaluator), *_asked(call), *_method(call, evaluator)))):
         return True
-    if any(is_derived(key) or _OF_FIELDS.search(key) for key in _keys(call, evaluator)):
+    keys = list(_keys(call, evaluator))
+    if any(is_derived(key) or _OF_FIELDS.search(key) for key in keys):
+        return True
+    short = (*keys, *_names(call, evaluator))
+    if any(map(_FORCE.fullmatch, short)) and any(map(_ENERGY.fullmatch, short)):
         return True
     if _speaks_of_forces(call, evaluator):
         return True

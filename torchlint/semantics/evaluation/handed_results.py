@@ -12,7 +12,6 @@ from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.differentiating_models import is_derived
 from torchlint.semantics.evaluation.fates import Fates
-from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
@@ -22,13 +21,17 @@ _WITHOUT = (*ENDS, "size")
 _OPERATORS = re.compile(
     r"laplace|laplacian|curl|backprop\w*|make_dot|draw_graph|relprop\w*|relevance\w*|lrp|explain\w*|attribut\w*"
 )
+_GOES_BACK = re.compile(r"(^|_)(attack\w*|adversary|adversarial|fgsm|pgd|saliency|grad_?cam|jacobian|hessian)(_|$)")
 _SCHEDULES = re.compile(
-    r"(^|_)(sched|scheduler|lr|plateau|early\w*|es|stop\w*|bar|progress|pbar|profiler|prof|recorder|logger|meter|"
-    r"tracker|monitor|envs?)(_|$)"
+    r"(^|_)(sch\w*|lrs?|lr_?sch\w*|plateau|decay|warm\w*|early\w*|es|stop\w*|bar|progress|pbar|profiler|prof|recorder|"
+    r"logger|meter|tracker|monitor|checkpoint\w*|saver|envs?)(_|$)|scheduler",
+    re.IGNORECASE,
 )
 _STEPS = re.compile(r"^(optimi[sz]e\w*|optimi[sz]er_step|backward\w*|update_weights|update_parameters|learn)$")
 # Classes whose objects go back through what a model gives.
-EXPLAINERS = re.compile(r"C(AM|am)|Explain|Attribut|Salien|Relevance|LRP|Interpret|Attack|Adversar|Perturb|Lime|Shap")
+EXPLAINERS = re.compile(
+    r"C(AM|am)(pp|PlusPlus|Elementwise)?$|SHAP|Explain|Attribut|Salien|Relevance|LRP|Interpret|Attack|Adversar|Perturb"
+)
 # Functions of NumPy that make an array of a tensor, which fails for one with a graph.
 _CONVERTS = frozenset(
     f"numpy.{name}"
@@ -50,12 +53,11 @@ def learns_by_step(call: cst.Call, evaluator: Evaluator) -> bool:
 class HandedResults:
     """Answers what becomes of a result in the routine around a call."""
 
-    def __init__(self, evaluator: Evaluator, backward: Backward, gradient_uses: GradientUses, fates: Fates) -> None:
+    def __init__(self, evaluator: Evaluator, backward: Backward, fates: Fates) -> None:
         self._evaluator = evaluator
         self._fates = fates
         self._tree = evaluator.tree
         self._backward = backward
-        self._gradient_uses = gradient_uses
 
     def need_graph(self, call: cst.Call) -> bool:
         """Return whether the routine around a call of a model gives its result, or terms it keeps, to such code."""
@@ -104,7 +106,7 @@ class HandedResults:
         name = identifier(taker.func)
         if learns_by_step(taker, self._evaluator):
             return True
-        if is_derived(name) or _OPERATORS.fullmatch(name) or self._gradient_uses.says_so(taker):
+        if is_derived(name) or _OPERATORS.fullmatch(name) or _GOES_BACK.search(name.lower()):
             return True
         held = taker.func.value if isinstance(taker.func, cst.Attribute) else None
         return any(self._explains(each, model) for each in (taker.func, held) if each is not None)

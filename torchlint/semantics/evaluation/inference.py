@@ -103,7 +103,7 @@ class Inference:
         self.trained_calls = TrainedCalls(evaluator, backward)
         self.gradient_uses = GradientUses(evaluator)
         self._fates = Fates(evaluator)
-        self.handed_results = HandedResults(evaluator, backward, self.gradient_uses, self._fates)
+        self.handed_results = HandedResults(evaluator, backward, self._fates)
         self.other_passes = OtherPasses(evaluator, training_code, self.gradient_uses)
         self._abstract_steps = AbstractSteps(evaluator, backward)
         self._pipelines = Pipelines(evaluator, backward)
@@ -229,11 +229,14 @@ class Inference:
         return detached or cares or self._evaluator.gradients.function_disabled(method)
 
     def _runs_without(self, forward: cst.FunctionDef) -> bool:
-        """Whether all modules that a forward pass runs are run where gradients are off."""
+        """Whether a forward pass runs all modules, and makes all that it gives, where gradients are off."""
         calls = [
             c for c in self._tree.below(forward.body, cst.Call) if self._evaluator.value(c.func).kind is Kind.MODULE
         ]
-        return bool(calls) and all(map(self._evaluator.gradients.disabled, calls))
+        given = self._evaluator.definitions.results(forward)
+        bound = [each.node for r in given if isinstance(r, cst.Name) for each in self._evaluator.flow.definitions(r)]
+        made = [r for r in given if not isinstance(r, cst.Name)]
+        return bool(calls) and all(map(self._evaluator.gradients.disabled, (*calls, *bound, *made)))
 
     def _cares_for_gradients(self, function: cst.FunctionDef) -> bool:
         """Whether a function switches gradients off for a part of itself."""

@@ -26,7 +26,7 @@ _TOOLS = (
 _ACTIVATION_MAP = re.compile(r"(^|_)(x?grad|score|eigen|layer|full|smooth|class)?_?cams?(_|$)")
 _KNOWN = ("torch.", "builtins.", "numpy.", "torchvision.", "torchmetrics.", "accelerate.")
 # What trains or fits something by what it is given, and objects that do.
-_LEARNS = re.compile(r"(^|_)(probe|probing|calibrate|finetune|tune|adapt)(_|$)")
+_LEARNS = re.compile(r"(^|_)(probe|probing|calibrate|finetune|adapt)(_|$)")
 _LEARNER = re.compile(r"(Probe|Prober|Learner)\w*$")
 _MAX_FUNCTIONS = 30
 """How many functions of the file are looked at: more than a routine calls."""

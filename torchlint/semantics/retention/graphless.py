@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import libcst as cst
 
-from torchlint.semantics.autograd.frozen import Frozen
+from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import bind, identifier, literal
 from torchlint.syntax.canonical import is_same
+
+_MOST_GIVEN = 50
+"""How many of the values that optimizers are given are followed."""
 
 _NO_TENSORS = frozenset((Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.NDARRAY, Kind.DTYPE, Kind.DEVICE))
 _PARTS = frozenset(("T", "mT", "H", "real", "imag", "values", "indices"))
@@ -24,9 +28,10 @@ _OPERATIONS = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
 class Graphless:
     """Follows values to what they are computed of."""
 
-    def __init__(self, evaluator: Evaluator, frozen: Frozen) -> None:
+    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
         self._evaluator = evaluator
-        self._frozen = frozen
+        self._backward = backward
+        self._frozen = backward.frozen
         self._told: dict[int, tuple[cst.CSTNode, bool | None]] = {}
 
     def holds(self, value: cst.BaseExpression) -> bool:
@@ -55,11 +60,20 @@ class Graphless:
             return True
         if isinstance(value, cst.Name):
             bindings = self._evaluator.flow.definitions(value)
-            return self._all(self._is_bound_without(each) for each in bindings) if bindings else False
+            if not bindings or not self._differentiated.isdisjoint(id(each.node) for each in bindings):
+                return False
+            return self._all(self._is_bound_without(each) for each in bindings)
         if isinstance(value, cst.Call):
             return self._is_called_without(value)
         parts = _parts(value)
         return self._all(self._is_without(part) for part in parts) if parts else False
+
+    @cached_property
+    def _differentiated(self) -> frozenset[int]:
+        """The bindings from which backward passes of the file start: those have graphs, whatever they are made of."""
+        losses = self._backward.losses(self._evaluator.tree.module)
+        names = (loss for loss in losses if isinstance(loss, cst.Name))
+        return frozenset(id(each.node) for name in names for each in self._evaluator.flow.definitions(name))
 
     def _is_bound_without(self, binding: Binding) -> bool | None:
         if binding.kind is BindingKind.ASSIGNMENT:
@@ -97,8 +111,19 @@ class Graphless:
         targets = (each.target for each in tree.nodes(cst.AssignTarget))
         if any(isinstance(each, cst.Attribute) and is_same(each.value, model) for each in targets):
             return False
-        optimizers = (c for c in tree.nodes(cst.Call) if self._evaluator.value(c).kind is Kind.OPTIMIZER)
-        return not any(is_same(part, model) for call in optimizers for a in call.args for part in tree.descendants(a))
+        return not any(is_same(part, model) for part in self._optimized)
+
+    @cached_property
+    def _optimized(self) -> list[cst.CSTNode]:
+        """All that stands in what the optimizers of the file are given, also by variables."""
+        tree = self._evaluator.tree
+        optimizers = (call for call in tree.nodes(cst.Call) if self._evaluator.value(call).kind is Kind.OPTIMIZER)
+        given = [argument.value for call in optimizers for argument in call.args]
+        for value in given[:_MOST_GIVEN]:
+            names = tree.below(value, cst.Name)
+            held = (each for name in names for each in self._evaluator.held_by(name) if each is not None)
+            given += (each for each in held if all(each is not other for other in given))
+        return [part for value in given for part in tree.descendants(value)]
 
     def _method(self, call: cst.Call) -> cst.FunctionDef | None:
         """The method of a class of the file that a call runs, where it is known of what object."""

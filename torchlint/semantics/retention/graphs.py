@@ -51,7 +51,7 @@ class Retentions:
         self._holders = Holders(evaluator, hotness)
         self._idle = IdleGraphs(evaluator, self._statements, backward, self._holders)
         self._carrying = Carrying(evaluator, backward, inference, self._meters)
-        self._graphless = Graphless(evaluator, backward.frozen)
+        self._graphless = Graphless(evaluator, backward)
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.detachable = Detachable(evaluator)
         self.metric_states = MetricStates(evaluator)

@@ -193,8 +193,9 @@ class Arrays:
 
     def _computed(self, given: list[cst.BaseExpression]) -> Array | None:
         """What a function that goes number by number makes of arrays and numbers."""
-        arrays = [array for value in given if (array := self.array(value)) is not None]
-        others = (value for value in given if self.array(value) is None)
+        told = [(value, self.array(value)) for value in given]
+        arrays = [array for _, array in told if array is not None]
+        others = (value for value, array in told if array is None)
         if not arrays or any(self._evaluator.value(value).kind is not Kind.NUMBER for value in others):
             return None
         dimensions = max(array.dimensions for array in arrays)
