@@ -11,10 +11,11 @@ from torchlint.semantics.autograd.differentiated import Differentiated
 from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.autograd.passes import Passes
 from torchlint.semantics.autograd.results import Results
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import bind, identifier, is_none, literal, method_call
+from torchlint.syntax.calls import identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import children
@@ -101,13 +102,14 @@ class Backward:
 
     def _is_left_out(self, one: cst.Call, function: cst.FunctionDef, call: cst.Call) -> bool:
         """Whether a call gives False or None for what decides about a pass: ``step(batch, optimizer=None)``."""
-        is_method = self._evaluator.definitions.owner(function) is not None and isinstance(call.func, cst.Attribute)
-        own = {each.name.value: each.default for each in parameters(function)}
-        given = bind(call.args, list(own)[is_method:])
+        if any(argument.star for argument in call.args):
+            return False
+        own = {each.name.value: each for each in parameters(function)}
         tests = [a.test for a in self._tree.ancestors(one) if isinstance(a, cst.If) and self._tree.within(one, a.body)]
         asked = (test for test in tests if self._tree.within(test, function))
-        names = (name for test in asked for name in _told(test) if name in own and not given.open)
-        off = (given.get(name) or own[name] for name in names)
+        deciding = (own[name] for test in asked for name in _told(test) if name in own)
+        definitions = self._evaluator.definitions
+        off = (argument_for(function, each, call, definitions) or each.default for each in deciding)
         return any(value is not None and (is_none(value) or literal(value) is False) for value in off)
 
     def _flow_into_passes(self, keys: set[_Key], root: cst.CSTNode) -> bool:

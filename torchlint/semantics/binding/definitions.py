@@ -62,6 +62,10 @@ class Definitions:
         """Return whether a method runs when an attribute of its name is read: ``self.model(x)`` calls what it gives."""
         return any(self._names.qualified(d.decorator) in _PROPERTIES for d in method.decorators)
 
+    def is_static(self, method: cst.FunctionDef) -> bool:
+        """Return whether a method is called without its object."""
+        return any(self._names.qualified(d.decorator) == "builtins.staticmethod" for d in method.decorators)
+
     def results(self, function: cst.FunctionDef) -> list[cst.BaseExpression]:
         """Return what the return statements of a function give; nothing for a generator."""
         if self._results is None:
@@ -107,9 +111,7 @@ class Definitions:
         parameters = (*function.params.posonly_params, *function.params.params)
         if not parameters or parameters[0].name is not parameter.node:
             return None
-        if any(self._names.qualified(d.decorator) == "builtins.staticmethod" for d in function.decorators):
-            return None
-        return self.owner(function)
+        return None if self.is_static(function) else self.owner(function)
 
     def receiver_at(self, node: cst.CSTNode, method: cst.FunctionDef) -> str:
         """Return the name by which a node in a method reaches its object, empty where it has another meaning there."""
@@ -147,6 +149,13 @@ class Definitions:
         """Return the base classes that the file defines, none of them below in the same scope: no class could be."""
         found = (self.definition(argument.value) for argument in class_def.bases)
         return [base for base in found if isinstance(base, cst.ClassDef) and self._may_be_base(base, class_def)]
+
+    def family(self, class_def: cst.ClassDef) -> list[cst.ClassDef]:
+        """Return a class and all that it derives from in the file, the nearest first."""
+        found = [class_def]
+        for each in found:
+            found += [base for base in self.bases(each) if base not in found]
+        return found
 
     def _may_be_base(self, base: cst.ClassDef, class_def: cst.ClassDef) -> bool:
         order, around = self._tree.order, self.enclosing_function

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind
 from torchlint.semantics.dataflow.writes import Writes
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, is_none, literal
 from torchlint.syntax.canonical import canonical
@@ -91,7 +91,7 @@ class Held:
         if len(bound) > 1 or not isinstance(param, cst.Param) or not isinstance(function, cst.FunctionDef):
             return []
         calls = self._evaluator.callers(function)
-        passed = [argument_for(function, param, call, self._evaluator) for call in calls]
+        passed = [argument_for(function, param, call, self._evaluator.definitions) for call in calls]
         return [] if any(each is None for each in passed) else [each for each in passed if each is not None]
 
     def is_settled(self, test: cst.BaseExpression) -> bool:
@@ -112,17 +112,8 @@ class Held:
         return self._definitions.receiver(attribute.value)
 
     def _heirs(self, owner: cst.ClassDef) -> list[cst.ClassDef]:
-        return [each for each in self._tree.nodes(cst.ClassDef) if each is not owner and self._inherits(each, owner)]
-
-    def _inherits(self, heir: cst.ClassDef, owner: cst.ClassDef) -> bool:
-        waiting, seen = self._definitions.bases(heir), [heir]
-        while waiting:
-            base = waiting.pop()
-            if base is owner:
-                return True
-            waiting += self._definitions.bases(base) if base not in seen else []
-            seen.append(base)
-        return False
+        others = (each for each in self._tree.nodes(cst.ClassDef) if each is not owner)
+        return [each for each in others if owner in self._definitions.family(each)]
 
     def _is_made_in(self, method: cst.FunctionDef | None, seen: tuple[cst.FunctionDef, ...]) -> bool:
         """Whether a method runs while its object is made, and at no other time that the file shows."""

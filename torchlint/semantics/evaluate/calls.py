@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate import distributions, functions, lambdas, methods
 from torchlint.semantics.evaluate.decorated import gives_other
 from torchlint.semantics.evaluate.host_modules import runs_on_host
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.layers import PAIRS, STATES
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, sequence, tensor
@@ -307,7 +307,7 @@ def _passed(name: cst.Name, evaluator: Evaluator) -> cst.BaseExpression | None:
         return None
     called = evaluator.definitions.owner(function) if function.name.value == "__init__" else function
     calls = [c for c in evaluator.tree.nodes(cst.Call) if evaluator.definitions.definition(c.func) is called]
-    return argument_for(function, parameter, calls[0], evaluator) if len(calls) == 1 else None
+    return argument_for(function, parameter, calls[0], evaluator.definitions) if len(calls) == 1 else None
 
 
 def _share_with_overriding(

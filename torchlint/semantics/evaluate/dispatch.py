@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.syntax.calls import identifier, literal, method_call
@@ -209,21 +210,10 @@ class Dispatch:
         function = self._definitions.definition(call.func) if isinstance(call, cst.Call) else None
         if not isinstance(call, cst.Call) or not isinstance(function, cst.FunctionDef):
             return False
-        name = _parameter(argument, call, function, self._definitions)
+        taken = parameter_for(function, argument, call, self._definitions)
         calls = (c for c in self._tree.below(function.body, cst.Call) if isinstance(c.func, cst.Name))
-        runs = [c for c in calls if identifier(c.func) == name]
+        runs = [c for c in calls if taken is not None and identifier(c.func) == taken.name.value]
         return bool(runs) and all(map(self._is_off, runs))
-
-
-def _parameter(argument: cst.Arg, call: cst.Call, function: cst.FunctionDef, definitions: Definitions) -> str:
-    """Return the parameter for which a call gives an argument."""
-    if argument.keyword is not None:
-        return argument.keyword.value
-    names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
-    names = names[1:] if definitions.owner(function) is not None and isinstance(call.func, cst.Attribute) else names
-    before = [a for a in call.args[: call.args.index(argument)] if a.keyword is None]
-    is_plain = not any(a.star for a in (*before, argument)) and len(before) < len(names)
-    return names[len(before)] if is_plain else ""
 
 
 def _pattern(name: cst.BaseExpression) -> str:

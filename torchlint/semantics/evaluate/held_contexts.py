@@ -76,9 +76,7 @@ class HeldContexts:
         if where.name.value != "__init__" or owner is None:
             return bool(self._evaluator.callers(where)) or _BEGINS.match(where.name.value) is not None
         around = self._tree.enclosing(node, cst.ClassDef)
-        derived = [around] if around is not None else []
-        for each in derived:
-            derived += [base for base in self._definitions.bases(each) if base not in derived]
+        derived = self._definitions.family(around) if around is not None else []
         return owner in derived or bool(self._tree.calls_named(owner.name.value))
 
     @cached_property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for, position
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate import filled_tensors, hints, items_put_back, lambdas, type_hints
 from torchlint.semantics.evaluate.narrowing import is_container_here, is_tensor_here
@@ -288,7 +289,7 @@ def _passed(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -
         return UNKNOWN
     values = []
     for call in callers:
-        argument = argument_for(function, param, call, evaluator)
+        argument = argument_for(function, param, call, evaluator.definitions)
         if argument is not None:
             values.append(evaluator.value(argument))
         elif (spread := _spread(function, param, call, evaluator)).known:
@@ -300,41 +301,13 @@ def _passed(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -
     return join(values) if values else UNKNOWN
 
 
-def argument_for(
-    function: cst.FunctionDef, param: cst.Param, call: cst.Call, evaluator: Evaluator
-) -> cst.BaseExpression | None:
-    """Return the expression that a call passes for a parameter, None where it is not visible."""
-    position = _position(function, param, call, evaluator)
-    for index, argument in enumerate(call.args):
-        if argument.star:
-            return None
-        if argument.keyword is not None:
-            if argument.keyword.value == param.name.value:
-                return argument.value
-        elif index == position:
-            return argument.value
-    return None
-
-
-def _position(function: cst.FunctionDef, param: cst.Param, call: cst.Call, evaluator: Evaluator) -> int:
-    """The place of a parameter among the arguments of a call, -1 if it has none."""
-    names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
-    static = any(evaluator.names.qualified(d.decorator) == "builtins.staticmethod" for d in function.decorators)
-    bound_method = (
-        not static
-        and evaluator.definitions.owner(function) is not None
-        and (isinstance(call.func, cst.Attribute) or function.name.value in ("__init__", "__call__", "forward"))
-    )
-    return names.index(param.name.value) - bound_method if param.name.value in names else -1
-
-
 def _spread(function: cst.FunctionDef, param: cst.Param, call: cst.Call, evaluator: Evaluator) -> Value:
     """Return what a parameter gets of the parts of a batch: ``self.step(*batch)``."""
     positional = [argument for argument in call.args if argument.keyword is None and argument.star != "**"]
-    position = _position(function, param, call, evaluator)
-    if any(argument.star for argument in positional[:-1]) or position < len(positional) - 1:
+    place = position(function, param, call, evaluator.definitions)
+    if any(argument.star for argument in positional[:-1]) or place < len(positional) - 1:
         return UNKNOWN
     if not positional or positional[-1].star != "*":
         return UNKNOWN
     given = evaluator.value(positional[-1].value)
-    return unpack(given, (position - len(positional) + 1,)) if given.kind is Kind.BATCH else UNKNOWN
+    return unpack(given, (place - len(positional) + 1,)) if given.kind is Kind.BATCH else UNKNOWN

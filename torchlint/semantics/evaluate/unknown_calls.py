@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.roles import denoises
 from torchlint.semantics.values import Device, Kind
@@ -55,7 +55,7 @@ def passed_for(binding: Binding, evaluator: Evaluator) -> list[cst.BaseExpressio
     function = evaluator.tree.enclosing(binding.node, cst.FunctionDef)
     if binding.kind is not BindingKind.PARAMETER or not isinstance(parameter, cst.Param) or function is None:
         return []
-    passed = [argument_for(function, parameter, call, evaluator) for call in evaluator.callers(function)]
+    passed = [argument_for(function, parameter, call, evaluator.definitions) for call in evaluator.callers(function)]
     return [value for value in passed if value is not None]
 
 

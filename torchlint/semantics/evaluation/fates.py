@@ -7,14 +7,14 @@ from enum import IntEnum
 
 import libcst as cst
 
-from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import FACTORIES
 from torchlint.semantics.values import Kind, Origin
-from torchlint.syntax.calls import bind, element_at, identifier, literal, method_call
+from torchlint.syntax.calls import element_at, identifier, literal, method_call
 from torchlint.syntax.remembered import remembered
 
 _DEPTH = 4
@@ -99,21 +99,13 @@ class Fates:
             return None
         if id(function) in self._entered or self._tree.below(function.body, cst.Yield):
             return None
-        taken = self._parameter(function, call, argument)
+        taken = parameter_for(function, argument, call, self._evaluator.definitions)
         if taken is None:
             return None
         self._entered.add(id(function))
-        fates = [self.of(use, depth + 1) for use in self.uses(taken)]
+        fates = [self.of(use, depth + 1) for use in self.uses(taken.name)]
         self._entered.discard(id(function))
         return max(fates, default=Fate.DROPPED)
-
-    def _parameter(self, function: cst.FunctionDef, call: cst.Call, argument: cst.Arg) -> cst.Name | None:
-        """The parameter that takes an argument."""
-        names = parameters(function)
-        is_method = self._evaluator.definitions.owner(function) is not None
-        named = {parameter.name.value: parameter.name for parameter in names}
-        given = bind(call.args, list(named)[is_method:])
-        return next((named[name] for name, arg in given.nodes.items() if arg is argument and name in named), None)
 
     def carries(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
         """Return whether an expression computes its value from a part of it, and does nothing else with that part."""

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.differentiating_models import differentiates
+from torchlint.semantics.evaluation.other_files import takes_no_pass
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.remembered import remembered
@@ -28,7 +29,6 @@ AUTOGRAD = (
 """What differentiates, or switches gradients on."""
 _MINIMISES = re.compile(r"minimi[sz]e|newton|bfgs|odeint|(^|_)(jac|hess|grad|vjp|jvp)", re.IGNORECASE)
 _PARAMETERS = frozenset(("params", "parameters", "weights", "fast_weights"))
-_NO_PASSES = tuple("torch. monai. builtins. numpy. math. time. logging. tqdm. torchmetrics. torchvision.".split())
 
 
 class GradientUses:
@@ -110,9 +110,8 @@ class GradientUses:
         return value.is_tensor and value.graph is not Graph.DETACHED and any(True for _ in parameters)
 
     def _is_known(self, call: cst.Call) -> bool:
-        name = self._evaluator.names.qualified(call.func)
-        made = self._evaluator.definitions.definition(call.func)
-        return (name is not None and name.startswith(_NO_PASSES)) or isinstance(made, (cst.FunctionDef, cst.ClassDef))
+        is_of_file = self._evaluator.definitions.definition(call.func) is not None
+        return is_of_file or takes_no_pass(call.func, self._evaluator)
 
     def _asks(self, node: cst.Call | cst.Assign) -> bool:
         if isinstance(node, cst.Call):

@@ -12,7 +12,7 @@ from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.differentiating_models import is_derived
 from torchlint.semantics.evaluation.fates import Fates
-from torchlint.semantics.values import Kind, Origin
+from torchlint.semantics.evaluation.other_files import explainers, learns_by_step, takes_no_pass
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
@@ -22,32 +22,12 @@ _OPERATORS = re.compile(
     r"laplace|laplacian|curl|backprop\w*|make_dot|draw_graph|relprop\w*|relevance\w*|lrp|explain\w*|attribut\w*"
 )
 _GOES_BACK = re.compile(r"(^|_)(attack\w*|adversary|adversarial|fgsm|pgd|saliency|grad_?cam|jacobian|hessian)(_|$)")
-_SCHEDULES = re.compile(
-    r"(^|_)(sch\w*|lrs?|lr_?sch\w*|plateau|decay|warm\w*|early\w*|es|stop\w*|bar|progress|pbar|profiler|prof|recorder|"
-    r"logger|meter|tracker|monitor|checkpoint\w*|saver|envs?)(_|$)|scheduler",
-    re.IGNORECASE,
-)
 _STEPS = re.compile(r"^(optimi[sz]e\w*|optimi[sz]er_step|backward\w*|update_weights|update_parameters|learn)$")
-# Classes whose objects go back through what a model gives.
-EXPLAINERS = re.compile(
-    r"C(AM|am)(pp|PlusPlus|Elementwise)?$|SHAP|Explain|Attribut|Salien|Relevance|LRP|Interpret|Attack|Adversar|Perturb"
-)
 # Functions of NumPy that make an array of a tensor, which fails for one with a graph.
 _CONVERTS = frozenset(
     f"numpy.{name}"
     for name in "argmax argmin argsort exp log array asarray concatenate stack vstack hstack save".split()
 )
-_KNOWN = ("torch.", "builtins.", "numpy.", "torchvision.", "torchmetrics.")
-
-
-def learns_by_step(call: cst.Call, evaluator: Evaluator) -> bool:
-    """Return whether something takes a step by a loss that it is given, ``architect.step(loss)``: no schedule."""
-    stepper = method_call(call, "step") if len(call.args) == 1 else None
-    if stepper is None or evaluator.value(stepper.value).kind in (Kind.MODULE, Kind.OPTIMIZER):
-        return False
-    given = call.args[0].value
-    is_loss = "loss" in identifier(given) or evaluator.value(given).origin is Origin.LOSS
-    return is_loss and not _SCHEDULES.search(identifier(stepper.value))
 
 
 class HandedResults:
@@ -101,7 +81,7 @@ class HandedResults:
         made = self._evaluator.definitions.definition(taker.func)
         if isinstance(made, cst.FunctionDef):
             return self._backward.differentiates_given(taker, result)
-        if (self._evaluator.names.qualified(taker.func) or "").startswith(_KNOWN):
+        if takes_no_pass(taker.func, self._evaluator):
             return False
         name = identifier(taker.func)
         if learns_by_step(taker, self._evaluator):
@@ -113,19 +93,15 @@ class HandedResults:
 
     def _explains(self, explainer: cst.BaseExpression, model: cst.BaseExpression) -> bool:
         """Whether an object of another file was made for a model: ``cam = LayerCAM(model)``, ``cam(label, scores)``."""
-        calls = (
-            value
-            for value in self._evaluator.held_by(explainer)
-            if isinstance(value, cst.Call) and EXPLAINERS.search(identifier(value.func))
-        )
+        calls = explainers(explainer, self._evaluator)
         return any(self._is_made_for(call, model) for call in calls)
 
     def _is_made_for(self, made: cst.CSTNode | None, model: cst.BaseExpression) -> bool:
         """Whether a call makes an object of another file for a model."""
         if not isinstance(made, cst.Call) or not any(is_same(argument.value, model) for argument in made.args):
             return False
-        name = self._evaluator.names.qualified(made.func) or ""
-        is_known = self._evaluator.definitions.definition(made.func) is not None or name.startswith(_KNOWN)
+        is_of_file = self._evaluator.definitions.definition(made.func) is not None
+        is_known = is_of_file or takes_no_pass(made.func, self._evaluator)
         return identifier(made.func)[:1].isupper() and not is_known
 
     def _steps(self, model: cst.BaseExpression, frame: cst.CSTNode) -> bool:

@@ -10,8 +10,8 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
-from torchlint.semantics.evaluation.handed_results import EXPLAINERS, learns_by_step
 from torchlint.semantics.evaluation.held_functions import HeldFunctions
+from torchlint.semantics.evaluation.other_files import explainers, learns_by_step, makers, takes_no_pass
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import identifier, method_call
@@ -24,7 +24,6 @@ _TOOLS = (
     *("torchattacks.", "advertorch.", "foolbox.", "autoattack.", "art.attacks."),
 )
 _ACTIVATION_MAP = re.compile(r"(^|_)(x?grad|score|eigen|layer|full|smooth|class)?_?cams?(_|$)")
-_KNOWN = ("torch.", "builtins.", "numpy.", "torchvision.", "torchmetrics.", "accelerate.")
 # What trains or fits something by what it is given, and objects that do.
 _LEARNS = re.compile(r"(^|_)(probe|probing|calibrate|finetune|adapt)(_|$)")
 _LEARNER = re.compile(r"(Probe|Prober|Learner)\w*$")
@@ -81,21 +80,16 @@ class OtherPasses:
 
     def _may_learn(self, call: cst.Call) -> bool:
         """Whether something of another file may train by what it is given, or look into a model it was made for."""
-        if self._held.behind(call.func) or (self._evaluator.names.qualified(call.func) or "").startswith(_KNOWN):
+        if self._held.behind(call.func) or takes_no_pass(call.func, self._evaluator):
             return False
         if (call.args and _LEARNS.search(identifier(call.func))) or learns_by_step(call, self._evaluator):
             return True
         held = call.func.value if isinstance(call.func, cst.Attribute) else None
-        makers = self._makers(held) if held is not None else []
-        if any(_LEARNER.search(identifier(maker.func)) for maker in makers):
+        if held is None:
+            return False
+        if any(_LEARNER.search(identifier(maker.func)) for maker in makers(held, self._evaluator)):
             return True
-        explainers = (maker for maker in makers if EXPLAINERS.search(identifier(maker.func)))
-        return any(self._is_model(argument.value) for maker in explainers for argument in maker.args)
-
-    def _makers(self, held: cst.BaseExpression) -> list[cst.Call]:
-        """The calls of classes that make what a variable or an attribute of the object holds."""
-        calls = (value for value in self._evaluator.held_by(held) if isinstance(value, cst.Call))
-        return [call for call in calls if identifier(call.func)[:1].isupper()]
+        return any(self._is_model(a.value) for each in explainers(held, self._evaluator) for a in each.args)
 
     def _is_handed_model(self, call: cst.Call) -> bool:
         """Whether a call runs what the routine was handed, of which nothing is known, and gives it a model to run."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evaluation.entry_points import used_as
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.hidden_gradients import HiddenGradients
@@ -132,7 +132,7 @@ class SharedSteps:
         param = next((p for p in parameters(function) if p.name.value == model.value), None)
         if param is None:
             return model if self._is_of_file(model) else None
-        given = argument_for(function, param, call, self._evaluator)
+        given = argument_for(function, param, call, self._evaluator.definitions)
         return given if isinstance(given, (cst.Name, cst.Attribute)) else None
 
     def _is_of_file(self, name: cst.Name) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.syntax.calls import is_none, literal
 
 
@@ -59,7 +59,7 @@ class ToldCalls:
         param = next((p for p in parameters(function) if p.name.value == test.value), None)
         if param is None or self._evaluator.definitions.enclosing_function(test) is not function:
             return None
-        given = argument_for(function, param, call, self._evaluator) or param.default
+        given = argument_for(function, param, call, self._evaluator.definitions) or param.default
         if given is None:
             return None
         value = literal(given)

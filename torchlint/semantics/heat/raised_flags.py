@@ -88,8 +88,8 @@ class RaisedFlags:
         mine, its = self._owner(flag), self._owner(other)
         if mine is None or its is None or mine is its:
             return False
-        bases = self._evaluator.definitions.bases
-        return its not in bases(mine) and mine not in bases(its)
+        family = self._evaluator.definitions.family
+        return its not in family(mine) and mine not in family(its)
 
     def _owner(self, attribute: cst.Attribute) -> cst.ClassDef | None:
         of = attribute.value

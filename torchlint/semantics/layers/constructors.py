@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.syntax.calls import is_none, literal
 
 _PARTIAL = "functools.partial"
@@ -144,7 +144,9 @@ class Constructors:
             return
         found: set[Constructor] = set(self.of(param.default)) if param.default is not None else set()
         calls = self._evaluator.callers(function)
-        passed = [a for call in calls if (a := argument_for(function, param, call, self._evaluator)) is not None]
+        passed = [
+            a for call in calls if (a := argument_for(function, param, call, self._evaluator.definitions)) is not None
+        ]
         if not passed and not found:
             passed = self._passed_by_name(binding.name)
         for argument in passed:

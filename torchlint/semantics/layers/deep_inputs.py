@@ -7,10 +7,10 @@ from typing import TypeGuard
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.syntax.calls import literal
 
@@ -101,7 +101,9 @@ class DeepInputs:
             return []
         param = next((p for p in parameters(function) if p.name is binding.node), None)
         calls = self._callers(function) if param is not None else []
-        passed = [argument_for(function, param, call, self._evaluator) for call in calls if param is not None]
+        passed = [
+            argument_for(function, param, call, self._evaluator.definitions) for call in calls if param is not None
+        ]
         return [argument for argument in passed if argument is not None]
 
     def _is_read_so(self, name: cst.Name) -> bool:

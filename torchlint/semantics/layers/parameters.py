@@ -8,10 +8,10 @@ from enum import Enum
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.semantics.layers.positions import taken_by_position
 from torchlint.semantics.layers.written_names import WrittenNames
@@ -174,7 +174,7 @@ class Touches:
         function = next(a for a in self._tree.ancestors(parameter) if isinstance(a, (cst.FunctionDef, cst.Lambda)))
         if isinstance(function, cst.FunctionDef):
             for call in self._evaluator.callers(function):
-                argument = argument_for(function, parameter, call, self._evaluator)
+                argument = argument_for(function, parameter, call, self._evaluator.definitions)
                 if isinstance(argument, cst.Attribute):
                     yield argument
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.layers.constructors import Constructors
 from torchlint.semantics.layers.deep_inputs import SAME_RANK, SAME_RANK_FUNCTIONS, SAME_RANK_METHODS, DeepInputs
 from torchlint.semantics.layers.values import Tail
@@ -90,7 +90,7 @@ class Ranks:
         param = next((p for p in parameters(function) if p.name is binding.node), None)
         if param is None:
             return False
-        passed = [argument_for(function, param, call, self._evaluator) for call in self._callers(function)]
+        passed = [argument_for(function, param, call, self._evaluator.definitions) for call in self._callers(function)]
         return bool(passed) and all(a is not None and self._is_matrix(a, seen) for a in passed)
 
     def _is_kept(self, attribute: cst.Attribute, seen: set[cst.CSTNode]) -> bool:

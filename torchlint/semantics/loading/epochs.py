@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import COMPREHENSIONS, Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -146,11 +146,11 @@ class Epochs:
         made = self._evaluator.definitions.method(owner, "__init__") if isinstance(owner, cst.ClassDef) else None
         if not isinstance(argument, cst.Arg) or not isinstance(call, cst.Call) or made is None:
             return []
-        name = self._parameter(made, call, argument)
+        taken = parameter_for(made, argument, call, self._evaluator.definitions)
         kept = (
             value
             for value in self._tree.below(made.body, cst.Assign)
-            if isinstance(value.value, cst.Name) and value.value.value == name
+            if isinstance(value.value, cst.Name) and taken is not None and value.value.value == taken.name.value
         )
         return [read for statement in kept for read in self._attributes(statement.value)]
 
@@ -239,24 +239,16 @@ class Epochs:
     def handed(self, call: cst.Call, argument: cst.Arg) -> list[cst.Name]:
         """Return the uses, in the function of the file that a call runs, of what the call gives it."""
         function = self._evaluator.definitions.definition(call.func)
-        if not isinstance(function, cst.FunctionDef) or argument.star:
+        if not isinstance(function, cst.FunctionDef):
             return []
-        name = self._parameter(function, call, argument)
+        taken = parameter_for(function, argument, call, self._evaluator.definitions)
+        name = taken.name.value if taken is not None else ""
         scope = self._evaluator.scopes.inner(function)
         return [
             used
             for used in self._tree.below(function.body, cst.Name)
             if used.value == name and self._evaluator.scopes.deciding(name, self._evaluator.scopes.scope(used)) is scope
         ]
-
-    @staticmethod
-    def _parameter(function: cst.FunctionDef, call: cst.Call, argument: cst.Arg) -> str:
-        """The name by which a function knows an argument of a call; empty where it takes no such one."""
-        names = [parameter.name.value for parameter in parameters(function)]
-        if names[:1] == ["self"]:
-            names = names[1:]
-        place = next(index for index, given in enumerate(call.args) if given is argument)
-        return argument.keyword.value if argument.keyword is not None else (names[place : place + 1] or [""])[0]
 
     def _loop_around(
         self, place: cst.CSTNode, used: cst.CSTNode, made: cst.Call, through: tuple[cst.FunctionDef, ...] = ()

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.loading.changed_datasets import is_changed_elsewhere
 from torchlint.semantics.loading.epochs import Epochs
 from torchlint.syntax.calls import identifier
@@ -222,7 +222,7 @@ class KeptWorkers:
         if param is None:
             return
         for call in self._evaluator.callers(function):
-            given = argument_for(function, param, call, self._evaluator)
+            given = argument_for(function, param, call, self._evaluator.definitions)
             if given is not None:
                 yield from (given, *self._variables(given))
 

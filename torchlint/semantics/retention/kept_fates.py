@@ -158,15 +158,8 @@ class KeptFates(Fates):
         )
         if here is None or there is None or here is there:
             return True
-        families = map(self._family, self._tree.nodes(cst.ClassDef))
+        families = map(definitions.family, self._tree.nodes(cst.ClassDef))
         return any(here in family and there in family for family in families)
-
-    def _family(self, owner: cst.ClassDef) -> list[cst.ClassDef]:
-        """A class and all that it derives from in the file."""
-        found = [owner]
-        for each in found:
-            found += [base for base in self._evaluator.definitions.bases(each) if base not in found]
-        return found
 
     def _is_called(self, attribute: cst.Attribute) -> bool:
         """Whether an attribute is a method: ``other.pull()``."""

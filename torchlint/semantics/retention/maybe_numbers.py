@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 from torchlint.semantics.evaluate.narrowing import is_tensor_here
 from torchlint.semantics.retention.conditions import conditions, exclude, tests_before
 from torchlint.semantics.values import Kind
@@ -220,4 +220,6 @@ class MaybeNumbers:
         tests = tests_before(result, self._tree)
         named = {identifier(name) for test in tests for name in (test, *self._tree.below(test, cst.Name))}
         given = (p for p in function.params.params if p.name.value in named and p.default is not None)
-        return any((a := argument_for(function, p, call, self._evaluator)) and not is_none(a) for p in given)
+        return any(
+            (a := argument_for(function, p, call, self._evaluator.definitions)) and not is_none(a) for p in given
+        )

@@ -117,10 +117,9 @@ class Rollouts:
         definitions = self._evaluator.definitions
         functions = map(definitions.enclosing_function, (use, variable))
         here, there = (definitions.owner(function) if function is not None else None for function in functions)
-        if here is None or there is None or here is there:
+        if here is None or there is None:
             return True
-        bases = (*definitions.bases(here), *definitions.bases(there))
-        return any(base is here or base is there for base in bases)
+        return here in definitions.family(there) or there in definitions.family(here)
 
     def _holds(self, name: cst.Name, variable: cst.Name) -> bool:
         """Whether a name is bound, or can hold what the variable does: not ``values = stack(values).detach()``."""

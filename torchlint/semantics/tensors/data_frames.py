@@ -6,9 +6,9 @@ import re
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.names import argument_for
 
 _MAKES = re.compile(r"^pandas\.(read_\w+|DataFrame|Series|concat|merge|get_dummies|pivot_table|melt)(\.|$)")
 _SPLITS = "sklearn.model_selection.train_test_split"
@@ -87,6 +87,8 @@ def _is_given(binding: Binding, evaluator: Evaluator, depth: int) -> bool:
     function = evaluator.tree.enclosing(parameter, cst.FunctionDef)
     calls = evaluator.callers(function) if isinstance(function, cst.FunctionDef) else []
     given = [
-        argument_for(function, parameter, call, evaluator) for call in calls if isinstance(function, cst.FunctionDef)
+        argument_for(function, parameter, call, evaluator.definitions)
+        for call in calls
+        if isinstance(function, cst.FunctionDef)
     ]
     return bool(given) and all(value is not None and is_frame(value, evaluator, depth + 1) for value in given)
