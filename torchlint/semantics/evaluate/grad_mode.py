@@ -368,10 +368,8 @@ class Gradients:
             self._globally = any(
                 self._tree.parent(call).__class__ is cst.Expr
                 and self._definitions.enclosing_function(call) is None
-                and self._names.qualified(call.func) == "torch.set_grad_enabled"
+                and self._names.qualified(call.func) in SETTERS
                 and self.switches_off(call) is True
-                for call in self._tree.nodes(cst.Call)
-                if isinstance(call.func, (cst.Attribute, cst.Name))
-                and (call.func.attr if isinstance(call.func, cst.Attribute) else call.func).value == "set_grad_enabled"
+                for call in self._tree.calls_named("set_grad_enabled")
             )
         return self._globally

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.retention.kept_fates import PICKS
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import bind, identifier, literal
 from torchlint.syntax.canonical import is_same
@@ -19,8 +20,6 @@ _MOST_GIVEN = 50
 
 _NO_TENSORS = frozenset((Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.NDARRAY, Kind.DTYPE, Kind.DEVICE))
 _PARTS = frozenset(("T", "mT", "H", "real", "imag", "values", "indices"))
-# What hands on something that is there already, with the graph that it has.
-_PICKS = frozenset("pop popleft popitem get items values keys copy setdefault append extend".split())
 _BUILTINS = frozenset(f"builtins.{name}" for name in ("sum", "max", "min", "abs", "list", "tuple", "zip", "enumerate"))
 _OPERATIONS = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
 
@@ -99,7 +98,7 @@ class Graphless:
         if isinstance(function, cst.FunctionDef):
             results = self._evaluator.definitions.results(function)
             return bool(results) and all(self._is_without(each) is True for each in results)
-        if function is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value in _PICKS:
+        if function is not None or not isinstance(call.func, cst.Attribute) or call.func.attr.value in PICKS:
             return False
         return self._all(self._is_without(each) for each in (call.func.value, *given))
 
@@ -135,7 +134,7 @@ class Graphless:
     def _computes(self, value: cst.CSTNode) -> bool:
         """Whether an expression makes a tensor of its own, which has no graph where gradients are off."""
         if isinstance(value, cst.Call):
-            return identifier(value.func) not in _PICKS and self._evaluator.value(value.func).kind is not Kind.CLASS
+            return identifier(value.func) not in PICKS and self._evaluator.value(value.func).kind is not Kind.CLASS
         return isinstance(value, _OPERATIONS)
 
     @staticmethod

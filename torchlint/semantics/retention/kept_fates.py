@@ -17,7 +17,8 @@ _MOST_CALLERS = 3
 _SAME_ITEMS = ("enumerate", "list", "tuple", "reversed")
 _COPIES = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed", "iter", "next", "dict"))
 _TAKES_OUT = ("pop", "popleft", "popitem", "remove", "clear", "append", "appendleft", "extend")
-_PICKS = frozenset((*_TAKES_OUT, "items", "values", "keys", "get", "copy", "unbind", "split", "chunk", "setdefault"))
+# What hands on something that is there already, with the graph that it has.
+PICKS = frozenset((*_TAKES_OUT, "items", "values", "keys", "get", "copy", "unbind", "split", "chunk", "setdefault"))
 _OF_GRAPH = frozenset(("grad", "grad_fn", "retain_grad", "register_hook", "requires_grad_", "backward"))
 _NUMBERED = "builtins.enumerate"
 _ASKS = (cst.If, cst.While, cst.Assert)
@@ -103,7 +104,7 @@ class KeptFates(Fates):
         if not isinstance(parent, cst.Call):
             return False
         if parent.func is node:
-            return identifier(node) not in _PICKS
+            return identifier(node) not in PICKS
         name = self._evaluator.names.qualified(parent.func) or ""
         return name.startswith("torch.")
 
