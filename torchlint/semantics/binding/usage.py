@@ -156,6 +156,8 @@ class Usage:
                     self._as_text.add(key)
                 if attribute.attr.value == "append" and isinstance(call, cst.Call) and len(call.args) == 1:
                     self._appended.setdefault(key, []).append(call.args[0].value)
+                if attribute.attr.value == "setdefault" and isinstance(call, cst.Call) and len(call.args) > 1:
+                    self._stored.setdefault(key, []).append(call.args[1].value)
                 if attribute.attr.value == "parameters" and isinstance(call, cst.Call) and not call.args:
                     self._with_parameters.add(key)
                 if attribute.attr.value in _SHAPED and isinstance(call, cst.Call):

@@ -88,12 +88,31 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
         return owner if isinstance(expression.slice[0].slice, cst.Slice) else owner.iterated()
     if owner.kind is Kind.MAPPING:
         entry = _entry(expression.value, key, evaluator) if isinstance(key, str) else UNKNOWN
-        return entry if entry.kind is not Kind.UNKNOWN else owner.element or UNKNOWN
+        return entry if entry.kind is not Kind.UNKNOWN else element(expression.value, owner, evaluator)
     if owner.kind is Kind.MODULE:
         return Value(Kind.MODULE, owner.evidence)
     if owner.kind is Kind.DATALOADER:
         return owner  # several of them by name or number: a loader itself has no items
     return hints.named_device(key) if isinstance(key, str) else UNKNOWN
+
+
+def element(dictionary: cst.BaseExpression, known: Value, evaluator: Evaluator) -> Value:
+    """Return what the items of a dictionary are, also of one that is empty until objects of one class are put in."""
+    if known.element is not None:
+        return known.element
+    made = evaluator.held_by(dictionary)
+    if not made or not all(_is_empty(each, evaluator) for each in made):
+        return UNKNOWN
+    values = [evaluator.value(put) for put in evaluator.usage.stored(dictionary)]
+    found = join(values) if values else UNKNOWN
+    is_object = found.kind is Kind.INSTANCE and isinstance(found.definition, cst.ClassDef)
+    return found.weakened(Evidence.INFERRED) if is_object else UNKNOWN
+
+
+def _is_empty(made: cst.CSTNode | None, evaluator: Evaluator) -> bool:
+    if isinstance(made, cst.Dict):
+        return not made.elements
+    return isinstance(made, cst.Call) and not made.args and evaluator.names.qualified(made.func) in _DICTIONARIES
 
 
 def _entry(owner: cst.BaseExpression, key: str, evaluator: Evaluator) -> Value:

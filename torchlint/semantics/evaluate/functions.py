@@ -78,6 +78,8 @@ _NO_MODELS = ("Tokenizer", "Processor", "Config", "FeatureExtractor", "Pipeline"
 def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     """Return what calling an imported function or class by this qualified name gives."""
     module, _, last = name.rpartition(".")
+    if name in _PASSES_FIRST_THROUGH and call.args:
+        return _passed_through(call, name, evaluator.value(call.args[0].value))
     if name.startswith(("torch.", "torch_geometric.")):
         return _torch(call, name, last, evaluator)
     if name.startswith("builtins."):
@@ -154,8 +156,6 @@ def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:
         return made._replace(graph=made_graph(bind(call.args)), origin=Origin.FACTORY)
     if name == "torch.from_numpy":
         return tensor(device=Device.CPU, graph=Graph.DETACHED)
-    if name in _PASSES_FIRST_THROUGH and call.args:
-        return _passed_through(call, name, evaluator.value(call.args[0].value))
     if name in api.TORCH_NUMBERS or name.startswith(_HOST_PACKAGES):
         return Value(Kind.SCALER) if name in api.SCALERS else NUMBER if _answers_number(name, last) else UNKNOWN
     if name in api.SCALERS:

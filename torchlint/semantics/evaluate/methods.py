@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate import distributions
+from torchlint.semantics.evaluate import containers, distributions
 from torchlint.semantics.evaluate.functions import made_graph, named_device, result_dtype
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evaluate.type_hints import is_tensor_or_data
@@ -67,7 +67,7 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
     if owner.kind is Kind.NUMBER:
         return NUMBER
     if owner.kind is Kind.MAPPING:
-        return _of_mapping(owner, name)
+        return _of_mapping(containers.element(method.value, owner, evaluator), name)
     if owner.kind is Kind.STRING:
         return Value(Kind.STRING)
     if owner.kind is Kind.CLASS and name == "load_from_checkpoint":  # of Lightning
@@ -131,8 +131,7 @@ def _of_batch(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
     return of_tensor(call, owner._replace(kind=Kind.TENSOR), name, evaluator)
 
 
-def _of_mapping(owner: Value, name: str) -> Value:
-    element = owner.element if owner.element is not None else UNKNOWN
+def _of_mapping(element: Value, name: str) -> Value:
     if name == "items":
         return of(Kind.ITERATOR, sequence(Value(Kind.STRING), element))
     if name in ("values", "keys"):
@@ -169,7 +168,7 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
             else NUMBER.weakened(owner.evidence)
         )
     if name in ("items", "keys", "values"):
-        return _of_mapping(of(Kind.MAPPING, owner), name)  # an output that is a mapping of tensors
+        return _of_mapping(owner, name)  # an output that is a mapping of tensors
     if name in _OF_NO_TENSOR:
         return UNKNOWN  # an annotation that is not quite true, or a sparse tensor of another library
     if name == "tolist":

@@ -49,8 +49,6 @@ _MOST_CALLS = 2  # of functions of the file through which a loop may hand its mo
 
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
 
-_ALONE = (Role.METRIC, Role.DENOISING)  # whose helpers work on copies on the host, or look up what is kept then
-
 
 class Hotness:
     """Answers whether a node runs on every step."""
@@ -389,8 +387,10 @@ class Hotness:
         found: Heat | None = None
         for call in self._evaluator.callers(function) or self._handed_on.to(function):
             heat = self.heat(call)
-            if heat is None or heat.role in _ALONE:
-                continue
+            under = self._tree.enclosing(call, cst.If, cst.IfExp, cst.FunctionDef)
+            looks_up = not isinstance(under, cst.FunctionDef)  # what a scheduler keeps then
+            if heat is None or heat.role is Role.METRIC or (heat.role is Role.DENOISING and looks_up):
+                continue  # helpers of metrics work on copies on the host
             heat = heat._replace(evidence=min(heat.evidence, Evidence.INFERRED))
             if heat.evidence is Evidence.INFERRED and heat.role is not Role.SAMPLING_LOOP:
                 return heat

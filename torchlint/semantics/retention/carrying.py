@@ -21,7 +21,7 @@ from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.retention.evaluated_outputs import EvaluatedOutputs
 from torchlint.semantics.retention.meters import Meters
 from torchlint.semantics.retention.records import Records
-from torchlint.semantics.retention.stores import Store
+from torchlint.semantics.retention.stores import Store, elements
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import identifier, method_call
 
@@ -119,8 +119,14 @@ class Carrying:
         """Whether all calls with gradients give a parameter a dictionary of which a loss is differentiated there."""
         given = [each for each in passed_for(record, self._evaluator) if not self._evaluator.gradients.disabled(each)]
         around = [self._tree.enclosing(each, *LOOPS) or self._tree.module for each in given]
-        pairs = zip(given, around, strict=True)
-        return bool(given) and all(self.records.holds_loss(g, self._backward.losses(root)) for g, root in pairs)
+        return bool(given) and all(map(self._holds_loss, given, around))
+
+    def _holds_loss(self, record: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Whether a dictionary holds losses that a step differentiates, by its name or written out."""
+        items = elements(record) if isinstance(record, cst.Dict) else ()
+        if items and not any(map(is_number, items)):
+            return any(self._backward.differentiates(each, root) for each in items)
+        return self.records.holds_loss(record, self._backward.losses(root))
 
     def holds_loss(self, value: cst.BaseExpression, kept: Store, heat: Heat) -> bool:
         """Whether a dictionary of losses is kept whole that a training step differentiates."""

@@ -27,6 +27,8 @@ _CONTAINERS = frozenset(
     ("builtins.dict", "builtins.list", "collections.defaultdict", "collections.OrderedDict", "collections.deque")
 )
 _SELDOM = re.compile(r"^_?(reset|clear|end|finish|finalize|compute|summary|report)(_|$)|(^|_)epoch(_|$)")
+_MAX_CALLS = 2
+"""Through how many methods a constructor may start its object."""
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 
 
@@ -110,12 +112,25 @@ class Holders:
     def _is_start(self, reset: cst.CSTNode, variable: cst.BaseExpression, node: cst.CSTNode) -> bool:
         """Whether a place binds a variable instead of a sum that goes on with it, as a test finds no value yet."""
         fork = self._tree.enclosing(reset, cst.If)
-        if fork is None or not isinstance(node, cst.Assign) or not self._evaluator.flow.exclusive(reset, node):
+        if fork is None:
+            return False
+        if self._tree.within(reset, fork.body) and self._is_missing(fork.test, variable):
+            return True
+        if not isinstance(node, cst.Assign) or not self._evaluator.flow.exclusive(reset, node):
             return False
         compared = [*self._tree.below(fork.test, cst.ComparisonTarget)]
         asks = any(isinstance(c.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for c in compared)
         held = (variable, container(variable) or variable)
         return asks and any(is_same(n, h) for n in self._tree.descendants(fork.test) for h in held)
+
+    def _is_missing(self, test: cst.BaseExpression, variable: cst.BaseExpression) -> bool:
+        """Whether a test holds while a dictionary has no such entry: ``if name not in self.meters``."""
+        if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, cst.NotIn):
+            return False
+        asked, holder = test.comparisons[0].comparator, container(variable)
+        asked = method.value if (method := method_call(asked, "keys")) is not None else asked
+        is_asked = holder is not None and is_same(asked, holder)
+        return is_asked and any(is_same(part, test.left) for part in self._tree.descendants(variable))
 
     def _is_cut(self, target: cst.CSTNode) -> bool:
         """Whether a variable becomes a part of itself: ``states = states[-size:]``."""
@@ -181,10 +196,18 @@ class Holders:
                 continue
             if function.name.value in ("__enter__", "__exit__"):
                 return True
-            calls = self._tree.calls_named(function.name.value)
+            calls = [c for c in self._tree.calls_named(function.name.value) if not self._is_of_making(c)]
             if any(self.is_hot(c) or self._evaluator.definitions.enclosing_function(c) is here for c in calls):
                 return True
         return False
+
+    def _is_of_making(self, call: cst.Call, depth: int = 0) -> bool:
+        """Whether a call runs while its object is made, and at no other time that the file shows."""
+        function = self._evaluator.definitions.enclosing_function(call)
+        if function is None or function.name.value == "__init__":
+            return function is not None
+        callers = self._evaluator.callers(function) if depth < _MAX_CALLS else []
+        return bool(callers) and all(self._is_of_making(each, depth + 1) for each in callers)
 
     def is_emptied_by_others(self, variable: cst.BaseExpression) -> bool:
         """Return whether the file binds or clears an attribute of this name of any object: ``tap.outputs.clear()``."""

@@ -10,7 +10,10 @@ from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.narrowing import is_tensor_here
+from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.retention.conditions import conditions, exclude, tests_before
+from torchlint.semantics.retention.records import Records
+from torchlint.semantics.retention.stores import elements
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import element_at, identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import is_same
@@ -31,6 +34,7 @@ class MaybeNumbers:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._records = Records(evaluator)
         self._variables: dict[int, _Kinds] = {}
         self._left = 0
 
@@ -96,11 +100,21 @@ class MaybeNumbers:
         if binding.kind is BindingKind.AUGMENTED and isinstance(binding.node, cst.Name) and value is not None:
             is_number = self._evaluator.value(value).kind is Kind.NUMBER or self._kinds(value, depth + 1)
             return self._of_variable(binding.node, depth + 1) - {Kind.NONE} if is_number else _NOTHING
+        if (record := self._records.source(binding)) is not None:
+            return self._of_record(record)
         if binding.kind is not BindingKind.ASSIGNMENT:
             return _NOTHING
         if part is not None:
             return self._kinds(part, depth + 1)
         return self._of_call(value, binding.path, depth) if isinstance(value, cst.Call) else _NOTHING
+
+    def _of_record(self, record: Binding) -> _Kinds:
+        """What an item is of the dictionaries that a function is given: one of them may hold a number."""
+        given = passed_for(record, self._evaluator)
+        made = (source for value in given for source in (value, *self._evaluator.held_by(value)))
+        items = (item for each in made if isinstance(each, cst.Dict) for item in elements(each))
+        is_open = any(not self._evaluator.value(item).is_tensor for item in items)
+        return frozenset((Kind.NUMBER,)) if is_open else _NOTHING
 
     def _is_used_as_tensor(self, name: cst.Name) -> bool:
         """Whether the same value is certainly used as only a tensor can be: nothing comes of it if it is a number."""

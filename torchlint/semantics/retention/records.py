@@ -43,10 +43,12 @@ class Records:
 
     def _taken_from(self, value: cst.BaseExpression) -> Binding | None:
         taken = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
-        if len(taken) != 1 or taken[0].kind is not BindingKind.ITERATION:
-            return None
-        method = method_call(taken[0].value, "items", "values")
-        is_value = method is not None and taken[0].path == ((1,) if method.attr.value == "items" else ())
+        return self.source(taken[0]) if len(taken) == 1 else None
+
+    def source(self, item: Binding) -> Binding | None:
+        """Return the parameter of whose dictionary a loop gives an item a name; None if it goes over something else."""
+        method = method_call(item.value, "items", "values") if item.kind is BindingKind.ITERATION else None
+        is_value = method is not None and item.path == ((1,) if method.attr.value == "items" else ())
         record = method.value if is_value and method is not None else None
         held = self._evaluator.flow.definitions(record) if isinstance(record, cst.Name) else []
         return held[0] if len(held) == 1 and held[0].kind is BindingKind.PARAMETER else None
