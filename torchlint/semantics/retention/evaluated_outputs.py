@@ -92,7 +92,7 @@ class EvaluatedOutputs:
 
     def _of_call(self, call: cst.Call, loop: cst.CSTNode, depth: int) -> bool:
         if self._is_for_nothing(call):
-            return self._tree.within(call, loop)
+            return self._tree.within(call, loop) and not self._goes_over(loop, call.func)
         known = self._evaluator.value(call)
         may_be = known.is_tensor or known.kind is Kind.SEQUENCE or not known.known  # `x.max(0)` is a pair
         if known.graph is Graph.DETACHED or not may_be:
@@ -108,6 +108,12 @@ class EvaluatedOutputs:
             return self.gives(method.value, loop, depth)
         is_loss = self._evaluator.value(call.func).origin is Origin.LOSS
         return is_loss and any(self.gives(argument.value, loop, depth) for argument in call.args)
+
+    def _goes_over(self, loop: cst.CSTNode, model: cst.BaseExpression) -> bool:
+        """Whether a loop takes one model, or layer, after the other: it has a few passes, and no steps."""
+        bindings = self._evaluator.flow.definitions(model) if isinstance(model, cst.Name) else []
+        taken = (binding.node for binding in bindings if binding.kind is BindingKind.ITERATION)
+        return isinstance(loop, cst.For) and any(self._tree.within(each, loop.target) for each in taken)
 
     def _is_for_nothing(self, call: cst.Call) -> bool:
         """Whether a call runs a model with gradients on, and nobody can want them."""

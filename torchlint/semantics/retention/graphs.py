@@ -27,7 +27,7 @@ from torchlint.semantics.retention.metric_states import MetricStates
 from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.statements import Statements
 from torchlint.semantics.retention.stores import Retention, Store, appended
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
@@ -88,6 +88,8 @@ class Retentions:
         found = self._found(node)
         if found is None or not found.is_reported:
             return found
+        if not isinstance(node, cst.AugAssign) and self.averages.occur and self.averages.kept(node) is not None:
+            return None  # which tells more
         carrying = tuple(value for value in found.values if not self._graphless.holds(value))
         if not carrying:
             return None
@@ -153,7 +155,7 @@ class Retentions:
     def _retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """What a statement keeps with its graph, as far as its own function tells."""
         kept = self._statements.kept(node)
-        if kept is None or all(is_number(value) for value in kept.values):
+        if kept is None or all(is_number(value) and not self._has_graph(value) for value in kept.values):
             return None
         heat = self._place(node, kept)
         if heat is None or (self._evaluator.gradients.disabled(node) and not self._keeps_object(kept)):
@@ -183,6 +185,11 @@ class Retentions:
             kept.part is not None,
             bool(records),
         )
+
+    def _has_graph(self, value: cst.BaseExpression) -> bool:
+        """Whether more than its name tells that a value carries a graph: the number of people in a density map."""
+        found = self._evaluator.value(value)
+        return found.is_tensor and found.graph is Graph.ATTACHED and found.evidence >= Evidence.INFERRED
 
     def _extends_list(self, kept: Store) -> bool:
         """Whether a list takes all items of something that only its name makes a tensor: texts of a ``decoder``."""

@@ -57,6 +57,8 @@ class Holders:
             return self._tree.within(function, owner) and not self.is_emptied_by_others(variable)
         around = self._tree.enclosing(function, *LOOPS, cst.FunctionDef)  # which makes a closure for each pass
         inside = around if isinstance(around, LOOPS) else function
+        if bindings and not self._tree.within(bindings[0].scope.node, function):  # `nonlocal total`
+            bindings = [binding for binding in bindings if binding.kind is not BindingKind.AUGMENTED]
         return bool(bindings) and all(
             binding.kind in _BOUND and not self._tree.within(binding.node, inside) for binding in bindings
         )
@@ -180,7 +182,8 @@ class Holders:
         """
         if self.is_emptied_by_others(variable):
             return True
-        places = [*self._resets(variable), *filter(self._takes_all, self._emptied(variable))]
+        resets = (reset for reset in self._resets(variable) if not self._is_cut(reset))
+        places = [*resets, *filter(self._takes_all, self._emptied(variable))]
         others = (place for place in places if self._evaluator.flow.statement(place) is not node)
         functions = map(self._evaluator.definitions.enclosing_function, others)
         return any(f is not None and f.name.value != "__init__" and not self._is_seldom(f) for f in functions)
@@ -196,10 +199,34 @@ class Holders:
                 continue
             if function.name.value in ("__enter__", "__exit__"):
                 return True
-            calls = [c for c in self._tree.calls_named(function.name.value) if not self._is_of_making(c)]
-            if any(self.is_hot(c) or self._evaluator.definitions.enclosing_function(c) is here for c in calls):
+            named = self._tree.calls_named(function.name.value)
+            calls = [c for c in named if not self._is_of_making(c) and not self._is_of_other(c, node)]
+            if any(self.is_hot(c) or self._is_beside(c, node) for c in calls):
                 return True
         return False
+
+    def _is_of_other(self, call: cst.Call, node: cst.CSTNode) -> bool:
+        """Whether a call is of an object that another function makes for itself."""
+        method = method_call(call)
+        of = method.value if method is not None else None
+        bindings = self._evaluator.flow.definitions(of) if isinstance(of, cst.Name) else []
+        here = self._evaluator.definitions.enclosing_function(node)
+        return bool(bindings) and all(
+            isinstance(binding.value, cst.Call)
+            and not binding.path
+            and binding.kind is BindingKind.ASSIGNMENT
+            and self._evaluator.definitions.enclosing_function(binding.node) is not here
+            for binding in bindings
+        )
+
+    def _is_beside(self, call: cst.Call, node: cst.CSTNode) -> bool:
+        """Whether a call stands in the function of a node, but not around the loop over steps that runs the node."""
+        function, heat = self._evaluator.definitions.enclosing_function(node), self._hotness.heat(node)
+        if self._evaluator.definitions.enclosing_function(call) is not function:
+            return False
+        frame = function if function is not None else self._tree.module
+        is_around = heat is not None and self._tree.within(heat.root, frame)
+        return heat is None or not is_around or self._tree.within(call, heat.root)
 
     def _is_of_making(self, call: cst.Call, depth: int = 0) -> bool:
         """Whether a call runs while its object is made, and at no other time that the file shows."""

@@ -39,6 +39,7 @@ _WITHOUT = re.compile(
     r"ref|reference|hr|lr|depth|real|wave|waveform|wav|audio|speech|adj|adjacency|returns?|advantages?|prices?)(_|$)"
 )
 _TUPLES = frozenset("chunk split unbind topk sort svd eigh qr max min median mode kthvalue histogram unique".split())
+_LAYERS = re.compile(r"torch\.nn\.(Linear|Bilinear|Conv\w+|Embedding\w*)$")  # which give one tensor
 _FREEZES = frozenset(("requires_grad", "requires_grad_"))
 _LOSS = re.compile(r"(^|_)loss(es)?$")
 _HOOKS = frozenset(("register_forward_hook", "register_module_forward_hook"))
@@ -206,7 +207,8 @@ class IdleGraphs:
         if isinstance(value, cst.Call):
             library = (self._evaluator.names.qualified(value.func) or "").rpartition(".")[0]
             is_tuple = identifier(value.func) in _TUPLES or library.startswith("torch.distributions")
-            return not is_tuple and self._evaluator.value(value.func).kind is not Kind.MODULE
+            run = self._evaluator.value(value.func)
+            return not is_tuple and (run.kind is not Kind.MODULE or _LAYERS.match(run.name or "") is not None)
         return isinstance(value, cst.BinaryOperation)
 
     def _is_of_loss(self, value: cst.BaseExpression, method: cst.FunctionDef) -> bool:

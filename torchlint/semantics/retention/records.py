@@ -15,7 +15,7 @@ from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
 _CHANGES = ("update", "pop", "popitem", "clear")
-_REDUCES = re.compile(r"detach|reduce|to_host|to_cpu|item")
+_REDUCES = re.compile(r"(^|_)(detach\w*|reduced?|to_host|to_cpu|item)(_|$)")
 
 
 class Records:
@@ -102,6 +102,9 @@ class Records:
             if not isinstance(given, cst.BaseExpression) or isinstance(given, cst.Name):
                 return
             loss = given
+        if isinstance(loss, cst.BinaryOperation):  # `losses["a"] + 0.1 * losses["b"]`
+            for side in (loss.left, loss.right):
+                yield from self._held(side) if not isinstance(side, cst.Name) else ()
         if isinstance(loss, cst.Subscript) and isinstance(loss.value, cst.Name):
             index = loss.slice[0].slice
             if isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString):
@@ -127,6 +130,7 @@ class Records:
             if isinstance(target.target, cst.Subscript) and self._is_one(target.target.value, record):
                 return True
         calls = (call for call in self._tree.below(function, cst.Call) if _REDUCES.search(identifier(call.func)))
+        calls = (call for call in calls if isinstance(self._tree.parent(call), cst.Expr))  # others may give another
         return any(self._is_one(argument.value, record) for call in calls for argument in call.args)
 
 

@@ -12,8 +12,9 @@ from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
 _JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
-_ADDS = frozenset(("add", "index_add", "scatter_add"))
-_IN_PLACE = ("add_", "index_add_", "scatter_add_")
+_ADDS = frozenset(("add", "index_add", "scatter_add", "lerp"))
+_SUMS = ("torch.add", "torch.lerp")
+_IN_PLACE = ("add_", "index_add_", "scatter_add_", "lerp_")
 _EXTREMES = frozenset(f"torch.{name}" for name in ("max", "maximum", "min", "minimum"))
 
 
@@ -74,7 +75,7 @@ def elements(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
         return (value.elt,)
     if isinstance(value, cst.Dict):
-        return tuple(e.value for e in value.elements if isinstance(e, cst.DictElement))
+        return tuple(e.value for e in value.elements)
     if isinstance(value, (cst.List, cst.Tuple)):
         return tuple(e.value for e in value.elements if isinstance(e, cst.Element))
     return ()
@@ -89,11 +90,12 @@ def container(place: cst.BaseExpression) -> cst.BaseExpression | None:
 
 
 def appended(call: cst.Call) -> Store | None:
-    """Return what ``items.append(value)`` or ``items.extend([value])`` keeps."""
-    method = method_call(call, "append", "appendleft", "extend")
-    if method is None or len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
+    """Return what ``items.append(value)``, ``items.insert(0, value)`` or ``items.extend([value])`` keeps."""
+    method = method_call(call, "append", "appendleft", "extend", "insert")
+    wanted = ("index", "item") if method is not None and method.attr.value == "insert" else ("item",)
+    if method is None or len(call.args) != len(wanted) or any(a.star or a.keyword is not None for a in call.args):
         return None
-    given = call.args[0].value
+    given = call.args[-1].value
     found = elements(given)
     if method.attr.value == "extend" and not found:
         return None
@@ -119,7 +121,9 @@ def added(call: cst.Call) -> Store | None:
 
 
 def _summand(call: cst.Call) -> cst.BaseExpression | None:
-    """What a method adds to its tensor: the last of one or, by places, three arguments."""
+    """What a method adds to its tensor: the first of two for ``lerp``, the last of one or, by places, three."""
+    if identifier(call.func).startswith("lerp"):
+        return call.args[0].value if call.args and not call.args[0].star and call.args[0].keyword is None else None
     plain = [a for a in call.args if a.keyword is None or a.keyword.value != "alpha"]
     wanted = 1 if identifier(call.func).startswith("add") else len(("dim", "index", "value"))
     is_plain = len(plain) == wanted and not any(a.star or a.keyword is not None for a in plain)
@@ -141,7 +145,10 @@ def summed(statement: cst.Assign) -> Store | None:
         made = made.left
     terms = _terms(made)
     rest = tuple(term for term in terms if not _scales(term, target))
-    return Store(target, rest, False) if rest and len(rest) < len(terms) else None
+    if not rest or len(rest) == len(terms):
+        return None
+    items = tuple(item for term in rest for item in elements(term))  # `x = x + [value]`
+    return Store(target, items or rest, bool(items))
 
 
 def stored(statement: cst.Assign) -> Store | None:
@@ -236,7 +243,7 @@ def _combined(value: cst.BaseExpression, target: cst.BaseExpression, names: Name
         return _rest(elements(given[0]), target, False)
     if name in _EXTREMES and len(given) == len(("x", "value")):
         return _rest(given, target, False)
-    return _rest(given[:2], target, False) if name == "torch.lerp" else None
+    return _rest(given[:2], target, False) if name in _SUMS else None
 
 
 def _rest(parts: tuple[cst.BaseExpression, ...], target: cst.BaseExpression, is_stored: bool) -> Store | None:

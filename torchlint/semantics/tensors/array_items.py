@@ -35,7 +35,8 @@ class ArrayItems:
             return owner._replace(owned=False, dimensions=left)
         if not any(self._keeps_dimension(element.slice) for element in subscript.slice):
             return None
-        return owner._replace(owned=False, ordered=False, dimensions=1)
+        chosen = any(self._chooses(element.slice) for element in subscript.slice)
+        return owner._replace(owned=chosen, ordered=False, dimensions=1)
 
     def _holder_of(self, item: cst.BaseExpression) -> Array | None:
         """The array of which something is an item: ``signal`` of ``signal = signals[i]``."""
@@ -70,4 +71,9 @@ class ArrayItems:
         value = index.value if isinstance(index, cst.Index) else None
         if isinstance(value, cst.Ellipsis) or (isinstance(value, cst.Name) and value.value == "None"):
             return True  # nobody writes `x[..., 0]` for an array of one dimension
+        return self._chooses(index)
+
+    def _chooses(self, index: cst.BaseSlice) -> bool:
+        """Whether an index chooses elements by a list, an array or a mask: NumPy copies them into other memory."""
+        value = index.value if isinstance(index, cst.Index) else None
         return isinstance(value, (cst.List, cst.Comparison)) or (value is not None and self._array(value) is not None)
