@@ -48,7 +48,8 @@ class Writes:
         ``copy`` is the call that makes it. An attribute may be written to by any method of the file, and so may what
         several functions share. What is written to an array that is not the function's own (``is_own``) others see.
         """
-        root = self._root(array)
+        is_chosen = is_own and isinstance(array, cst.Subscript)  # NumPy has copied it already: nobody else has it
+        root = self._root(array) if not is_chosen else None
         if not is_own and (self._is_changed_at_once(copy) or self.writes_to(copy)):
             return True
         if root is None:

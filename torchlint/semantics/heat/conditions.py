@@ -12,6 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.canonical import is_same
 
 _CLOCKS = ("time.", "timeit.", "datetime.", "cProfile.", "torch.profiler.", "torch.utils.benchmark.")
 _TELL_NO_TIME = frozenset(f"time.{name}" for name in "strftime localtime gmtime ctime asctime sleep mktime".split())
@@ -125,7 +126,8 @@ class Conditions:
             return True
         steps = self._steps_around(node, function)
         if steps is not None:  # a clock that runs around all steps needs no synchronisation in each
-            return any(map(self.reads_clock, self._tree.below(steps, cst.Call)))
+            reading = filter(self.reads_clock, self._tree.below(steps, cst.Call))
+            return not all(map(self._throttles, reading))
         if self._measures(function):
             return True
         callers = self._evaluator.callers(function)
@@ -137,6 +139,24 @@ class Conditions:
         if loop is None or not self._tree.within(loop, function):
             return None
         return loop if any(method_call(c, "backward") for c in self._tree.below(loop, cst.Call)) else None
+
+    def _throttles(self, call: cst.Call) -> bool:
+        """Whether what a clock says is only compared, so that something runs now and then: ``time() - last > 2``."""
+        if self._is_compared(call):
+            return True
+        statement = self._tree.parent(call)
+        bound = [each.target for each in statement.targets] if isinstance(statement, cst.Assign) else []
+        frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
+        names = [name for name in self._tree.below(frame, cst.Name) if any(is_same(name, each) for each in bound)]
+        reads = [name for name in names if not isinstance(self._tree.parent(name), cst.AssignTarget)]
+        return bool(reads) and all(map(self._is_compared, reads))
+
+    def _is_compared(self, node: cst.CSTNode) -> bool:
+        """Whether a test compares a value, or the difference to another."""
+        parent = self._tree.parent(node)
+        while isinstance(parent, (cst.BinaryOperation, cst.ComparisonTarget)):
+            node, parent = parent, self._tree.parent(parent)
+        return isinstance(parent, cst.Comparison) and isinstance(self._tree.parent(parent), (cst.If, cst.While))
 
     def _measures(self, frame: cst.FunctionDef | cst.Module) -> bool:
         """Whether a function (or the top level of the module) reads a clock, records an event, or runs a profiler."""

@@ -17,13 +17,19 @@ from torchlint.semantics.tensors.data_frames import is_converted, is_frame
 from torchlint.semantics.tensors.held_arrays import taken_from
 from torchlint.semantics.tensors.mapped import is_mapped
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, literal, method_call
+from torchlint.syntax.calls import bind, is_none, literal, method_call
 
 Item = TypeVar("Item")
 
 _MAKES = frozenset("zeros ones empty full arange linspace logspace eye identity loadtxt genfromtxt fromfile".split())
 _RANDOM = frozenset("rand randn normal uniform random standard_normal randint choice permutation integers beta".split())
-_SIZED = frozenset("normal uniform random standard_normal randint choice integers beta".split())
+# Those that give one number unless they are told a size, and its place.
+_SIZED = {
+    "random": 0,
+    "standard_normal": 0,
+    "choice": 1,
+    **dict.fromkeys(("normal", "uniform", "randint", "integers", "beta"), 2),
+}
 _GENERATORS = frozenset(("numpy.random.RandomState", "numpy.random.default_rng"))
 _JOINS = frozenset(
     (
@@ -170,7 +176,8 @@ class Arrays:
         if name not in _FLOAT64 and not is_told and not given.open:
             default = ArrayDtypes(self._evaluator, self._known_dtypes).made(name, call)
         if name in _RANDOM:
-            sized = name not in _SIZED or given.get("size") is not None
+            size = given.get("size") or _at(_SIZED.get(name), call)
+            sized = name not in _SIZED or (size is not None and not is_none(size))
             fresh = given.absent("out")
             return Array(owned=fresh, ordered=fresh, dtypes=default) if sized and call.args else None
         by_row = self._by_row(call, name)
