@@ -206,8 +206,11 @@ class Holders:
         return False
 
     def _is_of_other(self, call: cst.Call, node: cst.CSTNode) -> bool:
-        """Whether a call is of an object that another function makes for itself."""
-        method = method_call(call)
+        """Whether a call is of an object that another function makes for itself, and a node of another."""
+        keeping, method = method_call(node), method_call(call)
+        keeper = keeping.value if keeping is not None else None
+        if not isinstance(keeper, cst.Name) or self._evaluator.definitions.receiver(keeper) is not None:
+            return False
         of = method.value if method is not None else None
         bindings = self._evaluator.flow.definitions(of) if isinstance(of, cst.Name) else []
         here = self._evaluator.definitions.enclosing_function(node)

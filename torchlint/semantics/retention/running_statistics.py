@@ -88,7 +88,9 @@ class RunningStatistics:
         )
 
     def _is_harmless(self, read: cst.Attribute, attribute: cst.Attribute) -> bool:
-        parent = self._tree.parent(read)
+        whole: cst.CSTNode = read
+        while isinstance(parent := self._tree.parent(whole), cst.BinaryOperation):
+            whole = parent
         statement = self._evaluator.flow.statement(read)
         if isinstance(statement, cst.Assign) and any(is_same(t.target, attribute) for t in statement.targets):
             return not any(self._is_cut(call, attribute) for call in self._tree.below(statement.value, cst.Call))
