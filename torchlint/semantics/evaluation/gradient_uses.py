@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
 import libcst as cst
 
-from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.differentiating_models import differentiates
-from torchlint.semantics.evaluation.entry_points import has_layers
+from torchlint.semantics.evaluation.model_classes import AUTOGRAD, ModelClasses
 from torchlint.semantics.evaluation.other_files import takes_no_pass
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
@@ -24,11 +22,6 @@ _DIFFERENTIATES = re.compile(
     r"saliency|grad_?cam|gradients?|grads?|jacobian|hessian|penalty|inner_loop|fine_?tune|fit|langevin|refine|"
     r"derivatives?)(_|$)"
 )
-AUTOGRAD = (
-    *("torch.autograd.grad", "torch.autograd.backward", "torch.autograd.functional.", "torch.autograd.forward_ad."),
-    *("torch.func.", "torch.enable_grad"),
-)
-"""What differentiates, or switches gradients on."""
 _MINIMISES = re.compile(r"minimi[sz]e|newton|bfgs|odeint|(^|_)(jac|hess|grad|vjp|jvp)", re.IGNORECASE)
 _PARAMETERS = frozenset(("params", "parameters", "weights", "fast_weights"))
 
@@ -39,70 +32,18 @@ class GradientUses:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._classes = ModelClasses(evaluator)
 
     def of_model(self, model: Value) -> bool:
         """Return whether a model of the file differentiates while it computes, or whether one that may be it does."""
-        made = model.definition
-        if not isinstance(made, cst.ClassDef) or self._runs_others(made):
-            return self._some_model_differentiates or (isinstance(made, cst.ClassDef) and self.of_class(made))
-        return any(map(self.of_class, self._behind(made)))
-
-    @cached_property
-    def _some_model_differentiates(self) -> bool:
-        """Whether the forward pass of a class of the file computes gradients, other than of models it is given."""
-        forwards = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == "forward")
-        return any(self.of_class(each) and not self._has_no_parts(each) for each in forwards)
-
-    def _has_no_parts(self, forward: cst.FunctionDef) -> bool:
-        """Whether a class is no model itself: it makes no layers, and runs nothing that its object holds."""
-        owner = self._evaluator.definitions.owner(forward)
-        if owner is None or set(self._evaluator.definitions.ancestry(owner)) != {"torch.nn.Module"}:
-            return False
-        return not has_layers(owner, self._evaluator) and not self._runs_held(owner)
-
-    def _runs_held(self, owner: cst.ClassDef) -> list[cst.Attribute]:
-        """The attributes of its object that a class calls, and are none of its methods."""
-        definitions = self._evaluator.definitions
-        called = (call.func for call in self._tree.below(owner, cst.Call) if isinstance(call.func, cst.Attribute))
-        own = (f for f in called if isinstance(f.value, cst.Name) and definitions.receiver(f.value) is owner)
-        return [function for function in own if definitions.method(owner, function.attr.value) is None]
-
-    def _runs_others(self, made: cst.ClassDef) -> bool:
-        """Whether a class runs what its object was given: another model of the file, for all that is known."""
-        held = (v for run in self._runs_held(made) for v in self._evaluator.held_by(run))
-        names = (value for value in held if isinstance(value, cst.Name))
-        bound = (binding for name in names for binding in self._evaluator.flow.definitions(name))
-        return any(binding.kind is BindingKind.PARAMETER for binding in bound)
-
-    @remembered
-    def _behind(self, made: cst.ClassDef) -> list[cst.ClassDef | cst.FunctionDef]:
-        """A class with all classes and functions of the file that its objects may be of or that they may run."""
-        definitions = self._evaluator.definitions
-        found: list[cst.ClassDef | cst.FunctionDef] = [made]
-        found += [c for c in self._tree.nodes(cst.ClassDef) if c is not made and made in definitions.family(c)]
-        for each in found:
-            bases = definitions.bases(each) if isinstance(each, cst.ClassDef) else []
-            named = [definitions.definition(name) for name in self._tree.below(each, cst.Name)]
-            for one in (*bases, *named):
-                if isinstance(one, (cst.ClassDef, cst.FunctionDef)) and all(one is not other for other in found):
-                    found.append(one)
-        return found
-
-    def of_class(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
-        """Return whether a class or one of its methods computes gradients; a backward pass counts in a forward pass."""
-        calls = self._tree.below(node, cst.Call)
-        if any((self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD) for inner in calls):
-            return True
-        passes = (inner for inner in calls if method_call(inner, "backward") is not None)
-        around = (self._tree.enclosing(inner, cst.FunctionDef) for inner in passes)
-        return any(method is not None and method.name.value in ("forward", "__call__") for method in around)
+        return self._classes.differentiate(model)
 
     def of_inputs(self, call: cst.Call) -> bool:
         """Return whether the routine around a call of a model asks for gradients of tensors, or the model gives some.
 
         ``x.requires_grad_()``, ``x.requires_grad = True``, ``Variable(x, requires_grad=True)``, not of parameters.
         """
-        if differentiates(call, self._evaluator) or self.says_so(call):
+        if self.says_so(call) or (differentiates(call, self._evaluator) and not self._is_plain(call)):
             return True
         function = self._evaluator.definitions.enclosing_function(call)
         if function is None:
@@ -116,6 +57,17 @@ class GradientUses:
             *self._tree.below(function.body, cst.Assign),
         ]
         return any(map(self._asks, asking))
+
+    def _is_plain(self, call: cst.Call) -> bool:
+        """Whether the file shows all that a model and the routine around its call compute: values, whatever the names.
+
+        ``force = grip(signal)``, where neither takes derivatives.
+        """
+        made = self._evaluator.value(call.func).definition
+        function = self._evaluator.definitions.enclosing_function(call)
+        if not isinstance(made, cst.ClassDef) or function is None or not self._classes.compute_plainly(made):
+            return False
+        return all(each is call or self._classes.is_plain(each) for each in self._tree.below(function.body, cst.Call))
 
     @remembered
     def _is_differentiated(self, function: cst.FunctionDef) -> bool:

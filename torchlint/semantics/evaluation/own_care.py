@@ -146,6 +146,4 @@ def _is_of_ultralytics(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
     repository = literal(made.args[0].value) if name == "torch.hub.load" and made.args else None
     if name.startswith("facenet_pytorch."):
         return name.endswith(".MTCNN")  # its networks of faces leave gradients to their users
-    return name.startswith("ultralytics.") or (
-        isinstance(repository, str) and repository.startswith("ultralytics/")
-    )
+    return name.startswith("ultralytics.") or (isinstance(repository, str) and repository.startswith("ultralytics/"))
