@@ -23,7 +23,9 @@ from torchlint.syntax.walk import children
 # A variable: its scope and name, 0 and the name for an attribute; of a name that a statement binds only that binding.
 _Key = tuple[int, str]
 _Assignment = tuple[set[_Key], cst.CSTNode]
-_ASSIGNING: frozenset[type] = frozenset((cst.Assign, cst.AugAssign, cst.For, cst.WithItem, cst.Return, cst.Call))
+_ASSIGNING: frozenset[type] = frozenset(
+    (cst.Assign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.WithItem, cst.Return, cst.Call)
+)
 
 ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
 """Methods through which no gradient goes."""
@@ -211,7 +213,9 @@ class Backward:
             elif isinstance(node, cst.AugAssign):
                 yield self._keys(node.target), node.value
                 yield self._bound(node.target), node.target
-            elif isinstance(node, cst.For):
+            elif isinstance(node, cst.NamedExpr):
+                yield self._bound(node.target), node.value
+            elif isinstance(node, (cst.For, cst.CompFor)):
                 yield self._keys(node.target), node.iter
             elif isinstance(node, cst.WithItem) and node.asname is not None:
                 yield self._keys(node.asname.name), node.item

@@ -7,12 +7,14 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.autograd.freezing import SETTING, Freezing, unchained
 from torchlint.semantics.autograd.frozen_classes import FrozenClasses
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.values import Graph, Origin
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.semantics.values import Graph, Kind, Origin
+from torchlint.syntax.calls import element_at, identifier, literal, method_call
 
 ENTRY_POINTS = frozenset(
     "encode decode sample generate predict forward_features forward act get_action get_action_and_value "
@@ -20,10 +22,7 @@ ENTRY_POINTS = frozenset(
 )
 """Methods that run a model, besides calling it."""
 
-_SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
-_CHOOSES = frozenset(("set_trainable", "set_learnable", "set_train_parameters"))
 _TURNS = frozenset(("toggle_optimizer", "toggled_optimizer"))
-_COMPILED = frozenset(("freeze", "TRTModule", "torch2trt", "InferenceSession"))
 _JOINS = ("torch.stack", "torch.cat")
 _MAX_DEPTH = 3
 
@@ -36,6 +35,7 @@ class Frozen:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._freezing = Freezing(evaluator)
         self._frozen: frozenset[_Key] | None = None
 
     def holds(self, called: cst.BaseExpression) -> bool:
@@ -53,7 +53,7 @@ class Frozen:
         frozen = self._frozen_modules()
         targets = (t.target for t in self._tree.nodes(cst.AssignTarget) if isinstance(t.target, cst.Attribute))
         parts = frozenset(id(target) for target in targets if self._key(target) in frozen)
-        return FrozenClasses(self._evaluator, self._find_frozen(), parts)
+        return FrozenClasses(self._evaluator, self._freezing.found(), parts)
 
     def _is_one_of_many(self, called: cst.BaseExpression, frozen: frozenset[_Key]) -> bool:
         """Whether what is called is one of several modules that a loop went over to freeze them."""
@@ -100,8 +100,10 @@ class Frozen:
         assigned = (self._tree.parent(target) for target in switched)
         if any(isinstance(each, cst.Assign) and literal(each.value) is not False for each in assigned):
             return True
-        calls = self._tree.calls_named(*_SETTING)
-        return any(literal(argument.value) is True for call in calls for argument in call.args)
+        calls = self._tree.calls_named(*SETTING)
+        if any(literal(argument.value) is True for call in calls for argument in call.args):
+            return True
+        return any("unfreeze" in identifier(call.func) for call in self._tree.nodes(cst.Call))
 
     def _has_no_graph(self, other: cst.BaseExpression) -> bool:
         """Whether what is computed with such a value is a number, or of a batch: ``net(x) - x``."""
@@ -144,13 +146,13 @@ class Frozen:
     def _frozen_modules(self) -> frozenset[_Key]:
         """The modules all of whose parameters the file excludes from gradients."""
         if self._frozen is None:
-            modules = list(self._find_frozen())
+            modules = sorted(self._freezing.found(), key=self._tree.order)
             frozen_at = {self._key(module): self._tree.order(module) for module in modules}
             changed = self._given_other_parts() if modules else ()
             thawed = {k for k, m in ((self._key(m), m) for m in changed) if frozen_at.get(k, 0) < self._tree.order(m)}
             found = frozen_at.keys() - thawed
             for _ in range(_MAX_DEPTH if found else 0):
-                found |= {self._key(other) for other in self._handed_on(found)}
+                found |= {self._key(other) for other in (*self._handed_on(found), *self._passed_on(found))}
             self._frozen = frozenset(found)
         return self._frozen
 
@@ -174,121 +176,47 @@ class Frozen:
         return is_own or identifier(made.func).startswith(("Linear", "Conv"))
 
     def _handed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
-        """The variables that are given such a module: ``self.net = net.to(device)``, ``net = build().eval()``."""
-        for target in self._tree.nodes(cst.AssignTarget):
-            statement = self._tree.parent(target)
-            if isinstance(target.target, (cst.Name, cst.Attribute)) and isinstance(statement, cst.Assign):
-                value = statement.value.elt if isinstance(statement.value, cst.ListComp) else statement.value
-                made = self._evaluator.definitions.definition(_called(value))
-                results = self._evaluator.definitions.results
-                given = results(made) if isinstance(made, cst.FunctionDef) else [value]
-                modules = [unchained(value) for value in given]
-                if modules and all(isinstance(one, cst.Name) and self._key(one) in frozen for one in modules):
-                    yield target.target
-
-    def _find_frozen(self) -> Iterator[cst.BaseExpression]:
-        for call in self._tree.nodes(cst.Call):
-            name = identifier(call.func)
-            method = call.func if isinstance(call.func, cst.Attribute) else None
-            if name == "requires_grad_" and method is not None:
-                if call.args and literal(call.args[0].value) is False:
-                    yield from (*self._frozen_by(method.value), *self._bound_to(call))
-            elif name == "detach_" and method is not None:
-                yield from self._looped_over(method.value)
-            elif name in _CHOOSES and any(literal(argument.value) is False for argument in call.args):
-                yield from (call.args[0].value, *self._bound_to(call))
-            elif "freeze" in name or name in _SETTING:
-                for argument in call.args:
-                    yield argument.value
-                    yield from self._owners(argument.value, 0)
-                yield from self._bound_to(call)
-                if method is not None:
-                    yield method.value
+        """The variables that are given such a module: ``self.net = net.to(device)``, ``net, size = build()``."""
         for target in self._tree.nodes(cst.AssignTarget):
             statement = self._tree.parent(target)
             if not isinstance(statement, cst.Assign):
                 continue
-            if self._is_compiled(statement.value):
-                yield target.target
-            switches = isinstance(target.target, cst.Attribute) and target.target.attr.value == "requires_grad"
-            if isinstance(target.target, cst.Attribute) and switches and literal(statement.value) is False:
-                yield from self._frozen_by(target.target.value)
+            value = statement.value.elt if isinstance(statement.value, cst.ListComp) else statement.value
+            made = self._evaluator.definitions.definition(_called(value))
+            results = self._evaluator.definitions.results
+            given = results(made) if isinstance(made, cst.FunctionDef) else [value]
+            for place, path in _places(target.target):
+                parts = [element_at(each, path) for each in given]
+                modules = [unchained(part) for part in parts if part is not None]
+                if parts and all(isinstance(one, cst.Name) and self._key(one) in frozen for one in modules):
+                    yield from (place,) if len(modules) == len(parts) else ()
 
-    def _is_compiled(self, made: cst.BaseExpression) -> bool:
-        """Whether a module is made of constants, or by another engine."""
-        while isinstance(made, cst.Call):
-            if identifier(made.func) in _COMPILED:
-                name = self._evaluator.names.qualified(made.func) or identifier(made.func)
-                return name == "torch.jit.freeze" or not name.startswith("torch.")
-            made = made.func.value if isinstance(made.func, cst.Attribute) else made.func
-        return False
+    def _passed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
+        """The parameters for which all calls of the file pass such a module, where nobody thaws or trains any of it."""
+        for function in self._tree.nodes(cst.FunctionDef) if not self.thaws else ():
+            calls = [call for call in self._evaluator.callers(function) if not self._tree.within(call, function)]
+            for parameter in parameters(function) if calls else ():
+                passed = [argument_for(function, parameter, call, self._evaluator.definitions) for call in calls]
+                modules = [unchained(each) for each in passed if each is not None]
+                if len(modules) == len(calls) and all(self._stays_frozen(each, frozen) for each in modules):
+                    yield parameter.name
 
-    def _frozen_by(self, frozen: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """The module itself, or that over whose parameters a loop runs."""
-        frozen = unchained(frozen)
-        yield frozen
-        yield from self._looped_over(frozen)
+    def _stays_frozen(self, module: cst.BaseExpression, frozen: set[_Key]) -> bool:
+        """Whether a module is among the frozen ones, none of its parts is replaced, and no optimizer is given any."""
+        if not isinstance(module, (cst.Name, cst.Attribute)) or not self._is_one_of(module, frozenset(frozen)):
+            return False
+        return self._key(module) not in self._learning
 
-    def _looped_over(self, parameter: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """The module over whose parameters a loop runs, perhaps one of several: ``for net in (first, second)``."""
-        loop = self._tree.enclosing(parameter, cst.For)
-        if loop is None or not isinstance(parameter, cst.Name):
-            return
-        owner = method_call(loop.iter, "parameters", "named_parameters")
-        if owner is None and self._binds(loop, parameter) and _lists_parameters(loop.iter):
-            yield from self._owners(loop.iter, 0)  # of a list of parameters, or a chain of such
-        if owner is None or not self._binds(loop, parameter):
-            return
-        yield owner.value
-        around = self._tree.enclosing(loop, cst.For)
-        if around is None or not self._binds(around, owner.value):
-            return
-        if isinstance(around.iter, (cst.List, cst.Tuple)):
-            yield from (element.value for element in around.iter.elements)
-        elif isinstance(around.iter, (cst.Name, cst.Attribute)):
-            yield around.iter
-        elif (values := method_call(around.iter, "values", "items")) is not None:
-            yield values.value
-
-    def _binds(self, loop: cst.For, name: cst.BaseExpression) -> bool:
-        return isinstance(name, cst.Name) and any(
-            n.value == name.value for n in self._tree.below(loop.target, cst.Name)
-        )
-
-    def _bound_to(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
-        """What a chain of methods around a call is assigned to: ``net = build().requires_grad_(False).eval()``."""
-        outer: cst.CSTNode | None = call
-        last: cst.CSTNode | None = call
-        while isinstance(outer, cst.Call):
-            method = self._tree.parent(outer)
-            above = self._tree.parent(method) if isinstance(method, cst.Attribute) else method
-            outer, last = above, outer
-        if isinstance(outer, cst.ListComp) and outer.elt is last:
-            outer, last = self._tree.parent(outer), outer
-        if isinstance(outer, cst.Assign) and outer.value is last:
-            yield from (target.target for target in outer.targets)
-
-    def _owners(self, given: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
-        """Yield the modules whose parameters a call is given: ``chain(net.parameters(), head.parameters())``."""
-        if isinstance(given, cst.Name) and depth < _MAX_DEPTH:
-            for binding in self._evaluator.flow.definitions(given):
-                if binding.value is not None and not binding.path:
-                    yield from self._owners(binding.value, depth + 1)
-        elif isinstance(given, (cst.List, cst.Tuple)):
-            yield from (element.value for element in given.elements)
-        elif isinstance(given, cst.ListComp):
-            yield from self._owners(given.for_in.iter, depth + 1)
-        elif isinstance(given, cst.Call):
-            owner = method_call(given, "parameters", "named_parameters")
-            if owner is not None:
-                yield owner.value
-            for argument in given.args if depth < _MAX_DEPTH else ():
-                yield from self._owners(argument.value, depth + 1)
-
-
-def _lists_parameters(iterated: cst.BaseExpression) -> bool:
-    """Return whether a loop goes over a variable, or over a chain of what several modules have."""
-    return isinstance(iterated, cst.Name) or (isinstance(iterated, cst.Call) and identifier(iterated.func) == "chain")
+    @cached_property
+    def _learning(self) -> frozenset[_Key]:
+        """The modules that are given new parts, or that an optimizer of the file is given parameters of."""
+        places = (target.target for target in self._tree.nodes(cst.AssignTarget))
+        owners = [part for place in places if isinstance(place, cst.Attribute) for part in _owners(place)]
+        optimizers = (call for call in self._tree.nodes(cst.Call) if self._evaluator.value(call).kind is Kind.OPTIMIZER)
+        given = [argument.value for call in optimizers for argument in call.args]
+        given += [held for each in given for held in self._evaluator.held_by(each) if held is not None]
+        read = (p for each in given for p in self._tree.descendants(each) if isinstance(p, (cst.Name, cst.Attribute)))
+        return frozenset(self._key(module) for module in (*owners, *read))
 
 
 def _called(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -301,10 +229,24 @@ def _called(value: cst.BaseExpression) -> cst.BaseExpression:
     return value
 
 
-def unchained(module: cst.BaseExpression) -> cst.BaseExpression:
-    """Return ``net`` of ``net.cuda().eval()``."""
-    chained = method_call(module)
-    while chained is not None:
-        module = chained.value
-        chained = method_call(module)
-    return module
+def _places(
+    target: cst.BaseExpression, path: tuple[int, ...] = ()
+) -> Iterator[tuple[cst.Name | cst.Attribute, tuple[int, ...]]]:
+    """Yield the variables and attributes that an assignment binds, each with its place in the value."""
+    if isinstance(target, (cst.Name, cst.Attribute)):
+        yield target, path
+    elif isinstance(target, (cst.Tuple, cst.List)) and not any(
+        isinstance(element, cst.StarredElement) for element in target.elements
+    ):
+        for index, element in enumerate(target.elements):
+            yield from _places(element.value, (*path, index))
+
+
+def _owners(place: cst.Attribute) -> Iterator[cst.Name | cst.Attribute]:
+    """Yield ``net.heads`` and ``net`` of ``net.heads.last``."""
+    held = place.value
+    while isinstance(held, cst.Attribute):
+        yield held
+        held = held.value
+    if isinstance(held, cst.Name):
+        yield held

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.semantics.autograd.frozen import Frozen, unchained
+from torchlint.semantics.autograd.freezing import unchained
+from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence

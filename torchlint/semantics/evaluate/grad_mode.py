@@ -11,7 +11,8 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.evaluate.dispatch import Dispatch
-from torchlint.semantics.evaluate.held_contexts import SETTERS, HeldContexts
+from torchlint.semantics.evaluate.held_contexts import HeldContexts
+from torchlint.semantics.evaluate.script_modes import SETTERS
 from torchlint.semantics.tables.torch_api import NO_GRAD_CONTEXTS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, literal, method_call
@@ -51,6 +52,8 @@ _SWITCHED_OFF = re.compile(
     r"(inference|eval|evaluation)_?(mode|context|ctx|scope)|evaluating|inferring)$",
     re.IGNORECASE,
 )
+# Bases of contexts that leave gradients as they are.
+_IS_PLAIN_BASE = re.compile(r"^(builtins\.object|contextlib\.|abc\.|typing\.)")
 _DECIDING: frozenset[type] = frozenset((cst.With, cst.IndentedBlock, cst.Module, cst.FunctionDef, cst.Lambda))
 
 
@@ -215,9 +218,13 @@ class Gradients:
         if _SWITCHED_OFF.search(identifier(called)) is None:
             return False
         made = self._definitions.definition(called)
-        if not isinstance(made, cst.FunctionDef):
+        if isinstance(made, cst.ClassDef) and all(map(_IS_PLAIN_BASE.match, self._definitions.ancestry(made))):
+            bodies = [each.body for each in self._definitions.family(made)]
+        elif isinstance(made, cst.FunctionDef):
+            bodies = [made.body]
+        else:
             return True
-        used = (n for n in self._tree.descendants(made.body) if isinstance(n, (cst.Name, cst.Attribute)))
+        used = (n for body in bodies for n in self._tree.descendants(body) if isinstance(n, (cst.Name, cst.Attribute)))
         return any("grad" in identifier(n) or _SWITCHED_OFF.search(identifier(n)) for n in used)
 
     def _stands_for_off(self, called: cst.BaseExpression) -> bool:
@@ -370,6 +377,7 @@ class Gradients:
                 and self._definitions.enclosing_function(call) is None
                 and self._names.qualified(call.func) in SETTERS
                 and self.switches_off(call) is True
+                and self.contexts.script.stays_off(call)
                 for call in self._tree.calls_named("set_grad_enabled")
             )
         return self._globally

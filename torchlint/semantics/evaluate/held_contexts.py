@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.evaluate.script_modes import SETTERS, ScriptModes
 from torchlint.semantics.tables.torch_api import NO_GRAD_CONTEXTS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, literal, method_call
@@ -19,7 +20,6 @@ from torchlint.syntax.walk import Tree
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
-SETTERS = ("torch.set_grad_enabled", "torch._C._set_grad_enabled")
 _CONTEXTS = ("no_grad", "inference_mode")
 # What is called before all else, by frameworks too.
 _BEGINS = re.compile(r"^_?(setup|set_up|initiali[sz]e|init\w*|start\w*|begin\w*|before_\w+|on_\w+)$")
@@ -34,6 +34,7 @@ class HeldContexts:
         self._names = names
         self._definitions = definitions
         self._evaluator = evaluator
+        self.script = ScriptModes(tree, names, definitions, evaluator)
 
     def may_switch(self, block: cst.With) -> bool:
         """Return whether a ``with`` block may switch gradients off, also by what a stack of contexts has entered."""
@@ -61,10 +62,10 @@ class HeldContexts:
         ``__init__`` if the file makes such an object.
         """
         where, here = (self._definitions.enclosing_function(each) for each in (setter, node))
-        if where is here or (where is not None and where.name.value in ("__enter__", "__exit__")):
-            return False
         if where is None:
-            return True
+            return self.script.may_hold(setter, node)
+        if where is here or where.name.value in ("__enter__", "__exit__"):
+            return False
         later = [c for c in self._tree.below(where.body, cst.Call) if self._tree.order(c) > self._tree.order(setter)]
         if any(each in self._restorers for each in map(id, later)):
             return False
@@ -81,9 +82,7 @@ class HeldContexts:
 
     @cached_property
     def _restorers(self) -> frozenset[int]:
-        """The calls that switch gradients on again: ``set_grad_enabled(True)``, ``set_grad_enabled(before)``."""
-        calls = (c for c in self._tree.calls_named("set_grad_enabled") if self._names.qualified(c.func) in SETTERS)
-        return frozenset(id(c) for c in calls if literal(bind(c.args, ("mode",)).get("mode")) is not False)
+        return frozenset(map(id, self.script.restorers()))
 
     def stay_switched(self, owner: cst.ClassDef) -> bool:
         """Return whether the methods of a class may leave gradients switched: ``inference_mode().__enter__()``."""

@@ -8,8 +8,10 @@ from typing import TypeGuard
 import libcst as cst
 
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
+from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.type_hints import of_parameter
 from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
 
@@ -42,8 +44,17 @@ def may_be_model(called: cst.BaseExpression) -> TypeGuard[Called]:
 
 
 def used_as(expression: cst.BaseExpression, evaluator: Evaluator) -> Value:
-    """Return the value of what is called, or of whose methods are; by its name where the file only sets it to None."""
+    """Return the value of what is called, or of whose methods are; by its name where the file only sets it to None.
+
+    Of an argument of which nothing else is known, what the function of the file that takes it is annotated with.
+    """
     value = evaluator.value(expression)
+    if value.kind is Kind.UNKNOWN and isinstance(argument := evaluator.tree.parent(expression), cst.Arg):
+        call = evaluator.tree.parent(argument)
+        made = evaluator.definitions.definition(call.func) if isinstance(call, cst.Call) else None
+        if isinstance(call, cst.Call) and isinstance(made, cst.FunctionDef):
+            taken = parameter_for(made, argument, call, evaluator.definitions)
+            return of_parameter(taken, evaluator) if taken is not None else value
     return hints.named(identifier(expression)) if value.kind is Kind.NONE else value
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
-from torchlint.semantics.autograd.frozen import unchained
+from torchlint.semantics.autograd.freezing import unchained
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for

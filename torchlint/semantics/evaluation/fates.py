@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD
+from torchlint.semantics.evaluation.model_classes import AUTOGRAD
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import FACTORIES
 from torchlint.semantics.values import Kind, Origin

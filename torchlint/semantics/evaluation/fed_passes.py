@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.handed import HandedLosses
+from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import FUNCTIONS, targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import method_call
@@ -49,7 +50,11 @@ class FedPasses:
 
     def _by_call(self, call: cst.Call, depth: int, collected: bool) -> bool:
         frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
+        if any(self._by_call(run, depth + 1, collected) for run in self._runs(call, depth)):
+            return True
         if any(one is call or self._tree.within(call, one) for one in self._backward.passes(frame)):
+            return True
+        if any(self._backward.differentiates_given(taker, call) for taker in self._takers(call)):
             return True
         if frame is self._tree.module and self._backward.is_over_at(call):
             return False
@@ -60,6 +65,41 @@ class FedPasses:
             return True
         returned = isinstance(frame, cst.FunctionDef) and self._is_returned(call, held, frame)
         return returned and isinstance(frame, cst.FunctionDef) and self.by(frame, depth + 1, collected=collected)
+
+    def _runs(self, call: cst.Call, depth: int) -> Iterator[cst.Call]:
+        """The calls that run the lambda around a call: ``residual = lambda: predict(net, x) - y``, ``residual()``."""
+        made = self._tree.enclosing(call, *FUNCTIONS)
+        if not isinstance(made, cst.Lambda) or depth >= _MAX_DEPTH:
+            return
+        above = self._tree.parent(made)
+        statement = self._evaluator.flow.statement(made)
+        taker = self._tree.parent(above) if isinstance(above, cst.Arg) else None
+        if isinstance(statement, cst.Assign) and above is statement:
+            for name, _ in (each for target in statement.targets for each in targets(target.target)):
+                yield from self._called_as(name)
+        elif isinstance(above, cst.Arg) and isinstance(taker, cst.Call):
+            if self._evaluator.names.qualified(taker.func) == "builtins.map":
+                yield taker
+            function = self._evaluator.definitions.definition(taker.func)
+            if isinstance(function, cst.FunctionDef):
+                taken = parameter_for(function, above, taker, self._evaluator.definitions)
+                yield from self._called_as(taken.name) if taken is not None else ()
+
+    def _called_as(self, variable: cst.Name) -> Iterator[cst.Call]:
+        """The calls of what a variable is bound to at one place."""
+        above = ((name, self._tree.parent(name)) for name in self._tree.named(variable.value))
+        calls = ((name, call) for name, call in above if isinstance(call, cst.Call) and call.func is name)
+        for name, call in calls:
+            if any(binding.node is variable for binding in self._evaluator.flow.definitions(name)):
+                yield call
+
+    def _takers(self, call: cst.Call) -> Iterator[cst.Call]:
+        """The calls that are given a result, or what is computed of it with its graph."""
+        for ancestor in self._tree.ancestors(call):
+            if isinstance(ancestor, (*FUNCTIONS, cst.BaseStatement)) or method_call(ancestor, *_DETACHES) is not None:
+                return
+            if isinstance(ancestor, cst.Call):
+                yield ancestor
 
     def by_attribute(self, held: list[cst.BaseExpression], frame: cst.CSTNode) -> bool:
         """Return whether attributes are computed of variables, and another method backpropagates them."""
@@ -125,9 +165,9 @@ class FedPasses:
             if isinstance(ancestor, cst.Assign) and not collected:
                 for bound in ancestor.targets:
                     yield from (bound.target, *(name for name, _ in targets(bound.target)))
-            elif isinstance(ancestor, cst.AugAssign):
+            elif isinstance(ancestor, (cst.AugAssign, cst.NamedExpr)):
                 yield ancestor.target
-            elif isinstance(ancestor, cst.For) and child is ancestor.iter:
+            elif isinstance(ancestor, (cst.For, cst.CompFor)) and child is ancestor.iter:
                 yield from (name for name, _ in targets(ancestor.target))
             elif isinstance(ancestor, cst.Call) and (added := method_call(ancestor, *_ADDS)) is not None:
                 yield added.value

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.differentiating_models import differentiates
+from torchlint.semantics.evaluation.model_classes import AUTOGRAD, ModelClasses
 from torchlint.semantics.evaluation.other_files import takes_no_pass
 from torchlint.semantics.values import Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, literal, method_call
@@ -22,11 +22,6 @@ _DIFFERENTIATES = re.compile(
     r"saliency|grad_?cam|gradients?|grads?|jacobian|hessian|penalty|inner_loop|fine_?tune|fit|langevin|refine|"
     r"derivatives?)(_|$)"
 )
-AUTOGRAD = (
-    *("torch.autograd.grad", "torch.autograd.backward", "torch.autograd.functional.", "torch.autograd.forward_ad."),
-    *("torch.func.", "torch.enable_grad"),
-)
-"""What differentiates, or switches gradients on."""
 _MINIMISES = re.compile(r"minimi[sz]e|newton|bfgs|odeint|(^|_)(jac|hess|grad|vjp|jvp)", re.IGNORECASE)
 _PARAMETERS = frozenset(("params", "parameters", "weights", "fast_weights"))
 
@@ -37,34 +32,18 @@ class GradientUses:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
+        self._classes = ModelClasses(evaluator)
 
     def of_model(self, model: Value) -> bool:
         """Return whether a model of the file differentiates while it computes, or whether one that may be it does."""
-        if isinstance(model.definition, cst.ClassDef) and self.of_class(model.definition):
-            return True
-        return self._some_model_differentiates
-
-    @cached_property
-    def _some_model_differentiates(self) -> bool:
-        """Whether the forward pass of a class of the file computes gradients."""
-        forwards = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == "forward")
-        return any(map(self.of_class, forwards))
-
-    def of_class(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
-        """Return whether a class or one of its methods computes gradients; a backward pass counts in a forward pass."""
-        calls = self._tree.below(node, cst.Call)
-        if any((self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD) for inner in calls):
-            return True
-        passes = (inner for inner in calls if method_call(inner, "backward") is not None)
-        around = (self._tree.enclosing(inner, cst.FunctionDef) for inner in passes)
-        return any(method is not None and method.name.value in ("forward", "__call__") for method in around)
+        return self._classes.differentiate(model)
 
     def of_inputs(self, call: cst.Call) -> bool:
         """Return whether the routine around a call of a model asks for gradients of tensors, or the model gives some.
 
         ``x.requires_grad_()``, ``x.requires_grad = True``, ``Variable(x, requires_grad=True)``, not of parameters.
         """
-        if differentiates(call, self._evaluator) or self.says_so(call):
+        if self.says_so(call) or (differentiates(call, self._evaluator) and not self._is_plain(call)):
             return True
         function = self._evaluator.definitions.enclosing_function(call)
         if function is None:
@@ -78,6 +57,17 @@ class GradientUses:
             *self._tree.below(function.body, cst.Assign),
         ]
         return any(map(self._asks, asking))
+
+    def _is_plain(self, call: cst.Call) -> bool:
+        """Whether the file shows all that a model and the routine around its call compute: values, whatever the names.
+
+        ``force = grip(signal)``, where neither takes derivatives.
+        """
+        made = self._evaluator.value(call.func).definition
+        function = self._evaluator.definitions.enclosing_function(call)
+        if not isinstance(made, cst.ClassDef) or function is None or not self._classes.compute_plainly(made):
+            return False
+        return all(each is call or self._classes.is_plain(each) for each in self._tree.below(function.body, cst.Call))
 
     @remembered
     def _is_differentiated(self, function: cst.FunctionDef) -> bool:

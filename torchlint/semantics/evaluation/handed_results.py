@@ -22,6 +22,8 @@ _OPERATORS = re.compile(
     r"laplace|laplacian|curl|backprop\w*|make_dot|draw_graph|relprop\w*|relevance\w*|lrp|explain\w*|attribut\w*"
 )
 _GOES_BACK = re.compile(r"(^|_)(attack\w*|adversary|adversarial|fgsm|pgd|saliency|grad_?cam|jacobian|hessian)(_|$)")
+# What compares a result with what it should be: `gradient_error(depth, target)`, of pixels beside each other.
+_MEASURES = re.compile(r"(^|_)(mae|mse|rmse|errors?|err|metrics?|accuracy|acc|auc|iou|f1|f_?measure|psnr|ssim)$")
 _STEPS = re.compile(r"^(optimi[sz]e\w*|optimi[sz]er_step|backward\w*|update_weights|update_parameters|learn)$")
 # Functions of NumPy that make an array of a tensor, which fails for one with a graph.
 _CONVERTS = frozenset(
@@ -48,7 +50,7 @@ class HandedResults:
         results = [call, *(use for name in held for use in self._fates.uses(name))]
         results += [use for result in results[1:] for name in self._held(result) for use in self._fates.uses(name)]
         takers = [(taker, result) for result in results for taker in self._takers(result)]
-        return any(self._needs_graph(*each, call.func) for each in takers) or self.keeps_terms(call)
+        return any(self._needs_graph(*each, call) for each in takers) or self.keeps_terms(call)
 
     def is_array(self, call: cst.Call) -> bool:
         """Return whether NumPy computes with a result as it is, as it cannot with a graph: another runtime gives it."""
@@ -77,7 +79,7 @@ class HandedResults:
                 yield ancestor
             node = ancestor
 
-    def _needs_graph(self, taker: cst.Call, result: cst.BaseExpression, model: cst.BaseExpression) -> bool:
+    def _needs_graph(self, taker: cst.Call, result: cst.BaseExpression, call: cst.Call) -> bool:
         made = self._evaluator.definitions.definition(taker.func)
         if isinstance(made, cst.FunctionDef):
             return self._backward.differentiates_given(taker, result)
@@ -86,10 +88,18 @@ class HandedResults:
         name = identifier(taker.func)
         if learns_by_step(taker, self._evaluator):
             return True
+        if _MEASURES.search(name.lower()) and not self._is_given_input(taker, call):
+            return False
         if is_derived(name) or _OPERATORS.fullmatch(name) or _GOES_BACK.search(name.lower()):
             return True
         held = taker.func.value if isinstance(taker.func, cst.Attribute) else None
-        return any(self._explains(each, model) for each in (taker.func, held) if each is not None)
+        return any(self._explains(each, call.func) for each in (taker.func, held) if each is not None)
+
+    def _is_given_input(self, taker: cst.Call, call: cst.Call) -> bool:
+        """Whether a call is given a variable of which a call of a model computes, or the model."""
+        read = {name.value for name in self._tree.below(call, cst.Name)}
+        given = (name for argument in taker.args for name in (argument.value, *self._tree.below(argument, cst.Name)))
+        return any(isinstance(name, cst.Name) and name.value in read for name in given)
 
     def _explains(self, explainer: cst.BaseExpression, model: cst.BaseExpression) -> bool:
         """Whether an object of another file was made for a model: ``cam = LayerCAM(model)``, ``cam(label, scores)``."""

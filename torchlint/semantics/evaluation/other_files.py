@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.semantics.autograd.updates import is_schedule
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import identifier, method_call
@@ -17,11 +18,6 @@ _WITHOUT_PASSES = (
 # Classes whose objects go back through what a model gives.
 _EXPLAINERS = re.compile(
     r"C(AM|am)(pp|PlusPlus|Elementwise)?$|SHAP|Explain|Attribut|Salien|Relevance|LRP|Interpret|Attack|Adversar|Perturb"
-)
-_SCHEDULES = re.compile(
-    r"(^|_)(sch\w*|lrs?|lr_?sch\w*|plateau|decay|warm\w*|early\w*|es|stop\w*|bar|progress|pbar|profiler|prof|recorder|"
-    r"logger|meter|tracker|monitor|checkpoint\w*|saver|envs?)(_|$)|scheduler",
-    re.IGNORECASE,
 )
 
 
@@ -48,4 +44,4 @@ def learns_by_step(call: cst.Call, evaluator: Evaluator) -> bool:
         return False
     given = call.args[0].value
     is_loss = "loss" in identifier(given) or evaluator.value(given).origin is Origin.LOSS
-    return is_loss and not _SCHEDULES.search(identifier(stepper.value))
+    return is_loss and not is_schedule(stepper.value, evaluator)

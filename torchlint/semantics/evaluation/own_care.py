@@ -144,6 +144,6 @@ def _is_of_ultralytics(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
     if not isinstance(made, cst.Call) or name is None:
         return False
     repository = literal(made.args[0].value) if name == "torch.hub.load" and made.args else None
-    return name.startswith(("ultralytics.", "facenet_pytorch.")) or (
-        isinstance(repository, str) and repository.startswith("ultralytics/")
-    )
+    if name.startswith("facenet_pytorch."):
+        return name.endswith(".MTCNN")  # its networks of faces leave gradients to their users
+    return name.startswith("ultralytics.") or (isinstance(repository, str) and repository.startswith("ultralytics/"))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
-from torchlint.semantics.autograd.frozen import unchained
+from torchlint.semantics.autograd.freezing import unchained
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels
 from torchlint.semantics.values import Kind

@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
-from torchlint.semantics.autograd.frozen import unchained
+from torchlint.semantics.autograd.freezing import unchained
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import used_as
 from torchlint.semantics.evaluation.evaluated_models import mode_set, script_only_infers

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.gradient_uses import AUTOGRAD
+from torchlint.semantics.evaluation.model_classes import AUTOGRAD
 from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import element_at, identifier
 from torchlint.syntax.canonical import canonical

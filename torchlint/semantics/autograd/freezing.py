@@ -1,0 +1,190 @@
+"""Where a file excludes the parameters of modules from gradients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.semantics.binding.arguments import parameter_for
+from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import identifier, literal, method_call
+
+SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
+"""Functions and methods that choose whether parameters ask for gradients."""
+
+_CHOOSES = frozenset(("set_trainable", "set_learnable", "set_train_parameters"))
+_COMPILED = frozenset(("freeze", "TRTModule", "torch2trt", "InferenceSession"))
+# What else the name of what freezes says is a part of a model: `freeze_bn`, `freeze_encoder`, `freeze_first_layers`.
+_PARTS = frozenset(
+    "bn bns batchnorm batch norm norms layernorm stats layer layers stage stages block blocks backbone encoder decoder "
+    "embed embedding embeddings head heads body trunk stem feature features extractor conv convs base bottom lower "
+    "early first except partial part parts some until".split()
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_MAX_DEPTH = 3
+
+
+class Freezing:
+    """Finds the modules."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+
+    def found(self) -> Iterator[cst.BaseExpression]:
+        """Yield what stands for a module where the file freezes it, and what that is bound to."""
+        yield from self._direct(self._tree.module)
+        for call in self._tree.nodes(cst.Call):
+            name = identifier(call.func)
+            if name == "requires_grad_" and isinstance(call.func, cst.Attribute):
+                yield from self._bound_to(call) if call.args and literal(call.args[0].value) is False else ()
+            elif name in _CHOOSES and any(literal(argument.value) is False for argument in call.args):
+                yield from (call.args[0].value, *self._bound_to(call))
+            elif ("freeze" in name and "unfreeze" not in name) or name in SETTING:
+                yield from self._frozen_in(call)
+        for target in self._tree.nodes(cst.AssignTarget):
+            statement = self._tree.parent(target)
+            if isinstance(statement, cst.Assign) and self._is_compiled(statement.value):
+                yield target.target
+
+    def _direct(self, root: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+        """The modules whose parameters code below ``root`` switches itself: ``p.requires_grad = False``."""
+        for call in self._tree.below(root, cst.Call):
+            method = method_call(call, "requires_grad_", "detach_")
+            if method is None:
+                continue
+            if method.attr.value == "detach_":
+                yield from self._looped_over(method.value)
+            elif call.args and literal(call.args[0].value) is False:
+                yield from self._frozen_by(method.value)
+        for target in self._tree.below(root, cst.AssignTarget):
+            statement, place = self._tree.parent(target), target.target
+            switches = isinstance(place, cst.Attribute) and place.attr.value == "requires_grad"
+            if isinstance(place, cst.Attribute) and switches and isinstance(statement, cst.Assign):
+                yield from self._frozen_by(place.value) if literal(statement.value) is False else ()
+
+    def _frozen_in(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
+        """What a function or method that is named for it freezes: ``freeze(net)``, ``net.freeze()``, not a part."""
+        function = self._evaluator.definitions.definition(call.func)
+        seen = self._switched_by(function) if isinstance(function, cst.FunctionDef) else []
+        for argument in call.args:
+            taken = None
+            if seen and isinstance(function, cst.FunctionDef):
+                taken = parameter_for(function, argument, call, self._evaluator.definitions)
+            if taken.name.value in seen if taken is not None else _is_whole(call, argument.value):
+                yield argument.value
+                yield from self._owners(argument.value, 0)
+        if all(_is_whole(call, argument.value) for argument in call.args):
+            yield from self._bound_to(call)
+        method = call.func if isinstance(call.func, cst.Attribute) else None
+        if method is not None and ("self" in seen or _is_whole(call, method.value)):
+            yield method.value
+
+    def _switched_by(self, function: cst.FunctionDef) -> list[str]:
+        """The parameters of a function of the file whose parameters it switches itself; "" for other modules."""
+        own = {parameter.name.value for parameter in parameters(function)}
+        switched = map(self._gone_over, self._direct(function.body))
+        return sorted({one.value if isinstance(one, cst.Name) and one.value in own else "" for one in switched})
+
+    def _gone_over(self, parameter: cst.BaseExpression) -> cst.BaseExpression:
+        """What a loop goes over that binds a variable, else the variable."""
+        loop = self._tree.enclosing(parameter, cst.For)
+        return loop.iter if loop is not None and self._binds(loop, parameter) else parameter
+
+    def _is_compiled(self, made: cst.BaseExpression) -> bool:
+        """Whether a module is made of constants, or by another engine."""
+        while isinstance(made, cst.Call):
+            if identifier(made.func) in _COMPILED:
+                name = self._evaluator.names.qualified(made.func) or identifier(made.func)
+                return name == "torch.jit.freeze" or not name.startswith("torch.")
+            made = made.func.value if isinstance(made.func, cst.Attribute) else made.func
+        return False
+
+    def _frozen_by(self, frozen: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The module itself, or that over whose parameters a loop runs."""
+        frozen = unchained(frozen)
+        yield frozen
+        yield from self._looped_over(frozen)
+
+    def _looped_over(self, parameter: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The module over whose parameters a loop runs, perhaps one of several: ``for net in (first, second)``."""
+        loop = self._tree.enclosing(parameter, cst.For)
+        if loop is None or not isinstance(parameter, cst.Name):
+            return
+        owner = method_call(loop.iter, "parameters", "named_parameters")
+        if owner is None and self._binds(loop, parameter) and _lists_parameters(loop.iter):
+            yield from self._owners(loop.iter, 0)  # of a list of parameters, or a chain of such
+        if owner is None or not self._binds(loop, parameter):
+            return
+        yield owner.value
+        around = self._tree.enclosing(loop, cst.For)
+        if around is None or not self._binds(around, owner.value):
+            return
+        if isinstance(around.iter, (cst.List, cst.Tuple)):
+            yield from (element.value for element in around.iter.elements)
+        elif isinstance(around.iter, (cst.Name, cst.Attribute)):
+            yield around.iter
+        elif (values := method_call(around.iter, "values", "items")) is not None:
+            yield values.value
+
+    def _binds(self, loop: cst.For, name: cst.BaseExpression) -> bool:
+        return isinstance(name, cst.Name) and any(
+            n.value == name.value for n in self._tree.below(loop.target, cst.Name)
+        )
+
+    def _bound_to(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
+        """What a chain of methods around a call is assigned to: ``net = build().requires_grad_(False).eval()``."""
+        outer: cst.CSTNode | None = call
+        last: cst.CSTNode | None = call
+        while isinstance(outer, cst.Call):
+            method = self._tree.parent(outer)
+            above = self._tree.parent(method) if isinstance(method, cst.Attribute) else method
+            outer, last = above, outer
+        if isinstance(outer, cst.ListComp) and outer.elt is last:
+            outer, last = self._tree.parent(outer), outer
+        if isinstance(outer, cst.Assign) and outer.value is last:
+            yield from (target.target for target in outer.targets)
+
+    def _owners(self, given: cst.BaseExpression, depth: int) -> Iterator[cst.BaseExpression]:
+        """Yield the modules whose parameters a call is given: ``chain(net.parameters(), head.parameters())``."""
+        if isinstance(given, cst.Name) and depth < _MAX_DEPTH:
+            for binding in self._evaluator.flow.definitions(given):
+                if binding.value is not None and not binding.path:
+                    yield from self._owners(binding.value, depth + 1)
+        elif isinstance(given, (cst.List, cst.Tuple)):
+            yield from (element.value for element in given.elements)
+        elif isinstance(given, cst.ListComp):
+            yield from self._owners(given.for_in.iter, depth + 1)
+        elif isinstance(given, cst.Call):
+            owner = method_call(given, "parameters", "named_parameters")
+            if owner is not None:
+                yield owner.value
+            for argument in given.args if depth < _MAX_DEPTH else ():
+                yield from self._owners(argument.value, depth + 1)
+
+
+def _is_whole(call: cst.Call, module: cst.BaseExpression) -> bool:
+    """Return whether a call is named for freezing all of a module: not a part, unless that is what it is given."""
+    parts = _words(identifier(call.func)) & _PARTS
+    return not parts or not parts.isdisjoint(_words(identifier(module)))
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(name)}
+
+
+def _lists_parameters(iterated: cst.BaseExpression) -> bool:
+    """Return whether a loop goes over a variable, or over a chain of what several modules have."""
+    return isinstance(iterated, cst.Name) or (isinstance(iterated, cst.Call) and identifier(iterated.func) == "chain")
+
+
+def unchained(module: cst.BaseExpression) -> cst.BaseExpression:
+    """Return ``net`` of ``net.cuda().eval()``."""
+    chained = method_call(module)
+    while chained is not None:
+        module = chained.value
+        chained = method_call(module)
+    return module
