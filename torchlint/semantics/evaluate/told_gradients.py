@@ -47,6 +47,10 @@ def _switches(
     context: cst.BaseExpression, function: cst.FunctionDef, call: cst.Call, evaluator: Evaluator
 ) -> bool | None:
     """What a context does to gradients where a call tells what it depends on: True off, False on, None unknown."""
+    if isinstance(context, cst.Name):
+        bindings = evaluator.told.bindings(context, function, call)
+        held = bindings[0].part if len(bindings) == 1 else None
+        context = held if held is not None else context
     context = evaluator.told.chosen(context, function, call)
     known = evaluator.gradients.switches_off(context)
     if known is not None or not isinstance(context, cst.Call):

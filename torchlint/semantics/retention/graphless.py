@@ -67,7 +67,7 @@ class Graphless:
             return True
         if isinstance(value, cst.Name):
             bindings = self._bindings(value, call)
-            if not bindings or not self._differentiated.isdisjoint(id(each.node) for each in bindings):
+            if not bindings or (self._has_passes(value, call) and self._are_differentiated(bindings)):
                 return False
             return self._all(self._is_bound_without(each, call) for each in bindings)
         if isinstance(value, cst.Call):
@@ -79,6 +79,17 @@ class Graphless:
                 return self._is_without(chosen, call)
         parts = _parts(value)
         return self._all(self._is_without(part, call) for part in parts) if parts else False
+
+    def _has_passes(self, value: cst.CSTNode, call: cst.Call | None) -> bool:
+        """Whether a backward pass may start in the function around a value, for a call of it: not if it is told so."""
+        function = self._evaluator.definitions.enclosing_function(value) if call is not None else None
+        if function is None or call is None:
+            return True
+        told, passes = self._evaluator.told, self._backward.passes(function)
+        return not passes or not all(told.leaves_out(each, function, call) for each in passes)
+
+    def _are_differentiated(self, bindings: list[Binding]) -> bool:
+        return not self._differentiated.isdisjoint(id(each.node) for each in bindings)
 
     def _bindings(self, name: cst.Name, call: cst.Call | None) -> list[Binding]:
         """What may bind a variable where it is read, for a call of the function around it."""
