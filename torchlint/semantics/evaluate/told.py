@@ -17,7 +17,7 @@ from torchlint.syntax.calls import is_none, literal
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
-_TESTS = (cst.If, cst.IfExp, cst.BooleanOperation)
+_DEPENDING = (cst.If, cst.IfExp, cst.BooleanOperation, cst.With)
 _EQUAL = (cst.Equal, cst.Is)
 _DIFFERENT = (cst.NotEqual, cst.IsNot)
 
@@ -28,14 +28,14 @@ class Told:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
-        self._open: dict[tuple[int, int], tuple[cst.CSTNode, bool]] = {}
+        self._visible: dict[tuple[int, int], tuple[cst.CSTNode, bool]] = {}
         self._left_out: dict[tuple[int, int], tuple[cst.CSTNode, cst.CSTNode, bool]] = {}
 
     def leaves_out(self, node: cst.CSTNode, function: cst.FunctionDef, call: cst.Call) -> bool:
         """Return whether a node in a function does not run for a call of it."""
         key = id(node), id(call)
         if key not in self._left_out:
-            found = self._may_tell(function, call) and self._finds_left_out(node, function, call)
+            found = self.may_tell(function, call) and self._finds_left_out(node, function, call)
             self._left_out[key] = node, call, found
         return self._left_out[key][2]
 
@@ -53,7 +53,8 @@ class Told:
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
             return self._compared(test.left, test.comparisons[0], function, call)
         if isinstance(test, cst.Attribute) and test.attr.value == "training":
-            return trains(test.value, function, call, self._evaluator)
+            is_visible = self._is_visible(function, call)
+            return trains(test.value, function, call, self._evaluator) if is_visible else None
         known = literal(test)
         if known is not None:
             return bool(known)
@@ -64,7 +65,7 @@ class Told:
     def bindings(self, name: cst.Name, function: cst.FunctionDef, call: cst.Call) -> list[Binding]:
         """Return what may bind a variable of a function where it is read, for a call of it."""
         found = self._evaluator.flow.definitions(name)
-        if len(found) < 2 or not self._may_tell(function, call):
+        if len(found) < 2 or not self.may_tell(function, call):
             return list(found)
         left = [binding for binding in found if not self.leaves_out(binding.node, function, call)]
         certain = [b for b in left if self._always_runs(b.node, name, function, call)]
@@ -74,7 +75,7 @@ class Told:
     def chosen(self, value: cst.BaseExpression, function: cst.FunctionDef, call: cst.Call) -> cst.BaseExpression:
         """Return the branch of a conditional expression that is taken for a call, or else the expression as it is."""
         while isinstance(value, cst.IfExp):
-            holds = self.truth(value.test, function, call) if self._may_tell(function, call) else None
+            holds = self.truth(value.test, function, call) if self.may_tell(function, call) else None
             if holds is None:
                 return value
             value = value.body if holds else value.orelse
@@ -82,7 +83,7 @@ class Told:
 
     def _given(self, name: cst.CSTNode, function: cst.FunctionDef, call: cst.Call) -> cst.BaseExpression | None:
         """What a call gives for the parameter of a function that a name stands for, by default perhaps."""
-        if not isinstance(name, cst.Name):
+        if not isinstance(name, cst.Name) or not self._is_visible(function, call):
             return None
         bindings = self._evaluator.flow.definitions(name)
         if len(bindings) != 1 or bindings[0].kind is not BindingKind.PARAMETER:
@@ -111,14 +112,17 @@ class Told:
         is_same = value == literal(asked)
         return is_same if isinstance(operator, _EQUAL) else not is_same if isinstance(operator, _DIFFERENT) else None
 
-    def _may_tell(self, function: cst.FunctionDef, call: cst.Call) -> bool:
-        """Whether it is visible what a call gives a function, and that tests something."""
+    def may_tell(self, function: cst.FunctionDef, call: cst.Call) -> bool:
+        """Return whether it is visible what a call gives a function, and that may depend on it by a test or context."""
+        depends = any(self._tree.below(function.body, kind) for kind in _DEPENDING)
+        return depends and self._is_visible(function, call)
+
+    def _is_visible(self, function: cst.FunctionDef, call: cst.Call) -> bool:
         key = id(function), id(call)
-        if key not in self._open:
-            is_visible = not any(argument.star for argument in call.args) and not self._is_given_more(function)
-            tests = is_visible and any(self._tree.below(function.body, kind) for kind in _TESTS)
-            self._open[key] = call, tests
-        return self._open[key][1]
+        if key not in self._visible:
+            hidden = any(argument.star for argument in call.args) or self._is_given_more(function)
+            self._visible[key] = call, not hidden
+        return self._visible[key][1]
 
     def _is_given_more(self, function: cst.FunctionDef) -> bool:
         """Whether a decorator may give a function what its call does not: options of the command line."""

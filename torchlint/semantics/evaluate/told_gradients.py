@@ -35,6 +35,18 @@ def disabled_for(node: cst.CSTNode, function: cst.FunctionDef, call: cst.Call, e
     return False
 
 
+def left_open_for(call: cst.Call, evaluator: Evaluator) -> bool:
+    """Return whether a function of the file may switch gradients off for a call, which does not show whether."""
+    function = evaluator.definitions.definition(call.func)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    statements = evaluator.tree.below(function.body, cst.With)
+    open_ones = (each for each in statements if evaluator.gradients.contexts.may_switch(each))
+    return any(
+        all(_switches(item.item, function, call, evaluator) is None for item in each.items) for each in open_ones
+    )
+
+
 def _set_by(line: cst.CSTNode, function: cst.FunctionDef, call: cst.Call, evaluator: Evaluator) -> bool | None:
     """What the statement ``torch.set_grad_enabled(train)`` does to gradients: True off, False on."""
     statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def result_for(function: cst.FunctionDef, call: cst.Call, evaluator: Evaluator) -> Value:
     """Return what a function of the file gives for a call of it."""
     results = evaluator.definitions.results(function)
-    if not results or (function.decorators and gives_other(function, evaluator)):
+    if not results or not evaluator.told.may_tell(function, call):
+        return evaluator.returned(function)
+    if function.decorators and gives_other(function, evaluator):
         return evaluator.returned(function)
     left = [each for each in results if not evaluator.told.leaves_out(each, function, call)]
     parts = [_value(each, function, call, evaluator) for each in left]

@@ -61,6 +61,7 @@ class Hotness:
         self._loops: dict[int, Heat | None] = {}
         self._functions: dict[int, Heat | None] = {}
         self._runs: dict[tuple[int, int], bool] = {}
+        self._asked: dict[int, tuple[cst.CSTNode, Heat | None]] = {}
         self.own_calls = OwnCalls(evaluator.tree).of
         self._handed_on = HandedOn(evaluator, guards)
         self._blocks = TrainingBlocks(evaluator, guards, self.own_calls)
@@ -310,11 +311,8 @@ class Hotness:
         if key not in self._functions:
             self._functions[key] = None
             role, calls = self._role(function), self._evaluator.callers(function)
-            self._functions[key] = (
-                Heat(function, role, Evidence.INFERRED)
-                if role is not None
-                else self._called_from(calls or self._handed_on.to(function))
-            )
+            own = Heat(function, role, Evidence.INFERRED) if role is not None else None
+            self._functions[key] = own or self._called_from(calls or self._handed_on.to(function))
         return self._functions[key]
 
     def _role(self, function: cst.FunctionDef) -> Role | None:
@@ -378,10 +376,12 @@ class Hotness:
         asking = [call for call in calls if not told.leaves_out(node, function, call)]
         if len(asking) == len(calls) or heat.role is Role.FORWARD:
             return heat
-        if heat.root is not function:
-            return self._called_from(asking) if asking else None
-        is_left_out = any(self.heat(call) is not None for call in calls if call not in asking)
-        return None if is_left_out and not any(self.heat(call) is not None for call in asking) else heat
+        if id(node) not in self._asked:
+            self._asked[id(node)] = node, None  # a call of itself asks for nothing more
+            found = self._called_from(asking)
+            is_left_out = found is None and (heat.root is not function or any(self.heat(call) for call in calls))
+            self._asked[id(node)] = node, None if is_left_out else heat if heat.root is function else found
+        return self._asked[id(node)][1]
 
     def _called_from(self, calls: Sequence[cst.Call]) -> Heat | None:
         found: Heat | None = None

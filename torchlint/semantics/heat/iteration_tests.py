@@ -8,8 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import identifier, literal
 
 _DICE = frozenset(("random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample"))
 _DRAWN = frozenset(("random.randint", "random.randrange", "numpy.random.randint"))
@@ -21,7 +20,6 @@ _SHOWN = re.compile(
 )
 # Counts of all passes: `if step > cfg.max_steps - 5`.
 _TOTAL = re.compile(r"^((n|num|total|max|train)_)*(steps|iters?|iterations|epochs|batches|updates)$")
-_SIZED = (Kind.TENSOR, Kind.BATCH)
 _FEW = 100
 _FEWEST = 10  # of a parameter: `num_guided=25` is half of all steps of a sampler
 
@@ -112,26 +110,3 @@ def is_chance(
         return False
     is_below = isinstance(operator, cst.LessThan) and limit <= _RARELY
     return is_below or (isinstance(operator, cst.GreaterThan) and limit >= 1 - _RARELY)
-
-
-def is_of_tensor(number: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Return whether a number is the size of a batch or tensor, which counts no passes: ``x.size(0)``, ``len(x)``."""
-    if isinstance(number, cst.Name):
-        bindings = evaluator.flow.definitions(number)
-        values = [each.part or each.value for each in bindings if each.kind is BindingKind.ASSIGNMENT]
-        return bool(values) and len(values) == len(bindings) and all(_is_size(value, evaluator) for value in values)
-    return _is_size(number, evaluator)
-
-
-def _is_size(value: cst.CSTNode | None, evaluator: Evaluator) -> bool:
-    if isinstance(value, cst.Subscript):
-        value = value.value
-    if isinstance(value, cst.Attribute):
-        return value.attr.value == "shape"
-    sized = method_call(value, "size", "numel")
-    if not isinstance(value, cst.Call) or any(given.star for given in value.args):
-        return False
-    if sized is not None:
-        return bool(value.args) or evaluator.value(sized.value).kind in _SIZED
-    is_length = evaluator.names.qualified(value.func) == "builtins.len" and len(value.args) == 1
-    return is_length and evaluator.value(value.args[0].value).kind in _SIZED
