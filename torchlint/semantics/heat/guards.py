@@ -24,7 +24,7 @@ from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.heat.raised_flags import RaisedFlags
 from torchlint.semantics.heat.seen_keys import is_new_key
-from torchlint.semantics.heat.sizes import is_of_tensor
+from torchlint.semantics.heat.sizes import is_of_batch
 from torchlint.semantics.heat.spent_tests import is_spent
 from torchlint.semantics.heat.switched_on import is_on
 from torchlint.syntax.calls import identifier, is_none, literal
@@ -296,7 +296,7 @@ class Guards:
             if isinstance(expression.operator, cst.BitAnd):
                 return is_counter(expression.left, self._evaluator) or is_counter(expression.right, self._evaluator)
             is_text = isinstance(expression.left, cst.BaseString)
-            is_size = is_text or is_of_tensor(expression.left, self._evaluator)
+            is_size = is_text or is_of_batch(expression.left, self._evaluator)
             return isinstance(expression.operator, cst.Modulo) and not is_size
         if isinstance(expression, cst.Subscript):
             return self._is_divmod(expression.value)

@@ -1,4 +1,4 @@
-"""Numbers that are sizes of batches and tensors, which count no passes: ``x.size(0) % n_gpus``."""
+"""Numbers that are sizes of batches, which count no passes: ``x.size(0) % n_gpus``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import method_call
 
-_SIZED = (Kind.TENSOR, Kind.BATCH)
+_MOVES = ("to", "cuda")
 
 
-def is_of_tensor(number: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Return whether a number is the size of a batch or tensor, which counts no passes: ``x.size(0)``, ``len(x)``."""
+def is_of_batch(number: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a number is the size of a batch, which counts no passes: ``x.size(0)``, ``len(x)``."""
     if isinstance(number, cst.Name):
         bindings = evaluator.flow.definitions(number)
         values = [each.part or each.value for each in bindings if each.kind is BindingKind.ASSIGNMENT]
@@ -25,11 +25,19 @@ def _is_size(value: cst.CSTNode | None, evaluator: Evaluator) -> bool:
     if isinstance(value, cst.Subscript):
         value = value.value
     if isinstance(value, cst.Attribute):
-        return value.attr.value == "shape"
+        return value.attr.value == "shape" and _is_batch(value.value, evaluator)
     sized = method_call(value, "size", "numel")
-    if not isinstance(value, cst.Call) or any(given.star for given in value.args):
-        return False
     if sized is not None:
-        return bool(value.args) or evaluator.value(sized.value).kind in _SIZED
-    is_length = evaluator.names.qualified(value.func) == "builtins.len" and len(value.args) == 1
-    return is_length and evaluator.value(value.args[0].value).kind in _SIZED
+        return _is_batch(sized.value, evaluator)
+    if not isinstance(value, cst.Call) or len(value.args) != 1:
+        return False
+    is_length = evaluator.names.qualified(value.func) == "builtins.len"
+    return is_length and _is_batch(value.args[0].value, evaluator)
+
+
+def _is_batch(value: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether a value is what a loader gives, moved perhaps: what is picked out of it differs in size."""
+    bindings = evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
+    given = [each.kind is BindingKind.ITERATION or method_call(each.part, *_MOVES) is not None for each in bindings]
+    known = evaluator.value(value)
+    return bool(given) and all(given) and (known.kind is Kind.BATCH or known.origin is Origin.BATCH)
