@@ -46,7 +46,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
 
 if TYPE_CHECKING:
-    from torchlint.semantics.retention.stores import Retention
+    from torchlint.semantics.retention.stores import Keeping, Retention
 
 
 rule = Rule(
@@ -105,16 +105,15 @@ def train(model, loader, optimizer):
 
 
 @rule.check(cst.AugAssign, cst.Assign, cst.Call, condition=lambda model: model.retentions.occur)
-def check(node: cst.AugAssign | cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
+@rule.check(cst.ListComp, cst.GeneratorExp, condition=lambda model: model.retentions.occur)
+def check(node: Keeping, model: Model) -> Iterator[Finding]:
     """Report a value with a graph that a loop over steps accumulates."""
     kept = model.retentions.retention(node)
-    if kept is None:
+    if kept is None or not kept.values:
         return
     if rule.silent("backpropagated", kept.is_backpropagated) or rule.silent("unclear", not kept.step_is_complete):
         return
     if rule.silent("not-kept", kept.is_remade):
-        return
-    if not kept.values:
         return
     first = kept.values[0]
     name, value = model.code(kept.variable), model.code(first.with_changes(lpar=(), rpar=()))

@@ -11,11 +11,10 @@ from torchlint.semantics.autograd.differentiated import Differentiated
 from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.autograd.passes import Passes
 from torchlint.semantics.autograd.results import Results
-from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier, is_none, literal, method_call
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 from torchlint.syntax.walk import children
@@ -102,18 +101,6 @@ class Backward:
         taken = (name for index in places for name in self._given_to(function, call, index))
         return any(self.reaches_from(name, function) for name in taken)
 
-    def _is_left_out(self, one: cst.Call, function: cst.FunctionDef, call: cst.Call) -> bool:
-        """Whether a call gives False or None for what decides about a pass: ``step(batch, optimizer=None)``."""
-        if any(argument.star for argument in call.args):
-            return False
-        own = {each.name.value: each for each in parameters(function)}
-        tests = [a.test for a in self._tree.ancestors(one) if isinstance(a, cst.If) and self._tree.within(one, a.body)]
-        asked = (test for test in tests if self._tree.within(test, function))
-        deciding = (own[name] for test in asked for name in _told(test) if name in own)
-        definitions = self._evaluator.definitions
-        off = (argument_for(function, each, call, definitions) or each.default for each in deciding)
-        return any(value is not None and (is_none(value) or literal(value) is False) for value in off)
-
     def _flow_into_passes(self, keys: set[_Key], root: cst.CSTNode) -> bool:
         reached = self._spread(keys, root)
         handed = [*self.passes(root), *self._passes.handed_over(root)]
@@ -136,7 +123,8 @@ class Backward:
         if not isinstance(function, cst.FunctionDef):
             return None
         passes = self.passes(function)
-        return function if any(not self._is_left_out(each, function, call) for each in passes) else None
+        told = self._evaluator.told
+        return function if any(not told.leaves_out(each, function, call) for each in passes) else None
 
     def _spread(self, keys: set[_Key], root: cst.CSTNode) -> set[_Key]:
         """These variables, and those below ``root`` that they flow into."""
@@ -321,12 +309,3 @@ class Backward:
             else:
                 stack += children(current)
         return _Reads(tuple(names), frozenset(keys))
-
-
-def _told(test: cst.BaseExpression) -> list[str]:
-    """Return the variables all of which must be there, or true, for a test to hold: ``train and x is not None``."""
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        return [*_told(test.left), *_told(test.right)]
-    if isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, cst.IsNot):
-        return _told(test.left) if is_none(test.comparisons[0].comparator) else []
-    return [test.value] if isinstance(test, cst.Name) else []

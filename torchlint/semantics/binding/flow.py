@@ -24,7 +24,7 @@ _STATEMENTS: frozenset[type] = frozenset(
 )  # fmt: skip
 _FORKS: frozenset[type] = frozenset((cst.If, cst.IfExp))
 _SWALLOWING = frozenset(("suppress", "raises", "assertRaises"))
-_JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
+JUMPS = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
 class Flow:
@@ -299,4 +299,4 @@ def last_statement(block: cst.CSTNode) -> cst.CSTNode | None:
 
 def ends_in_jump(block: cst.CSTNode) -> bool:
     """Return whether a block ends in return, raise, continue or break."""
-    return isinstance(last_statement(block), _JUMPS)
+    return isinstance(last_statement(block), JUMPS)

@@ -12,6 +12,7 @@ from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate import distributions, functions, lambdas, methods
 from torchlint.semantics.evaluate.decorated import gives_other
 from torchlint.semantics.evaluate.host_modules import runs_on_host
+from torchlint.semantics.evaluate.told_results import result_for, without_graph
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.layers import PAIRS, STATES
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, of, sequence, tensor
@@ -45,9 +46,9 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
     if isinstance(definition, cst.ClassDef):
         return Value(evaluator.definitions.class_kind(definition), definition=definition)
     if isinstance(definition, cst.FunctionDef):
-        found = evaluator.returned(definition)
+        found = result_for(definition, call, evaluator)
         if evaluator.gradients.disabled(call):
-            found = _without_graph(found)
+            found = without_graph(found)
         is_open = found.is_tensor and found.device in (Device.UNKNOWN, Device.EITHER)
         return found._replace(device=Device.CPU) if is_open and _stays_on_host(call, definition, evaluator) else found
     if isinstance(call.func, cst.Attribute):
@@ -56,7 +57,7 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
             return found
     nameless = lambdas.called(call, evaluator)
     if nameless is not None and (found := evaluator.value(nameless.body)).is_tensor:
-        return _without_graph(found) if evaluator.gradients.disabled(call) else found
+        return without_graph(found) if evaluator.gradients.disabled(call) else found
     return functions.unseen(call, identifier(call.func), evaluator)
 
 
@@ -68,14 +69,6 @@ def _makes_part(call: cst.Call, evaluator: Evaluator) -> bool:
     if not all(isinstance(target.target, cst.Attribute) for target in statement.targets):
         return False
     return not any(evaluator.value(argument.value).is_tensor for argument in call.args)
-
-
-def _without_graph(value: Value) -> Value:
-    """Return what a function gives where gradients are off."""
-    elements = None if value.elements is None else tuple(map(_without_graph, value.elements))
-    element = None if value.element is None else _without_graph(value.element)
-    graph = Graph.DETACHED if value.is_tensor and value.origin is not Origin.PARAMETER else value.graph
-    return value._replace(graph=graph, elements=elements, element=element)
 
 
 def _stays_on_host(call: cst.Call, function: cst.FunctionDef, evaluator: Evaluator) -> bool:

@@ -27,6 +27,7 @@ from torchlint.semantics.evaluate import (
 )
 from torchlint.semantics.evaluate.grad_mode import Gradients
 from torchlint.semantics.evaluate.moving_calls import moving_calls
+from torchlint.semantics.evaluate.told import Told
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import NONE, NUMBER, PENDING, STRING, UNKNOWN, Kind, Value, sequence
 from torchlint.syntax.calls import element_at, is_none, literal
@@ -59,6 +60,7 @@ class Evaluator:
         self.definitions = definitions
         self.usage = Usage(tree, scopes, qualified_names, definitions)
         self.gradients = Gradients(tree, qualified_names, definitions, self)
+        self.told = Told(self)
         self._known: dict[int, Value] = {}
         self._pending: dict[int, int] = {}
         self._attempts: dict[int, int] = {}
@@ -236,7 +238,7 @@ class Evaluator:
 
     def release(self) -> None:
         """Let go of what refers back to the evaluator; afterwards it answers nothing."""
-        del self.gradients
+        del self.gradients, self.told
 
     def _forget(self) -> None:
         """Drop what was evaluated while the call graph was incomplete."""

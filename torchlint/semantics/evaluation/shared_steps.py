@@ -10,6 +10,7 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.told_gradients import disabled_for
 from torchlint.semantics.evaluation.entry_points import used_as
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.hidden_gradients import HiddenGradients
@@ -78,7 +79,8 @@ class SharedSteps:
         if function is None or depth >= _MAX_DEPTH or self._cares(function, call):
             return
         for inner in self._tree.below(function.body, cst.Call):
-            if self._evaluator.definitions.enclosing_function(inner) is function and not self._decides(inner):
+            is_own = self._evaluator.definitions.enclosing_function(inner) is function
+            if is_own and not (self._decides(inner) or self._is_told(inner, function, call)):
                 seen = (self._as_seen(found, function, call) for found in self._run(inner, depth))
                 yield from (model for model in seen if model is not None)
 
@@ -122,6 +124,10 @@ class SharedSteps:
         off = gradients.disabled(call) or gradients.left_open(call)
         off = off or self._gradient_uses.of_inputs(call)
         return off or gradients.wanted(call) or cares_for_itself(call, self._evaluator)
+
+    def _is_told(self, inner: cst.Call, function: cst.FunctionDef, call: cst.Call) -> bool:
+        """Whether a call of a step tells it to leave out a call of a model, or to run that without gradients."""
+        return self._told.is_left_out(inner, function, call) or disabled_for(inner, function, call, self._evaluator)
 
     def _as_seen(self, model: _Variable, function: cst.FunctionDef, call: cst.Call) -> _Variable | None:
         """The variable of the caller that holds a model: an argument, or the same attribute of the same object."""

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.process.testing import tests
 from torchlint.semantics.tables.names import BUILT_ON_TORCH
 from torchlint.syntax.calls import identifier
@@ -91,3 +92,9 @@ def is_epoch(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
         return False
     passes = (call for call in evaluator.tree.below(function.body, cst.Call) if identifier(call.func) == "backward")
     return any(evaluator.tree.enclosing(one, *LOOPS) is not None for one in passes)
+
+
+def goes_through_loader(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function evaluates by a loop over batches of its own, so that it is no step of one."""
+    loops = evaluator.tree.below(function.body, cst.For)
+    return any(batch_evidence(evaluator.iterated(loop)) is not None for loop in loops)

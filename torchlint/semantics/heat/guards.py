@@ -16,6 +16,7 @@ from torchlint.semantics.heat.counters import counts_passes, is_counter
 from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.early_exits import Exits, exits_of
 from torchlint.semantics.heat.early_stops import limits
+from torchlint.semantics.heat.either_way import counts_either_way
 from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.known_tests import stands_for
@@ -23,6 +24,7 @@ from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.heat.periodic import counts_on
 from torchlint.semantics.heat.raised_flags import RaisedFlags
 from torchlint.semantics.heat.seen_keys import is_new_key
+from torchlint.semantics.heat.sizes import is_of_batch
 from torchlint.semantics.heat.spent_tests import is_spent
 from torchlint.semantics.heat.switched_on import is_on
 from torchlint.syntax.calls import identifier, is_none, literal
@@ -101,6 +103,8 @@ class Guards:
             if ancestor is root:
                 return None
             found = self._around(ancestor, child, root, besides, test) if ancestor is not test else None
+            if found in NO_FLAG and counts_either_way(node, ancestor, child, self._tree):
+                found = None
             if found is not None and found not in besides and not picks_pass(ancestor, child, root, self._evaluator):
                 return found
             if type(ancestor) is cst.If and child is ancestor.body and self._is_exceptional(ancestor, leaves_root):
@@ -291,7 +295,9 @@ class Guards:
         if isinstance(expression, cst.BinaryOperation):
             if isinstance(expression.operator, cst.BitAnd):
                 return is_counter(expression.left, self._evaluator) or is_counter(expression.right, self._evaluator)
-            return isinstance(expression.operator, cst.Modulo) and not isinstance(expression.left, cst.BaseString)
+            is_text = isinstance(expression.left, cst.BaseString)
+            is_size = is_text or is_of_batch(expression.left, self._evaluator)
+            return isinstance(expression.operator, cst.Modulo) and not is_size
         if isinstance(expression, cst.Subscript):
             return self._is_divmod(expression.value)
         if isinstance(expression, cst.Call):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import libcst as cst
@@ -21,6 +22,7 @@ from torchlint.semantics.heat import (
 )
 from torchlint.semantics.heat.accumulation import goes_over_collected
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch, steps_fed, takes_few
+from torchlint.semantics.heat.clipping import clips_gradients
 from torchlint.semantics.heat.early_stops import runs_once, stops_early
 from torchlint.semantics.heat.guards import NO_FLAG, NO_OPTION, Guard, Guards
 from torchlint.semantics.heat.handed_on import HandedOn
@@ -33,9 +35,8 @@ from torchlint.semantics.heat.sweeps import draws_handful, seeks_batch_size, tri
 from torchlint.semantics.heat.training_blocks import TrainingBlocks
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.training.phases import in_evaluation
-from torchlint.semantics.training.step_order import CLIPS
 from torchlint.semantics.values import Kind, Value
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import method_call
 from torchlint.syntax.remembered import remembered
 
 __all__ = ("NO_FLAG", "NO_OPTION", "Heat", "Hotness", "Role")
@@ -60,6 +61,7 @@ class Hotness:
         self._loops: dict[int, Heat | None] = {}
         self._functions: dict[int, Heat | None] = {}
         self._runs: dict[tuple[int, int], bool] = {}
+        self._asked: dict[int, tuple[cst.CSTNode, Heat | None]] = {}
         self.own_calls = OwnCalls(evaluator.tree).of
         self._handed_on = HandedOn(evaluator, guards)
         self._blocks = TrainingBlocks(evaluator, guards, self.own_calls)
@@ -92,7 +94,8 @@ class Hotness:
                     found = self.function(ancestor)
                     if found is None or self._blocks.guard(node, ancestor, besides) is not None:
                         return None
-                    return self._by_phase(found, node, ancestor)
+                    asked = self._asked_for(node, ancestor, found)
+                    return self._by_phase(asked, node, ancestor) if asked is not None else None
             elif isinstance(ancestor, cst.Lambda):
                 holder = self._tree.parent(ancestor)
                 if child is ancestor.body and isinstance(holder, cst.Assign):
@@ -116,14 +119,8 @@ class Hotness:
         """The heat of what is assigned to a name, by the calls of that name."""
         if id(assignment) not in self._functions:
             self._functions[id(assignment)] = None
-            for call in self._tree.nodes(cst.Call):
-                if isinstance(call.func, cst.Name):
-                    bindings = self._evaluator.flow.definitions(call.func)
-                    if any(binding.value is assignment.value for binding in bindings):
-                        found = self.heat(call)
-                        if found is not None:
-                            self._functions[id(assignment)] = found
-                            break
+            heats = map(self.heat, lambdas.calls_of(assignment, self._evaluator))
+            self._functions[id(assignment)] = next(filter(None, heats), None)
         return self._functions[id(assignment)]
 
     def loop(self, loop: cst.For | cst.While) -> Heat | None:
@@ -253,14 +250,6 @@ class Hotness:
             return False
         return any(self._blocks.is_step(call) for call in self.own_calls(function))
 
-    def _clips(self, function: cst.FunctionDef) -> bool:
-        """Whether a function limits the gradients, between the backward pass and the step of other files."""
-        if self._evaluator.is_called(function):
-            return False
-        calls = (call for call in self.own_calls(function) if identifier(call.func).startswith("clip_grad_"))
-        is_named = function.name.value.lstrip("_").startswith("clip_grad")
-        return is_named or any(self._evaluator.names.qualified(call.func) in CLIPS for call in calls)
-
     def _runs_model(self, loop: cst.For | cst.While) -> bool:
         """Whether the loop itself calls a model, as an inference loop does; loops over layers do not count."""
         if isinstance(loop, cst.For) and self._evaluator.iterated(loop).kind is Kind.MODULE:
@@ -321,23 +310,26 @@ class Hotness:
         key = id(function)
         if key not in self._functions:
             self._functions[key] = None
-            self._functions[key] = self._function_role(function) or self._called_from(function)
+            role, calls = self._role(function), self._evaluator.callers(function)
+            own = Heat(function, role, Evidence.INFERRED) if role is not None else None
+            self._functions[key] = own or self._called_from(calls or self._handed_on.to(function))
         return self._functions[key]
-
-    def _function_role(self, function: cst.FunctionDef) -> Heat | None:
-        role = self._role(function)
-        return Heat(function, role, Evidence.INFERRED) if role is not None else None
 
     def _role(self, function: cst.FunctionDef) -> Role | None:
         owner = self._evaluator.definitions.owner(function)
         role = roles.by_name(function, owner, self._evaluator.definitions) if owner is not None else None
-        if role is Role.EVALUATION_LOOP and self._goes_through_loader(function):
+        if role is Role.EVALUATION_LOOP and cold.goes_through_loader(function, self._evaluator):
             role = None
         if role is not None or cold.takes_no_steps(function, self._evaluator):
             return role
         hands_on = owner is not None and function.name.value in _NEXT and self.next_batch(function) is not None
         steps = self.is_step_function(function) and not cold.explains(function, self._evaluator)
-        if hands_on or steps or self._clips(function) or self._evaluator.kept_batch(function):
+        if (
+            hands_on
+            or steps
+            or clips_gradients(function, self.own_calls(function), self._evaluator)
+            or self._evaluator.kept_batch(function)
+        ):
             return Role.STEP
         is_loss = self._may_be_loss(owner) and returns_loss(function, self._evaluator)
         if is_loss and not self._loops_over_batches(function):
@@ -345,11 +337,6 @@ class Hotness:
         if owner is None and self._evaluator.is_engine_step(function):
             return Role.EVALUATION_LOOP
         return self._named_step(function) or (self._handler_role(function) if owner is None else None)
-
-    def _goes_through_loader(self, function: cst.FunctionDef) -> bool:
-        """Whether a function evaluates by a loop over batches of its own, so that it is no step of one."""
-        loops = self._tree.below(function.body, cst.For)
-        return any(batch_evidence(self._evaluator.iterated(loop)) is not None for loop in loops)
 
     def _named_step(self, function: cst.FunctionDef) -> Role | None:
         """The role of a function that is named for a step, and that only other files call."""
@@ -383,9 +370,22 @@ class Hotness:
         loops = (node for node in self._tree.descendants(function.body) if isinstance(node, (cst.For, cst.While)))
         return any(self.loop(loop) is not None for loop in loops)
 
-    def _called_from(self, function: cst.FunctionDef) -> Heat | None:
+    def _asked_for(self, node: cst.CSTNode, function: cst.FunctionDef, heat: Heat) -> Heat | None:
+        """The heat of a node in a hot function by the calls that do not leave it out: ``loss(x, details=True)``."""
+        calls, told = self._evaluator.callers(function), self._evaluator.told
+        asking = [call for call in calls if not told.leaves_out(node, function, call)]
+        if len(asking) == len(calls) or heat.role is Role.FORWARD:
+            return heat
+        if id(node) not in self._asked:
+            self._asked[id(node)] = node, None  # a call of itself asks for nothing more
+            found = self._called_from(asking)
+            is_left_out = found is None and (heat.root is not function or any(self.heat(call) for call in calls))
+            self._asked[id(node)] = node, None if is_left_out else heat if heat.root is function else found
+        return self._asked[id(node)][1]
+
+    def _called_from(self, calls: Sequence[cst.Call]) -> Heat | None:
         found: Heat | None = None
-        for call in self._evaluator.callers(function) or self._handed_on.to(function):
+        for call in calls:
             heat = self.heat(call)
             under = self._tree.enclosing(call, cst.If, cst.IfExp, cst.FunctionDef)
             looks_up = not isinstance(under, cst.FunctionDef)  # what a scheduler keeps then

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -14,6 +15,7 @@ from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import unpack
 from torchlint.semantics.evaluate.narrowing import is_detached_tensor
+from torchlint.semantics.evaluate.told_gradients import left_open_for
 from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
@@ -84,7 +86,7 @@ class Carrying:
             return None
         if self._inference.fed_passes.by(function, collected=True):
             return None
-        if self._evaluator.gradients.left_open(node):
+        if self._evaluator.gradients.left_open(node) or self._is_left_open(value):
             return None
         frame: cst.CSTNode = function if function is not None else self._tree.module
         evaluates = self._inference.routine_evaluates(function)
@@ -92,6 +94,14 @@ class Carrying:
             return None
         evidence = max(found.evidence, Evidence.INFERRED) if self._takes_graph(value) else found.evidence
         return evidence, not self._backward.passes(frame)
+
+    def _is_left_open(self, value: cst.BaseExpression) -> bool:
+        """Whether a value comes from a function of the file that may have computed it without gradients."""
+        made = [value] if isinstance(value, cst.Call) else [each.value for each in self._bindings(value)]
+        return any(isinstance(call, cst.Call) and left_open_for(call, self._evaluator) for call in made)
+
+    def _bindings(self, value: cst.BaseExpression) -> Sequence[Binding]:
+        return self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else ()
 
     def _is_known(self, value: cst.BaseExpression) -> bool:
         """Whether it is known of a value that it is no tensor, or whether it has a graph."""

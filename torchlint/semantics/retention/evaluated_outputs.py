@@ -91,9 +91,10 @@ class EvaluatedOutputs:
         return self.gives(made, loop, depth)
 
     def _of_call(self, call: cst.Call, loop: cst.CSTNode, depth: int) -> bool:
-        if self._is_for_nothing(call):
-            return self._tree.within(call, loop) and not self._goes_over(loop, call.func)
         known = self._evaluator.value(call)
+        is_told = self._evaluator.definitions.definition(call.func) is not None and known.kind is Kind.NUMBER
+        if self._is_for_nothing(call) and not is_told:
+            return self._tree.within(call, loop) and not self._goes_over(loop, call.func)
         may_be = known.is_tensor or known.kind is Kind.SEQUENCE or not known.known  # `x.max(0)` is a pair
         if known.graph is Graph.DETACHED or not may_be:
             return False

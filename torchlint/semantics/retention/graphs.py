@@ -18,6 +18,7 @@ from torchlint.semantics.heat.hotness import Heat, Hotness, Role
 from torchlint.semantics.retention.averages import Averages
 from torchlint.semantics.retention.carried_states import CarriedStates
 from torchlint.semantics.retention.carrying import Carrying, is_number
+from torchlint.semantics.retention.collected import Collected
 from torchlint.semantics.retention.detachable import Detachable, tensor_branches
 from torchlint.semantics.retention.graphless import Graphless
 from torchlint.semantics.retention.holders import Holders
@@ -26,7 +27,7 @@ from torchlint.semantics.retention.meters import Given, Meters
 from torchlint.semantics.retention.metric_states import MetricStates
 from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.statements import Statements
-from torchlint.semantics.retention.stores import Retention, Store, appended
+from torchlint.semantics.retention.stores import Keeping, Retention, Store, appended
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.canonical import is_same
@@ -52,6 +53,7 @@ class Retentions:
         self._idle = IdleGraphs(evaluator, self._statements, backward, self._holders)
         self._carrying = Carrying(evaluator, backward, inference, self._meters)
         self._graphless = Graphless(evaluator, backward)
+        self._collected = Collected(evaluator, hotness, backward)
         self._graphs_given: dict[int, frozenset[str]] = {}
         self.detachable = Detachable(evaluator)
         self.metric_states = MetricStates(evaluator)
@@ -74,17 +76,25 @@ class Retentions:
         """Whether a statement of the file keeps anything with its graph."""
         kinds: tuple[type[cst.AugAssign | cst.Assign | cst.Call], ...] = (cst.AugAssign, cst.Assign, cst.Call)
         nodes = (node for kind in kinds for node in self._tree.nodes(kind))
+        if self.has_steps and any(self.retention(node) is not None for node in self._comprehensions()):
+            return True
         if not self.has_steps:
             return self._idle.occur and any(self._idle.kept(node) is not None for node in nodes)
         return any(self.retention(node) is not None for node in nodes)
 
+    def _comprehensions(self) -> list[cst.ListComp | cst.GeneratorExp]:
+        return [*self._tree.nodes(cst.ListComp), *self._tree.nodes(cst.GeneratorExp)]
+
     @remembered
-    def retention(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
-        """Return what a statement keeps with its graph.
+    def retention(self, node: Keeping) -> Retention | None:
+        """Return what a statement, or a comprehension over steps, keeps with its graph.
 
         ``total += value``, ``total = total + value``, ``total = torch.cat([total, value])``, ``items.append(value)``,
         ``items[i] = value``, ``other, items[i] = f()``, ``total.add_(value)``, ``meter.update(value)``
         """
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+            found = self._collected.retention(node)
+            return None if found is not None and self._graphless.holds(node.elt) else found
         found = self._found(node)
         if found is None or not found.is_reported:
             return found

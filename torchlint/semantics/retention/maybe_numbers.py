@@ -231,6 +231,8 @@ class MaybeNumbers:
 
     def _is_told(self, call: cst.Call, function: cst.FunctionDef, result: cst.BaseExpression) -> bool:
         """Whether a function gives a result only where a parameter is missing that a call gives it."""
+        if self._evaluator.told.leaves_out(result, function, call):
+            return True
         tests = tests_before(result, self._tree)
         named = {identifier(name) for test in tests for name in (test, *self._tree.below(test, cst.Name))}
         given = (p for p in function.params.params if p.name.value in named and p.default is not None)

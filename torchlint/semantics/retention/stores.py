@@ -17,6 +17,9 @@ _SUMS = ("torch.add", "torch.lerp")
 _IN_PLACE = ("add_", "index_add_", "scatter_add_", "lerp_")
 _EXTREMES = frozenset(f"torch.{name}" for name in ("max", "maximum", "min", "minimum"))
 
+Keeping = cst.AugAssign | cst.Assign | cst.Call | cst.ListComp | cst.GeneratorExp
+"""What may keep a value: statements, and comprehensions over steps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Store:
