@@ -3,8 +3,8 @@
 ## Why it costs
 
 A tensor that was computed from parameters holds the graph that led to it. `total += loss` adds a node to a chain that
-grows with every step, `losses.append(loss)` keeps every graph alive, and a sum or list over an evaluation loop keeps
-all activations of all its steps too, since no backward pass has freed them. Memory grows until it runs out. So does the
+grows with every step, `losses.append(loss)` and `[step(x) for x in loader]` keep every graph alive, and a sum or list
+over an evaluation loop keeps all activations of all its steps too, since no backward pass has freed them. So does the
 buffer or list of a rollout, `values[step] = critic(x)`, of which later only `values.detach()` is read, until it is made
 anew, the history of a callback that is handed the loss, and the sum over the micro-batches of one step, if each is
 backpropagated by itself: that one is small, and as easily detached. A recurrent state that goes from step to step
