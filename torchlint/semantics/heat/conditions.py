@@ -141,22 +141,18 @@ class Conditions:
         return loop if any(method_call(c, "backward") for c in self._tree.below(loop, cst.Call)) else None
 
     def _throttles(self, call: cst.Call) -> bool:
-        """Whether what a clock says is only compared, so that something runs now and then: ``time() - last > 2``."""
-        if self._is_compared(call):
-            return True
-        statement = self._tree.parent(call)
-        bound = [each.target for each in statement.targets] if isinstance(statement, cst.Assign) else []
+        """Whether a clock only says when something is due again: ``if time() - last > 2: last = time()``."""
+        fork = self._tree.enclosing(call, cst.If)
+        test = fork.test if isinstance(fork, cst.If) else None
+        if fork is None or not isinstance(test, cst.Comparison) or not self._tree.below(test, cst.BinaryOperation):
+            return False
+        asked = self._tree.below(test, cst.Name)
+        bound = (each.target for each in self._tree.below(fork.body, cst.AssignTarget))
+        last = [each for each in bound if any(is_same(each, name) for name in asked)]
         frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
-        names = [name for name in self._tree.below(frame, cst.Name) if any(is_same(name, each) for each in bound)]
-        reads = [name for name in names if not isinstance(self._tree.parent(name), cst.AssignTarget)]
-        return bool(reads) and all(map(self._is_compared, reads))
-
-    def _is_compared(self, node: cst.CSTNode) -> bool:
-        """Whether a test compares a value, or the difference to another."""
-        parent = self._tree.parent(node)
-        while isinstance(parent, (cst.BinaryOperation, cst.ComparisonTarget)):
-            node, parent = parent, self._tree.parent(parent)
-        return isinstance(parent, cst.Comparison) and isinstance(self._tree.parent(parent), (cst.If, cst.While))
+        reads = (name for name in self._tree.below(frame, cst.Name) if any(is_same(name, each) for each in last))
+        others = (name for name in reads if not isinstance(self._tree.parent(name), cst.AssignTarget))
+        return bool(last) and all(self._tree.within(name, test) for name in others)
 
     def _measures(self, frame: cst.FunctionDef | cst.Module) -> bool:
         """Whether a function (or the top level of the module) reads a clock, records an event, or runs a profiler."""

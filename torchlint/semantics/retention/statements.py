@@ -11,7 +11,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.meters import Meters
 from torchlint.semantics.retention.stores import Store, added, appended, combined, elements, stored, summed
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind
+from torchlint.syntax.calls import bind, identifier
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
@@ -34,7 +34,9 @@ class Statements:
             items = elements(node.value)
             return Store(node.target, items or (node.value,), bool(items))
         if isinstance(node, cst.Call):
-            found = appended(node) if self._evaluator.value(_receiver(node)).kind is not Kind.INSTANCE else None
+            holder = self._evaluator.value(_receiver(node)).kind
+            is_list = holder is Kind.SEQUENCE if identifier(node.func) == "insert" else holder is not Kind.INSTANCE
+            found = appended(node) if is_list else None
             return self._of_record(found) if found is not None else added(node) or self._handed_over(node)
         return summed(node) or combined(node, self._evaluator.names) or self._folded(node) or stored(node)
 

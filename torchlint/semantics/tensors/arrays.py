@@ -177,7 +177,7 @@ class Arrays:
             default = ArrayDtypes(self._evaluator, self._known_dtypes).made(name, call)
         if name in _RANDOM:
             size = given.get("size") or _at(_SIZED.get(name), call)
-            sized = name not in _SIZED or (size is not None and not is_none(size))
+            sized = name not in _SIZED or (size is not None and not self._may_be_none(size))
             fresh = given.absent("out")
             return Array(owned=fresh, ordered=fresh, dtypes=default) if sized and call.args else None
         by_row = self._by_row(call, name)
@@ -197,6 +197,10 @@ class Arrays:
         if name not in _VIEWS or is_mapped(call, self._evaluator):
             return None
         return Array(dtypes=default, writable=name not in _TAKES_ANYTHING or not call.args or self._is_made(call))
+
+    def _may_be_none(self, size: cst.BaseExpression) -> bool:
+        bindings = self._evaluator.flow.definitions(size) if isinstance(size, cst.Name) else []
+        return is_none(size) or any(is_none(binding.value) for binding in bindings)
 
     def _computed(self, given: list[cst.BaseExpression]) -> Array | None:
         """What a function that goes number by number makes of arrays and numbers."""
