@@ -23,6 +23,8 @@ _PARTS = frozenset(
     "embed embedding embeddings head heads body trunk stem feature features extractor conv convs base bottom lower "
     "early first except partial part parts some until".split()
 )
+_WHOLE = frozenset(("all", "whole", "entire", "everything"))
+_ALL_PARTS = ("children", "modules", "named_children", "named_modules", "parameters", "named_parameters")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MAX_DEPTH = 3
 
@@ -68,31 +70,45 @@ class Freezing:
 
     def _frozen_in(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
         """What a function or method that is named for it freezes: ``freeze(net)``, ``net.freeze()``, not a part."""
-        function = self._evaluator.definitions.definition(call.func)
-        seen = self._switched_by(function) if isinstance(function, cst.FunctionDef) else []
         for argument in call.args:
-            taken = None
-            if seen and isinstance(function, cst.FunctionDef):
-                taken = parameter_for(function, argument, call, self._evaluator.definitions)
-            if taken.name.value in seen if taken is not None else _is_whole(call, argument.value):
+            if self._freezes(call, argument):
                 yield argument.value
                 yield from self._owners(argument.value, 0)
-        if all(_is_whole(call, argument.value) for argument in call.args):
+        if all(self._freezes(call, argument) for argument in call.args):
             yield from self._bound_to(call)
         method = call.func if isinstance(call.func, cst.Attribute) else None
-        if method is not None and ("self" in seen or _is_whole(call, method.value)):
+        if method is not None and self._freezes(call, None):
             yield method.value
 
-    def _switched_by(self, function: cst.FunctionDef) -> list[str]:
-        """The parameters of a function of the file whose parameters it switches itself; "" for other modules."""
-        own = {parameter.name.value for parameter in parameters(function)}
-        switched = map(self._gone_over, self._direct(function.body))
-        return sorted({one.value if isinstance(one, cst.Name) and one.value in own else "" for one in switched})
+    def _freezes(self, call: cst.Call, argument: cst.Arg | None) -> bool:
+        """Whether a function freezes all of what a call gives it, or (None) of the object whose method it is."""
+        function = self._evaluator.definitions.definition(call.func)
+        switched = self._switched_by(function) if isinstance(function, cst.FunctionDef) else None
+        if switched is None or not isinstance(function, cst.FunctionDef):
+            of = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+            given = argument.value if argument is not None else of
+            return isinstance(function, cst.FunctionDef) or _is_whole(call, given)
+        if argument is None:
+            return "self" in switched
+        taken = parameter_for(function, argument, call, self._evaluator.definitions)
+        return taken is not None and taken.name.value in switched
 
-    def _gone_over(self, parameter: cst.BaseExpression) -> cst.BaseExpression:
-        """What a loop goes over that binds a variable, else the variable."""
-        loop = self._tree.enclosing(parameter, cst.For)
-        return loop.iter if loop is not None and self._binds(loop, parameter) else parameter
+    def _switched_by(self, function: cst.FunctionDef) -> frozenset[str] | None:
+        """The parameters of a function of the file all of whose parameters it switches; None where that is unclear."""
+        own = {parameter.name.value for parameter in parameters(function)}
+        roots = [self._gone_over(one) for one in self._direct(function.body)]
+        if not roots or any(isinstance(root, cst.Name) and root.value not in own for root in roots):
+            return None
+        return frozenset(root.value for root in roots if isinstance(root, cst.Name))
+
+    def _gone_over(self, frozen: cst.BaseExpression) -> cst.BaseExpression:
+        """The module of which loops go over all parts to freeze them: ``for part in net.children()``; else the part."""
+        frozen = unchained(frozen)
+        loop = self._tree.enclosing(frozen, cst.For)
+        if loop is None or not isinstance(frozen, cst.Name) or not self._binds(loop, frozen):
+            return frozen
+        over = method_call(loop.iter, *_ALL_PARTS)
+        return unchained(over.value) if over is not None else frozen
 
     def _is_compiled(self, made: cst.BaseExpression) -> bool:
         """Whether a module is made of constants, or by another engine."""
@@ -168,7 +184,8 @@ class Freezing:
 
 def _is_whole(call: cst.Call, module: cst.BaseExpression) -> bool:
     """Return whether a call is named for freezing all of a module: not a part, unless that is what it is given."""
-    parts = _words(identifier(call.func)) & _PARTS
+    words = _words(identifier(call.func))
+    parts = words & _PARTS if words.isdisjoint(_WHOLE) else frozenset()
     return not parts or not parts.isdisjoint(_words(identifier(module)))
 
 
