@@ -216,8 +216,8 @@ class Backward:
 
     def _passed(self, call: cst.Call) -> Iterator[_Assignment]:
         """Yield what a call puts into a container, and what it gives to the parameters of a function of the file."""
-        method = method_call(call, "append", "extend", "add")
-        if method is not None:
+        method = method_call(call, "append", "appendleft", "extend", "add")
+        if method is not None and self._evaluator.names.qualified(method.value) is None:
             yield from (({self._key(method.value)}, argument.value) for argument in call.args)
         function = self._evaluator.definitions.definition(call.func) if call.args else None
         if isinstance(function, cst.FunctionDef):

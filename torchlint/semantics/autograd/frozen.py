@@ -192,8 +192,8 @@ class Frozen:
                     yield from (place,) if len(modules) == len(parts) else ()
 
     def _passed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
-        """The parameters for which all calls of the file pass such a module, where nobody thaws or trains any of it."""
-        for function in self._tree.nodes(cst.FunctionDef) if not self.thaws else ():
+        """The parameters for which all calls of the file pass such a module, where nobody thaws or trains anything."""
+        for function in self._tree.nodes(cst.FunctionDef) if not (self.thaws or self._trains) else ():
             calls = [call for call in self._evaluator.callers(function) if not self._tree.within(call, function)]
             for parameter in parameters(function) if calls else ():
                 passed = [argument_for(function, parameter, call, self._evaluator.definitions) for call in calls]
@@ -201,22 +201,25 @@ class Frozen:
                 if len(modules) == len(calls) and all(self._stays_frozen(each, frozen) for each in modules):
                     yield parameter.name
 
+    @cached_property
+    def _trains(self) -> bool:
+        """Whether the file trains anything: a part of a frozen module, for all that can be told."""
+        calls = self._tree.nodes(cst.Call)
+        return bool(self._tree.calls_named("backward")) or any(
+            self._evaluator.value(call).kind is Kind.OPTIMIZER for call in calls
+        )
+
     def _stays_frozen(self, module: cst.BaseExpression, frozen: set[_Key]) -> bool:
-        """Whether a module is among the frozen ones, none of its parts is replaced, and no optimizer is given any."""
+        """Whether a module is among the frozen ones, and none of its parts is replaced."""
         if not isinstance(module, (cst.Name, cst.Attribute)) or not self._is_one_of(module, frozenset(frozen)):
             return False
-        return self._key(module) not in self._learning
+        return self._key(module) not in self._given_parts
 
     @cached_property
-    def _learning(self) -> frozenset[_Key]:
-        """The modules that are given new parts, or that an optimizer of the file is given parameters of."""
+    def _given_parts(self) -> frozenset[_Key]:
+        """The modules that the file gives new parts."""
         places = (target.target for target in self._tree.nodes(cst.AssignTarget))
-        owners = [part for place in places if isinstance(place, cst.Attribute) for part in _owners(place)]
-        optimizers = (call for call in self._tree.nodes(cst.Call) if self._evaluator.value(call).kind is Kind.OPTIMIZER)
-        given = [argument.value for call in optimizers for argument in call.args]
-        given += [held for each in given for held in self._evaluator.held_by(each) if held is not None]
-        read = (p for each in given for p in self._tree.descendants(each) if isinstance(p, (cst.Name, cst.Attribute)))
-        return frozenset(self._key(module) for module in (*owners, *read))
+        return frozenset(self._key(module) for place in places for module in _owners(place))
 
 
 def _called(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -242,11 +245,9 @@ def _places(
             yield from _places(element.value, (*path, index))
 
 
-def _owners(place: cst.Attribute) -> Iterator[cst.Name | cst.Attribute]:
-    """Yield ``net.heads`` and ``net`` of ``net.heads.last``."""
-    held = place.value
-    while isinstance(held, cst.Attribute):
-        yield held
-        held = held.value
-    if isinstance(held, cst.Name):
-        yield held
+def _owners(place: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:
+    """Yield ``net.heads`` and ``net`` of ``net.heads.last``, and of ``net.heads[0]``."""
+    while isinstance(place, (cst.Attribute, cst.Subscript)):
+        place = place.value
+        if isinstance(place, (cst.Name, cst.Attribute)):
+            yield place

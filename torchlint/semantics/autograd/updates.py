@@ -14,22 +14,24 @@ from torchlint.syntax.canonical import is_same
 _FUNCTION = re.compile(r"(^|_)(update|step|backward|backprop|optimi[sz]e|train|learn|finish)(_|$)")
 _METHOD = re.compile(r"(^|_)(step|backward|backprop|optimi[sz]e|train|learn)(_|$)")
 _SHOWS = re.compile(
-    r"(^|_)(plots?|vis\w*|viz|log|logs|logger|print|bar|progress|display|show|metrics?|meters?|stats|statistics|history|"
+    r"(^|_)(plots?|vis|viz|visuali[sz]\w*|log|logs|logger|print|bar|progress|display|show|metrics?|meters?|stats|statistics|history|"
     r"tensorboard|writer|figures?|curves?|lr|lrs|sched\w*|learning_rate|csv|results?|summary|report)(_|$)"
 )
 # Objects with a method `step` that looks at a loss and computes no gradients of it.
 _SCHEDULES = re.compile(
-    r"(^|_)(sch\w*|lrs?|lr_?sch\w*|decay|warm\w*|early\w*|es|stop\w*|progress|pbar|profiler|prof|recorder|tracker|"
-    r"checkpoint\w*|saver|envs?)(_|$)|sched|stopper|stopping|plateau|monitor|meter|log|writer|timer|bar$",
-    re.IGNORECASE,
+    r"(^|_)(sch|(lr_?)?sched\w*|lrs?|lrsched\w*|plateau|decay|warm\w*|early\w*|es|stop|stopper|stopping|bar|pbar|"
+    r"progress\w*|profiler|prof|recorder|tracker|monitor|meter|log|logger|writer|timer|checkpoint\w*|saver|envs?)(_|$)"
 )
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Names by which something is certainly differentiated, whatever else they say.
+_CERTAINLY = re.compile(r"(^|_)(step|backward|backprop|optimi[sz]e|train|learn)(_|$)")
 _LIBRARIES = ("torch.", "builtins.", "numpy.", "wandb.", "logging.", "tqdm.", "math.", "pandas.", "matplotlib.")
 
 
 def is_schedule(held: cst.BaseExpression, evaluator: Evaluator) -> bool:
     """Return whether an object with a method ``step`` is a schedule or the like by its name, or that of its class."""
     made = (value.func for value in evaluator.held_by(held) if isinstance(value, cst.Call))
-    return any(_SCHEDULES.search(identifier(each)) for each in (held, *made))
+    return any(_SCHEDULES.search(_HUMP.sub("_", identifier(each)).lower()) for each in (held, *made))
 
 
 class Updates:
@@ -52,7 +54,7 @@ class Updates:
             return False  # what it does is in the file
         last = identifier(call.func)
         if not isinstance(call.func, cst.Attribute):
-            moves = _FUNCTION.search(last) and not _SHOWS.search(last)
+            moves = _CERTAINLY.search(last) or (_FUNCTION.search(last) and not _SHOWS.search(last))
             return bool(moves) or any(self._is_optimizer(a.value) for a in call.args)
         return bool(_METHOD.search(last)) and not is_schedule(call.func.value, self._evaluator)
 

@@ -48,6 +48,7 @@ _NEXT = ("__next__", "next")
 
 _MOST_CALLS = 2  # of functions of the file through which a loop may hand its model before one runs it
 
+_ASKING = (cst.If, cst.IfExp, cst.BooleanOperation, cst.MatchCase, cst.ExceptHandler)
 _BY_TURNS = frozenset((Role.TRAINING_LOOP, Role.STEP, Role.FORWARD, Role.LOSS))
 
 
@@ -387,7 +388,7 @@ class Hotness:
         found: Heat | None = None
         for call in calls:
             heat = self.heat(call)
-            under = self._tree.enclosing(call, cst.If, cst.IfExp, cst.FunctionDef)
+            under = self._tree.enclosing(call, *_ASKING, cst.FunctionDef)
             looks_up = not isinstance(under, cst.FunctionDef)  # what a scheduler keeps then
             if heat is None or heat.role is Role.METRIC or (heat.role is Role.DENOISING and looks_up):
                 continue  # helpers of metrics work on copies on the host

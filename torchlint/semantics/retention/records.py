@@ -10,12 +10,13 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import elements
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
 _CHANGES = ("update", "pop", "popitem", "clear")
-_REDUCES = re.compile(r"(^|_)(detach\w*|reduced?|to_host|to_cpu|item)(_|$)")
+_REDUCES = re.compile(r"(^|_)(detach\w*|reduced?([A-Z]\w*)?|to_host|to_cpu|item)(_|$)")
 
 
 class Records:
@@ -50,6 +51,8 @@ class Records:
         method = method_call(item.value, "items", "values") if item.kind is BindingKind.ITERATION else None
         is_value = method is not None and item.path == ((1,) if method.attr.value == "items" else ())
         record = method.value if is_value and method is not None else None
+        if isinstance(record, cst.Name) and self._is_detached(record):
+            return None
         held = self._evaluator.flow.definitions(record) if isinstance(record, cst.Name) else []
         return held[0] if len(held) == 1 and held[0].kind is BindingKind.PARAMETER else None
 
@@ -103,7 +106,7 @@ class Records:
                 return
             loss = given
         if isinstance(loss, cst.BinaryOperation):  # `losses["a"] + 0.1 * losses["b"]`
-            for side in (loss.left, loss.right):
+            for side in self._terms(loss):
                 yield from self._held(side) if not isinstance(side, cst.Name) else ()
         if isinstance(loss, cst.Subscript) and isinstance(loss.value, cst.Name):
             index = loss.slice[0].slice
@@ -116,6 +119,14 @@ class Records:
                 items = method_call(summed.for_in.iter, "values", "items")
             if items is not None and isinstance(items.value, cst.Name):
                 yield items.value
+
+    def _terms(self, total: cst.BinaryOperation) -> tuple[cst.BaseExpression, ...]:
+        """The sides of a sum, or that of a product which the other, a number, scales: two items may both do so."""
+        sides = (total.left, total.right)
+        if isinstance(total.operator, (cst.Add, cst.Subtract)):
+            return sides
+        scaled = tuple(side for side in sides if self._evaluator.value(side).kind is not Kind.NUMBER)
+        return scaled if len(scaled) == 1 else ()
 
     def is_changed(self, record: cst.Name) -> bool:
         """Return whether a method puts something else into a dictionary: ``logs.update(loss=0)``."""
