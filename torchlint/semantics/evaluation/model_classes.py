@@ -8,9 +8,8 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.entry_points import has_layers
-from torchlint.semantics.values import Value
-from torchlint.syntax.calls import method_call
+from torchlint.semantics.values import Kind, Value
+from torchlint.syntax.calls import is_none, literal, method_call
 from torchlint.syntax.remembered import remembered
 
 AUTOGRAD = (
@@ -20,6 +19,11 @@ AUTOGRAD = (
 """What differentiates, or switches gradients on."""
 
 _COMPUTE = ("torch.", "torchvision.", "builtins.", "math.", "numpy.", "einops.", "collections.", "tqdm.", "time.")
+_UNSEEN = ("torch.jit.", "torch.load", "torch.hub.", "torch.package.", "torch.export.")
+_LOADED = ("torchvision.models.", "timm.create_model", "timm.models.")
+_CONTAINERS = tuple(f"torch.nn.{name}" for name in ("Sequential", "ModuleList", "ModuleDict", "DataParallel"))
+_PLAIN = frozenset((Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.TENSOR, Kind.DTYPE, Kind.DEVICE))
+_MAX_DEPTH = 6
 _BASES = ("torch.nn.", "builtins.object")
 
 
@@ -33,9 +37,13 @@ class ModelClasses:
     def differentiate(self, model: Value) -> bool:
         """Return whether a model of the file differentiates while it computes, or whether one that may be it does."""
         made = model.definition
-        if not isinstance(made, cst.ClassDef) or self._runs_others(made):
-            return self._some_model_differentiates or (isinstance(made, cst.ClassDef) and self.of_class(made))
-        return any(map(self.of_class, self._behind(made)))
+        if not isinstance(made, cst.ClassDef):
+            return self._some_model_differentiates
+        behind = self._behind(made)
+        if any(map(self.of_class, behind)):
+            return True
+        is_shown = all(self._shows_parts(each) for each in behind if isinstance(each, cst.ClassDef))
+        return not is_shown and self._some_model_differentiates
 
     @cached_property
     def _some_model_differentiates(self) -> bool:
@@ -44,38 +52,70 @@ class ModelClasses:
         return any(self.of_class(each) and not self._has_no_parts(each) for each in forwards)
 
     def _has_no_parts(self, forward: cst.FunctionDef) -> bool:
-        """Whether a class is no model itself: it makes no layers, and runs nothing that its object holds."""
+        """Whether a class is no model itself: its objects hold nothing but numbers."""
         owner = self._evaluator.definitions.owner(forward)
         if owner is None or set(self._evaluator.definitions.ancestry(owner)) != {"torch.nn.Module"}:
             return False
-        return not has_layers(owner, self._evaluator) and not self._runs_held(owner)
+        return all(value is not None and self._is_plain_value(value) for _, value in self._attributes(owner))
 
-    def _runs_held(self, owner: cst.ClassDef) -> list[cst.Attribute]:
-        """The attributes of its object that a class calls, and are none of its methods."""
-        definitions = self._evaluator.definitions
-        called = (call.func for call in self._tree.below(owner, cst.Call) if isinstance(call.func, cst.Attribute))
-        own = (f for f in called if isinstance(f.value, cst.Name) and definitions.receiver(f.value) is owner)
-        return [function for function in own if definitions.method(owner, function.attr.value) is None]
+    def _attributes(self, owner: cst.ClassDef) -> list[tuple[cst.Attribute, cst.BaseExpression | None]]:
+        """What a class gives its objects, None for what is taken apart or counted."""
+        found: list[tuple[cst.Attribute, cst.BaseExpression | None]] = []
+        for target in self._tree.below(owner, cst.AssignTarget):
+            statement, place = self._tree.parent(target), target.target
+            parts = [place] if isinstance(place, cst.Attribute) else self._tree.below(place, cst.Attribute)
+            value = statement.value if isinstance(statement, cst.Assign) and isinstance(place, cst.Attribute) else None
+            found += [(part, value) for part in parts if self._is_own(part)]
+        return found
 
-    def _runs_others(self, made: cst.ClassDef) -> bool:
-        """Whether a class runs what its object was given: another model of the file, for all that is known."""
-        held = (v for run in self._runs_held(made) for v in self._evaluator.held_by(run))
-        names = (value for value in held if isinstance(value, cst.Name))
-        bound = (binding for name in names for binding in self._evaluator.flow.definitions(name))
-        return any(binding.kind is BindingKind.PARAMETER for binding in bound)
+    def _is_own(self, attribute: cst.Attribute) -> bool:
+        of = attribute.value
+        return isinstance(of, cst.Name) and self._evaluator.definitions.receiver(of) is not None
+
+    def _is_plain_value(self, value: cst.BaseExpression) -> bool:
+        return literal(value) is not None or is_none(value) or self._evaluator.value(value).kind in _PLAIN
+
+    def _runs(self, owner: cst.ClassDef) -> set[str]:
+        """The attributes that a class may run: called, gone over or handed on."""
+        own = [each for each in self._tree.below(owner, cst.Attribute) if self._is_own(each)]
+        return {each.attr.value for each in own if self._is_run(each)}
+
+    def _is_run(self, attribute: cst.Attribute) -> bool:
+        node: cst.CSTNode = attribute
+        for ancestor in self._tree.ancestors(attribute):
+            if isinstance(ancestor, (cst.For, cst.CompFor)):
+                return node is ancestor.iter
+            if isinstance(ancestor, cst.Call) and node is ancestor.func:
+                return True
+            if isinstance(ancestor, cst.Arg) and ancestor.value is attribute:
+                return True
+            if isinstance(ancestor, (cst.BaseStatement, cst.BaseSmallStatement, cst.BinaryOperation)):
+                return False
+            node = ancestor
+        return False
 
     @remembered
     def _behind(self, made: cst.ClassDef | cst.FunctionDef) -> list[cst.ClassDef | cst.FunctionDef]:
         """A class with all classes and functions of the file that its objects may be of or that they may run."""
         definitions = self._evaluator.definitions
-        found: list[cst.ClassDef | cst.FunctionDef] = [made]
-        found += [c for c in self._tree.nodes(cst.ClassDef) if c is not made and made in definitions.family(c)]
+        found: list[cst.ClassDef | cst.FunctionDef] = [made, *self._heirs.get(id(made), ())]
+        seen = set(map(id, found))
         for each in found:
             bases = definitions.bases(each) if isinstance(each, cst.ClassDef) else []
             named = [definitions.definition(name) for name in self._tree.below(each, cst.Name)]
             for one in (*bases, *named):
-                if isinstance(one, (cst.ClassDef, cst.FunctionDef)) and all(one is not other for other in found):
+                if isinstance(one, (cst.ClassDef, cst.FunctionDef)) and id(one) not in seen:
+                    seen.add(id(one))
                     found.append(one)
+        return found
+
+    @cached_property
+    def _heirs(self) -> dict[int, list[cst.ClassDef]]:
+        """The classes of the file that derive from one of it."""
+        found: dict[int, list[cst.ClassDef]] = {}
+        for each in self._tree.nodes(cst.ClassDef):
+            for base in self._evaluator.definitions.family(each)[1:] if each.bases else ():
+                found.setdefault(id(base), []).append(each)
         return found
 
     def of_class(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
@@ -97,18 +137,47 @@ class ModelClasses:
             self.is_plain(call) for each in behind for call in self._tree.below(each, cst.Call)
         )
 
+    @remembered
     def _shows_parts(self, made: cst.ClassDef) -> bool:
-        """Whether a class derives from modules of torch only, and the file shows all parts that it runs."""
+        """Whether a class derives from modules of torch only, and the file shows all parts that it may run."""
         others = (a.value for a in made.bases if self._evaluator.definitions.definition(a.value) is None)
         if not all((self._evaluator.names.qualified(base) or "").startswith(_BASES) for base in others):
             return False
-        parts = [self._evaluator.held_by(run) for run in self._runs_held(made)]
-        return all(held and all(isinstance(value, cst.Call) for value in held) for held in parts)
+        run = {name for each in self._evaluator.definitions.family(made) for name in self._runs(each)}
+        return all(
+            value is not None and self._is_shown(value, 0)
+            for place, value in self._attributes(made)
+            if place.attr.value in run
+        )
+
+    def _is_shown(self, value: cst.BaseExpression, depth: int) -> bool:
+        """Whether the file shows what something is: a number, a layer of torch, an object of its classes, a list."""
+        if depth > _MAX_DEPTH or self._is_plain_value(value):
+            return depth <= _MAX_DEPTH
+        if isinstance(value, (cst.List, cst.Tuple)):
+            return all(self._is_shown(element.value, depth + 1) for element in value.elements)
+        if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
+            return self._is_shown(value.elt, depth + 1)
+        if isinstance(value, cst.Name):
+            held = self._evaluator.held_by(value)
+            return bool(held) and all(each is not None and self._is_shown(each, depth + 1) for each in held)
+        if not isinstance(value, cst.Call):
+            return False
+        if isinstance(self._evaluator.definitions.definition(value.func), cst.ClassDef):
+            return True
+        name = self._evaluator.names.qualified(value.func) or ""
+        if name.startswith(_LOADED):
+            return True
+        modules = (a.value for a in value.args if name in _CONTAINERS or self._may_be_module(a.value))
+        return name.startswith("torch.nn.") and all(self._is_shown(each, depth + 1) for each in modules)
+
+    def _may_be_module(self, argument: cst.BaseExpression) -> bool:
+        return self._evaluator.value(argument).kind is Kind.MODULE
 
     def is_plain(self, call: cst.Call) -> bool:
         """Return whether a call computes values: by torch and the like, as a method, by what the file shows."""
         name = self._evaluator.names.qualified(call.func)
-        if name is not None and not name.startswith(_COMPUTE):
+        if name is not None and (not name.startswith(_COMPUTE) or name.startswith(_UNSEEN)):
             return False
         if name is not None:
             return not name.startswith(AUTOGRAD)
