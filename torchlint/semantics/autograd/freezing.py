@@ -11,6 +11,7 @@ from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.canonical import root_of
 
 SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
 """Functions and methods that choose whether parameters ask for gradients."""
@@ -82,24 +83,19 @@ class Freezing:
 
     def _freezes(self, call: cst.Call, argument: cst.Arg | None) -> bool:
         """Whether a function freezes all of what a call gives it, or (None) of the object whose method it is."""
+        of = call.func.value if isinstance(call.func, cst.Attribute) else call.func
         function = self._evaluator.definitions.definition(call.func)
-        switched = self._switched_by(function) if isinstance(function, cst.FunctionDef) else None
-        if switched is None or not isinstance(function, cst.FunctionDef):
-            of = call.func.value if isinstance(call.func, cst.Attribute) else call.func
-            given = argument.value if argument is not None else of
-            return isinstance(function, cst.FunctionDef) or _is_whole(call, given)
-        if argument is None:
-            return "self" in switched
-        taken = parameter_for(function, argument, call, self._evaluator.definitions)
-        return taken is not None and taken.name.value in switched
-
-    def _switched_by(self, function: cst.FunctionDef) -> frozenset[str] | None:
-        """The parameters of a function of the file all of whose parameters it switches; None where that is unclear."""
+        if not isinstance(function, cst.FunctionDef):
+            return _is_whole(call, argument.value if argument is not None else of)
         own = {parameter.name.value for parameter in parameters(function)}
-        roots = [self._gone_over(one) for one in self._direct(function.body)]
-        if not roots or any(isinstance(root, cst.Name) and root.value not in own for root in roots):
-            return None
-        return frozenset(root.value for root in roots if isinstance(root, cst.Name))
+        switched = [self._gone_over(one) for one in self._direct(function.body)]
+        if any(root_of(one) not in own for one in switched):  # of which it is unclear what it belongs to
+            return _is_whole(call, argument.value if argument is not None else of)
+        if not switched:
+            return True  # by other functions
+        taken = parameter_for(function, argument, call, self._evaluator.definitions) if argument is not None else None
+        wanted = taken.name.value if taken is not None else "self" if argument is None else ""
+        return any(isinstance(one, cst.Name) and one.value == wanted for one in switched)
 
     def _gone_over(self, frozen: cst.BaseExpression) -> cst.BaseExpression:
         """The module of which loops go over all parts to freeze them: ``for part in net.children()``; else the part."""

@@ -103,6 +103,8 @@ class Frozen:
         calls = self._tree.calls_named(*SETTING)
         if any(literal(argument.value) is True for call in calls for argument in call.args):
             return True
+        if any(not call.args and method_call(call, "requires_grad_") is not None for call in calls):
+            return True
         return any("unfreeze" in identifier(call.func) for call in self._tree.nodes(cst.Call))
 
     def _has_no_graph(self, other: cst.BaseExpression) -> bool:
@@ -210,10 +212,21 @@ class Frozen:
         )
 
     def _stays_frozen(self, module: cst.BaseExpression, frozen: set[_Key]) -> bool:
-        """Whether a module is among the frozen ones, and none of its parts is replaced."""
+        """Whether a module is among the frozen ones, none of its parts is replaced, and no other file may train it."""
         if not isinstance(module, (cst.Name, cst.Attribute)) or not self._is_one_of(module, frozenset(frozen)):
             return False
-        return self._key(module) not in self._given_parts
+        return self._key(module) not in self._given_parts | self._given_away
+
+    @cached_property
+    def _given_away(self) -> frozenset[_Key]:
+        """The modules that functions of other files are given: ``fit(model, loader)``, ``get_peft_model(model)``."""
+        given: list[cst.BaseExpression] = []
+        for call in self._tree.nodes(cst.Call):
+            name = self._evaluator.names.qualified(call.func) or ""
+            is_known = name.startswith(("torch.", "builtins.")) and not name.startswith("torch.nn.Sequential")
+            if not is_known and self._evaluator.definitions.definition(call.func) is None:
+                given += [argument.value for argument in call.args]
+        return frozenset(self._key(one) for one in given if isinstance(one, (cst.Name, cst.Attribute)))
 
     @cached_property
     def _given_parts(self) -> frozenset[_Key]:

@@ -14,9 +14,10 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
-_ADDS = ("append", "extend", "add", "insert", "setdefault")
+_ADDS = ("append", "appendleft", "extend", "add", "insert", "setdefault")
 _DETACHES = ("detach", "data", "item", "tolist", "shape")
 _NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool", "numpy.argmax"))
+_RUNNING = ("builtins.map", "functools.reduce")  # what they are given first
 _MAX_DEPTH = 3
 """Through how many functions that return it a result is followed."""
 
@@ -37,7 +38,18 @@ class FedPasses:
         """
         if function is None or depth > _MAX_DEPTH or self._gives_numbers(function):
             return False
-        return any(self._by_call(call, depth, collected) for call in self._evaluator.callers(function))
+        handed = (run for argument in self._handed_over(function) for run in self._run_by_taker(argument))
+        return any(self._by_call(call, depth, collected) for call in (*self._evaluator.callers(function), *handed))
+
+    def _handed_over(self, function: cst.FunctionDef) -> Iterator[cst.Arg]:
+        """The arguments by which a function is handed on: ``fit(objective)``, ``fit(partial(objective, target))``."""
+        for name in self._tree.named(function.name.value):
+            given = self._tree.parent(name)
+            maker = self._tree.parent(given) if isinstance(given, cst.Arg) else None
+            if isinstance(maker, cst.Call) and self._evaluator.names.qualified(maker.func) == "functools.partial":
+                given = self._tree.parent(maker) if maker.args[0] is given else None
+            if isinstance(given, cst.Arg) and self._evaluator.definitions.definition(name) is function:
+                yield given
 
     def _gives_numbers(self, function: cst.FunctionDef) -> bool:
         """Whether all that a function returns has been read from tensors: a replay memory is given it so."""
@@ -73,17 +85,24 @@ class FedPasses:
             return
         above = self._tree.parent(made)
         statement = self._evaluator.flow.statement(made)
-        taker = self._tree.parent(above) if isinstance(above, cst.Arg) else None
-        if isinstance(statement, cst.Assign) and above is statement:
-            for name, _ in (each for target in statement.targets for each in targets(target.target)):
+        if isinstance(statement, (cst.Assign, cst.AnnAssign)) and above is statement:
+            places = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
+            for name, _ in (each for place in places for each in targets(place)):
                 yield from self._called_as(name)
-        elif isinstance(above, cst.Arg) and isinstance(taker, cst.Call):
-            if self._evaluator.names.qualified(taker.func) == "builtins.map":
-                yield taker
-            function = self._evaluator.definitions.definition(taker.func)
-            if isinstance(function, cst.FunctionDef):
-                taken = parameter_for(function, above, taker, self._evaluator.definitions)
-                yield from self._called_as(taken.name) if taken is not None else ()
+        elif isinstance(above, cst.Arg):
+            yield from self._run_by_taker(above)
+
+    def _run_by_taker(self, argument: cst.Arg) -> Iterator[cst.Call]:
+        """The calls by which what takes a function or lambda runs it."""
+        taker = self._tree.parent(argument)
+        if not isinstance(taker, cst.Call):
+            return
+        if self._evaluator.names.qualified(taker.func) in _RUNNING:
+            yield taker
+        function = self._evaluator.definitions.definition(taker.func)
+        if isinstance(function, cst.FunctionDef):
+            taken = parameter_for(function, argument, taker, self._evaluator.definitions)
+            yield from self._called_as(taken.name) if taken is not None else ()
 
     def _called_as(self, variable: cst.Name) -> Iterator[cst.Call]:
         """The calls of what a variable is bound to at one place."""
