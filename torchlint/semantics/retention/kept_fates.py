@@ -190,6 +190,18 @@ def _same_items(items: cst.CSTNode) -> cst.CSTNode:
             return items
 
 
+def _is_numbered(items: cst.CSTNode) -> bool:
+    """Return whether each item comes with its number: ``reversed(list(enumerate(self.kept)))``."""
+    while isinstance(items, (cst.Call, cst.Subscript)):
+        if isinstance(items, cst.Call) and identifier(items.func) == "enumerate":
+            return True
+        is_same = isinstance(items, cst.Subscript) or (len(items.args) == 1 and identifier(items.func) in _SAME_ITEMS)
+        if not is_same:
+            return False
+        items = items.value if isinstance(items, cst.Subscript) else items.args[0].value
+    return False
+
+
 def _unzips(value: cst.CSTNode) -> bool:
     """Return whether an expression gives the parts of all items each by itself: ``zip(*self.kept)``."""
     is_zip = isinstance(value, cst.Call) and identifier(value.func) == "zip"
@@ -206,9 +218,7 @@ def _taken(loop: cst.For | cst.CompFor, part: int | None) -> Iterator[cst.Name |
     """Yield the variables of a loop that take what it goes over, or a part; not the keys or numbers beside it."""
     target: cst.BaseExpression = loop.target
     is_pair = isinstance(target, cst.Tuple) and len(target.elements) == len(("key", "value"))
-    numbers = method_call(loop.iter, "items") is not None or (
-        isinstance(loop.iter, cst.Call) and identifier(loop.iter.func) == "enumerate"
-    )
+    numbers = method_call(loop.iter, "items") is not None or _is_numbered(loop.iter)
     if isinstance(target, cst.Tuple) and is_pair and numbers:
         target = target.elements[1].value
     is_plain = isinstance(target, cst.Tuple) and all(isinstance(each, cst.Element) for each in target.elements)
