@@ -11,13 +11,17 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tensors.constructors import Constructors
 from torchlint.semantics.values import Kind, Value
-from torchlint.syntax.calls import literal, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 # The names in the annotation of what is a tensor or a number, and no list of them.
 _NUMBERS_OR_TENSORS = frozenset(
     "int float bool None torch Tensor FloatTensor LongTensor IntTensor typing Union Optional".split()
 )
+
+# What a length is compared with.
+_FILLED = ((cst.GreaterThan, 0), (cst.NotEqual, 0), (cst.GreaterThanEqual, 1))
+_EMPTY = ((cst.Equal, 0), (cst.LessThan, 1), (cst.LessThanEqual, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,21 @@ class Lists:
         if isinstance(data, (cst.ListComp, cst.GeneratorExp)):
             return (data.elt,) if self._is_tensor(data.elt) else ()
         value = self._evaluator.value(data)
-        return (data,) if value.kind is Kind.SEQUENCE and _holds_tensors(value) else ()
+        holds = value.kind is Kind.SEQUENCE and _holds_tensors(value)
+        return (data,) if holds and not self._is_empty(data) else ()
+
+    def _is_empty(self, data: cst.BaseExpression) -> bool:
+        """Whether a list stands in a branch that is taken if nothing is in it: ``f(x) if x else tensor(x)``."""
+        child: cst.CSTNode = data
+        for ancestor in self._evaluator.tree.ancestors(data):
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
+                is_filled = _is_filled(ancestor.test, data)
+                if is_filled is not None and is_filled is not (child is ancestor.body):
+                    return True
+            if isinstance(ancestor, cst.FunctionDef):
+                return False
+            child = ancestor
+        return False
 
     def _is_tensor(self, expression: cst.BaseExpression) -> bool:
         value = self._evaluator.value(expression)
@@ -127,6 +145,22 @@ def _only(data: cst.BaseExpression) -> cst.BaseExpression | None:
         return None
     element = data.elements[0]
     return element.value if isinstance(element, cst.Element) else None
+
+
+def _is_filled(test: cst.BaseExpression, data: cst.BaseExpression) -> bool | None:
+    """Return whether something is in a list if a test holds, or nothing; None if it asks for something else."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        asked = _is_filled(test.expression, data)
+        return None if asked is None else not asked
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1 and _is_length(test.left, data):
+        operator, number = type(test.comparisons[0].operator), literal(test.comparisons[0].comparator)
+        return True if (operator, number) in _FILLED else False if (operator, number) in _EMPTY else None
+    return True if is_same(test, data) or _is_length(test, data) else None
+
+
+def _is_length(value: cst.BaseExpression, data: cst.BaseExpression) -> bool:
+    is_length = isinstance(value, cst.Call) and identifier(value.func) == "len" and len(value.args) == 1
+    return is_length and isinstance(value, cst.Call) and is_same(value.args[0].value, data)
 
 
 def _holds_tensors(value: Value) -> bool:
