@@ -30,6 +30,7 @@ _SIZED = {
     "choice": 1,
     **dict.fromkeys(("normal", "uniform", "randint", "integers", "beta"), 2),
 }
+_WRITING = ("random", "standard_normal")  # into an array that they are given
 _GENERATORS = frozenset(("numpy.random.RandomState", "numpy.random.default_rng"))
 _JOINS = frozenset(
     (
@@ -179,7 +180,8 @@ class Arrays:
             size = given.get("size") or _at(_SIZED.get(name), call)
             sized = name not in _SIZED or (size is not None and not self._may_be_none(size))
             fresh = given.absent("out")
-            return Array(owned=fresh, ordered=fresh, dtypes=default) if sized and call.args else None
+            writes = name in _WRITING and len(call.args) >= len(("size", "dtype", "out"))
+            return Array(owned=fresh, ordered=fresh, dtypes=default) if sized and call.args and not writes else None
         by_row = self._by_row(call, name)
         if name in _MAKES:
             dimensions = self._dimensions(call) if name in _SHAPED else 1
