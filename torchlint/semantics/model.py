@@ -60,7 +60,7 @@ class Model(Parts):
         self.flow = Flow(tree, self.scopes)
         self.definitions = Definitions(tree, self.scopes, self.names)
         self.evaluator = Evaluator(tree, self.scopes, self.names, self.flow, self.definitions)
-        self._reads: dict[int, int] = {}
+        self._reads: dict[int, list[tuple[cst.Call, tuple[str, frozenset[int]]]]] = {}
         self.vocabulary = self.evaluator.vocabulary
         self._heats: dict[tuple[int, frozenset[Guard]], Heat | None] = {}
         self._accelerator: tuple[Evidence | None] | None = None
@@ -299,14 +299,13 @@ class Model(Parts):
         """Return the read that a call is, if it turns a tensor into a Python number."""
         return self.host_reads.scalar(call)
 
-    def scalar_reads(self, root: cst.CSTNode) -> int:
-        """Return how many different scalars the hot place ``root`` reads on every pass."""
+    def scalar_reads(self, root: cst.CSTNode, read: cst.Call) -> int:
+        """Return how many different scalars the hot place ``root`` may read on the passes on which it makes a read."""
         if id(root) not in self._reads:
-            self._reads[id(root)] = 0
             reads = [call for call in self.tree.below(root, cst.Call) if self.scalar_read(call) is not None]
             hot = [call for call in reads if (heat := self.heat(call)) is not None and heat.root is root]
-            self._reads[id(root)] = len({self.host_reads.what_is_read(call) for call in hot})
-        return self._reads[id(root)]
+            self._reads[id(root)] = [(call, self.host_reads.what_is_read(call)) for call in hot]
+        return len({what for call, what in self._reads[id(root)] if not self.evaluator.flow.exclusive(call, read)})
 
     def accumulation(self, read: cst.Call, loop: cst.For) -> Accumulation | None:
         """Return the total or list that a scalar read feeds, if nobody reads it before the loop is over."""

@@ -140,7 +140,7 @@ def _message(read: ScalarRead, heat: Heat, known: bool, model: Model) -> str:
         return f"{waits} Ask for the scale every few steps only."
     if known:
         return f"{waits} It depends on no pass before: read it, or all values with one `.tolist()`, before the loop."
-    others = model.scalar_reads(heat.root)
+    others = model.scalar_reads(heat.root, read.call)
     several = f" Read the {others} values of a step together: `torch.stack([...]).tolist()` waits once."
     if model.decisions.sizes(read.call):
         return f"{waits} A size cannot stay on the device: take it from a shape, or from numbers that the host keeps."

@@ -26,6 +26,9 @@ _ASSIGNING: frozenset[type] = frozenset(
     (cst.Assign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.WithItem, cst.Return, cst.Call)
 )
 
+PUTS_INTO = ("append", "appendleft", "extend", "add", "insert", "setdefault")
+"""Methods that put something into a container."""
+
 ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
 """Methods through which no gradient goes."""
 
@@ -59,6 +62,15 @@ class Backward:
     def passes(self, root: cst.CSTNode | None = None) -> list[cst.Call]:
         """Return the calls that compute gradients, those below ``root`` if one is given."""
         return self._passes.below(root)
+
+    def passes_for(self, call: cst.Call, function: cst.FunctionDef) -> list[cst.Call]:
+        """Return the backward passes in a function that a call of it does not leave out: ``step(x, train=False)``."""
+        told = self._evaluator.told
+        return [one for one in self.passes(function) if not told.leaves_out(one, function, call)]
+
+    def leaves_passes_out(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Return whether a function computes gradients, but not for a call of it."""
+        return bool(self.passes(function)) and not self.passes_for(call, function)
 
     def is_over_at(self, place: cst.CSTNode) -> bool:
         """Return whether a script has made all backward passes of the file before a place at its top level.
@@ -122,9 +134,7 @@ class Backward:
         function = self._evaluator.definitions.definition(call.func)
         if not isinstance(function, cst.FunctionDef):
             return None
-        passes = self.passes(function)
-        told = self._evaluator.told
-        return function if any(not told.leaves_out(each, function, call) for each in passes) else None
+        return function if self.passes_for(call, function) else None
 
     def _spread(self, keys: set[_Key], root: cst.CSTNode) -> set[_Key]:
         """These variables, and those below ``root`` that they flow into."""
@@ -216,7 +226,7 @@ class Backward:
 
     def _passed(self, call: cst.Call) -> Iterator[_Assignment]:
         """Yield what a call puts into a container, and what it gives to the parameters of a function of the file."""
-        method = method_call(call, "append", "appendleft", "extend", "add")
+        method = method_call(call, *PUTS_INTO)
         if method is not None and self._evaluator.names.qualified(method.value) is None:
             yield from (({self._key(method.value)}, argument.value) for argument in call.args)
         function = self._evaluator.definitions.definition(call.func) if call.args else None

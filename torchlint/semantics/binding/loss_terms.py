@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
+from torchlint.semantics.tables.names import OPTIONS
 from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.walk import Tree
 
@@ -13,7 +14,6 @@ Key = tuple[int, str]
 KeyOf = Callable[[cst.CSTNode], Key | None]
 _PASSES = frozenset(("backward", "manual_backward"))
 _SCALES = frozenset(("scale", "scale_loss", "mean", "sum"))
-_OPTIONS = frozenset("args opt opts options cfg config conf hparams hps FLAGS".split())
 _DEPTH = 3
 """Through how many variables a sum is followed."""
 
@@ -81,7 +81,7 @@ def _added(value: cst.BaseExpression, key_of: KeyOf) -> Iterator[Key]:
 def _scaled(left: cst.BaseExpression, right: cst.BaseExpression, key_of: KeyOf) -> Iterator[Key]:
     """The variable that a number, or an option, scales: which of two variables that is nobody knows."""
     for factor, scaled in ((left, right), (right, left)):
-        is_option = isinstance(factor, cst.Attribute) and identifier(factor.value) in _OPTIONS
+        is_option = isinstance(factor, cst.Attribute) and identifier(factor.value) in OPTIONS
         is_number = is_option or isinstance(literal(factor), (int, float))
         if is_number and isinstance(scaled, (cst.Name, cst.BinaryOperation)):
             yield from _added(scaled, key_of)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.flow import ends_in_jump
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.tables.names import OPTIONS
 from torchlint.syntax.calls import identifier, literal, method_call
 
 if TYPE_CHECKING:
@@ -46,9 +47,16 @@ def is_tensor_here(name: cst.Name, evaluator: Evaluator) -> bool:
             before, now = (evaluator.flow.definitions(each) for each in (asked, name))
             if any(binding.kind is BindingKind.PARAMETER for binding in now):
                 return False  # a parameter that may be a number is an index or a size, often on the host
+            if any(map(_is_option, now)):
+                return False  # which may hold a tensor in another program
             if [id(binding.node) for binding in before] == [id(binding.node) for binding in now]:
                 return True
     return False
+
+
+def _is_option(binding: Binding) -> bool:
+    """Return whether a statement binds an option of the program: ``mix = config.mix``."""
+    return isinstance(binding.part, cst.Attribute) and identifier(binding.part.value) in OPTIONS
 
 
 def is_other_here(name: cst.Name, evaluator: Evaluator) -> bool:

@@ -32,8 +32,9 @@ class ScriptModes:
         self._evaluator = evaluator
 
     def restorers(self) -> list[cst.Call]:
-        """Return the calls that switch gradients on again: ``set_grad_enabled(True)``, ``set_grad_enabled(before)``."""
-        calls = (c for c in self._tree.calls_named("set_grad_enabled") if self._names.qualified(c.func) in SETTERS)
+        """Return the calls that switch gradients on again, for good: ``set_grad_enabled(before)``."""
+        named = (c for c in self._tree.calls_named("set_grad_enabled") if self._names.qualified(c.func) in SETTERS)
+        calls = [call for call in named if not isinstance(self._tree.parent(call), (cst.WithItem, cst.Decorator))]
         return [call for call in calls if literal(bind(call.args, ("mode",)).get("mode")) is not False]
 
     def stays_off(self, setter: cst.Call) -> bool:

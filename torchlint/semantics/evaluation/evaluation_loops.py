@@ -14,7 +14,6 @@ from torchlint.semantics.binding.scopes import COMPREHENSIONS, FUNCTIONS, Bindin
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.evaluated_models import mode_set
 from torchlint.semantics.evaluation.fates import Fate, Fates
-from torchlint.semantics.evaluation.told_calls import ToldCalls
 from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal, method_call
@@ -32,11 +31,10 @@ _NAMED = (cst.Name, cst.Attribute, cst.Subscript)
 class EvaluationLoops:
     """Tells the parts of a routine apart that train and that evaluate by turns."""
 
-    def __init__(self, evaluator: Evaluator, backward: Backward, told: ToldCalls) -> None:
+    def __init__(self, evaluator: Evaluator, backward: Backward) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
-        self._told = told
         self._fates = Fates(evaluator)
         self._only_evaluating: dict[int, bool] = {}
         self._over_evaluation_data: dict[int, bool] = {}
@@ -150,7 +148,7 @@ class EvaluationLoops:
         inside = {id(call) for call in below}
         trainers = (self._evaluator.definitions.enclosing_function(p) for p in self._backward.passes())
         calls = ((call, f) for f in trainers if f is not None for call in self._evaluator.callers(f))
-        return any(id(call) in inside and not self._told.may_only_run(call, f) for call, f in calls)
+        return any(id(call) in inside and not self._backward.leaves_passes_out(call, f) for call, f in calls)
 
     def _prepares_step(self, call: cst.Call) -> bool:
         method = method_call(call, "zero_grad", "step", "train")

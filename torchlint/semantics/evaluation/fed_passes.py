@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.backward import PUTS_INTO, Backward
 from torchlint.semantics.autograd.handed import HandedLosses
 from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import FUNCTIONS, targets
@@ -14,7 +14,6 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
-_ADDS = ("append", "appendleft", "extend", "add", "insert", "setdefault")
 _DETACHES = ("detach", "data", "item", "tolist", "shape")
 _NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool", "numpy.argmax"))
 _RUNNING = ("builtins.map", "functools.reduce")  # what they are given first
@@ -160,7 +159,7 @@ class FedPasses:
                 continue
             if self._backward.detaches(value):
                 continue
-            added = method_call(value, *_ADDS) if isinstance(small, cst.Expr) else None
+            added = method_call(value, *PUTS_INTO) if isinstance(small, cst.Expr) else None
             if isinstance(small, cst.Assign):
                 names = [name for target in small.targets for name, _ in targets(target.target)]
                 held += names
@@ -188,7 +187,7 @@ class FedPasses:
                 yield ancestor.target
             elif isinstance(ancestor, (cst.For, cst.CompFor)) and child is ancestor.iter:
                 yield from (name for name, _ in targets(ancestor.target))
-            elif isinstance(ancestor, cst.Call) and (added := method_call(ancestor, *_ADDS)) is not None:
+            elif isinstance(ancestor, cst.Call) and (added := method_call(ancestor, *PUTS_INTO)) is not None:
                 yield added.value
             child = ancestor
 

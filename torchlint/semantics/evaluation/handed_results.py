@@ -23,7 +23,7 @@ _OPERATORS = re.compile(
 )
 _GOES_BACK = re.compile(r"(^|_)(attack\w*|adversary|adversarial|fgsm|pgd|saliency|grad_?cam|jacobian|hessian)(_|$)")
 # What compares a result with what it should be: `gradient_error(depth, target)`, of pixels beside each other.
-_MEASURES = re.compile(r"(^|_)(mae|mse|rmse|errors?|err|metrics?|accuracy|acc|auc|iou|f1|f_?measure|psnr|ssim)$")
+_COMPARES = re.compile(r"(^|_)(mae|mse|rmse|errors?|err|metrics?|accuracy|acc|auc|iou|f1|f_?measure|psnr|ssim)$")
 _COMPARED = len(("result", "target"))
 _STEPS = re.compile(r"^(optimi[sz]e\w*|optimi[sz]er_step|backward\w*|update_weights|update_parameters|learn)$")
 # Functions of NumPy that make an array of a tensor, which fails for one with a graph.
@@ -89,7 +89,7 @@ class HandedResults:
         name = identifier(taker.func)
         if learns_by_step(taker, self._evaluator):
             return True
-        if len(taker.args) <= _COMPARED and _MEASURES.search(name.lower()) and not self._is_given_input(taker, call):
+        if len(taker.args) <= _COMPARED and _COMPARES.search(name.lower()) and not self._is_given_input(taker, call):
             return False
         if is_derived(name) or _OPERATORS.fullmatch(name) or _GOES_BACK.search(name.lower()):
             return True

@@ -40,7 +40,6 @@ from torchlint.semantics.evaluation.pipelines import Pipelines
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.routines import Routines, is_named
 from torchlint.semantics.evaluation.shared_steps import SharedSteps
-from torchlint.semantics.evaluation.told_calls import ToldCalls
 from torchlint.semantics.evaluation.trained_calls import TrainedCalls
 from torchlint.semantics.evaluation.turns import Turns
 from torchlint.semantics.evidence import Evidence
@@ -95,8 +94,7 @@ class Inference:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
-        told = ToldCalls(evaluator, backward)
-        self._evaluation_loops = EvaluationLoops(evaluator, backward, told)
+        self._evaluation_loops = EvaluationLoops(evaluator, backward)
         self._evaluated_models = EvaluatedModels(evaluator, backward, training_code)
         self._predictors = Predictors(evaluator, backward, self._evaluated_models)
         self.frozen = backward.frozen
@@ -108,7 +106,7 @@ class Inference:
         self._abstract_steps = AbstractSteps(evaluator, backward)
         self._pipelines = Pipelines(evaluator, backward)
         self._routines = Routines(evaluator, backward, self._pipelines, self._evaluation_loops)
-        self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses, told)
+        self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses)
         self._kept_results = KeptResults(evaluator)
         self.fed_passes = FedPasses(evaluator, backward)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)

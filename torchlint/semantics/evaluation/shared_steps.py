@@ -15,7 +15,6 @@ from torchlint.semantics.evaluation.entry_points import used_as
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.hidden_gradients import HiddenGradients
 from torchlint.semantics.evaluation.own_care import cares_for_itself, model_run_by
-from torchlint.semantics.evaluation.told_calls import ToldCalls
 from torchlint.semantics.training.training_code import TrainingCode
 from torchlint.semantics.values import Kind
 
@@ -34,7 +33,6 @@ class SharedSteps:
         backward: Backward,
         training_code: TrainingCode,
         gradient_uses: GradientUses,
-        told: ToldCalls,
     ) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
@@ -42,7 +40,6 @@ class SharedSteps:
         self._training_code = training_code
         self._gradient_uses = gradient_uses
         self._hidden = HiddenGradients(evaluator, gradient_uses)
-        self._told = told
         self._cared: dict[int, bool] = {}
 
     def function(self, call: cst.Call) -> cst.FunctionDef | None:
@@ -56,7 +53,7 @@ class SharedSteps:
 
     def trains_by(self, step: cst.FunctionDef, call: cst.Call) -> bool:
         """Return whether a routine that computes gradients calls a function, or it does so itself for other calls."""
-        if self._told.may_only_run(call, step):
+        if self._backward.leaves_passes_out(call, step):
             return True
         routines = map(self._evaluator.definitions.enclosing_function, self._evaluator.callers(step))
         return any(self._backward.passes(routine or self._tree.module) for routine in routines)
@@ -65,7 +62,7 @@ class SharedSteps:
         """Return whether the loop around a call of a step, or the routine, computes gradients, also out of sight."""
         function = self._evaluator.definitions.enclosing_function(call)
         loop = self._tree.enclosing(call, cst.For, cst.FunctionDef)
-        trains = function is None or self._backward.passes(function) or self._told.may_only_run(call, step)
+        trains = function is None or self._backward.passes(function) or self._backward.leaves_passes_out(call, step)
         around = loop if trains else function
         calls = self._tree.below(around, cst.Call) if around is not None else []
         return self._hidden.below(each for each in calls if each is not call)
@@ -94,7 +91,7 @@ class SharedSteps:
 
     def _cares(self, function: cst.FunctionDef, call: cst.Call) -> bool:
         """Whether a function trains for a call, or differentiates, or is the one that decides about gradients."""
-        if self._told.may_only_run(call, function):
+        if self._backward.leaves_passes_out(call, function):
             return self._decide(function, call)
         if id(function) not in self._cared:
             self._cared[id(function)] = self._decide(function, call)
@@ -107,8 +104,8 @@ class SharedSteps:
         )
         for one in {id(f): f for f in (function, *same)}.values():  # a class may override what another one calls
             calls = self._tree.below(one.body, cst.Call)
-            if self._told.may_only_run(call, one):
-                calls = [inner for inner in calls if not self._told.is_left_out(inner, one, call)]
+            if self._backward.leaves_passes_out(call, one):
+                calls = [inner for inner in calls if not self._evaluator.told.leaves_out(inner, one, call)]
             if self._evaluator.gradients.function_disabled(one) or self._hidden.below(calls):
                 return True
             if any(self._training_code.may_take_step(c) or self._gradient_uses.may_differentiate(c) for c in calls):
@@ -127,7 +124,8 @@ class SharedSteps:
 
     def _is_told(self, inner: cst.Call, function: cst.FunctionDef, call: cst.Call) -> bool:
         """Whether a call of a step tells it to leave out a call of a model, or to run that without gradients."""
-        return self._told.is_left_out(inner, function, call) or disabled_for(inner, function, call, self._evaluator)
+        is_left_out = self._evaluator.told.leaves_out(inner, function, call)
+        return is_left_out or disabled_for(inner, function, call, self._evaluator)
 
     def _as_seen(self, model: _Variable, function: cst.FunctionDef, call: cst.Call) -> _Variable | None:
         """The variable of the caller that holds a model: an argument, or the same attribute of the same object."""

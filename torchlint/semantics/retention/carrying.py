@@ -129,9 +129,9 @@ class Carrying:
         """Whether all calls with gradients give a parameter a dictionary of which a loss is differentiated there."""
         given = [each for each in passed_for(record, self._evaluator) if not self._evaluator.gradients.disabled(each)]
         around = [self._tree.enclosing(each, *LOOPS) or self._tree.module for each in given]
-        return bool(given) and all(map(self._holds_loss, given, around))
+        return bool(given) and all(map(self._is_record_of_losses, given, around))
 
-    def _holds_loss(self, record: cst.BaseExpression, root: cst.CSTNode) -> bool:
+    def _is_record_of_losses(self, record: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Whether a dictionary holds losses that a step differentiates, by its name or written out."""
         items = elements(record) if isinstance(record, cst.Dict) else ()
         if items and not any(map(is_number, items)):

@@ -42,9 +42,10 @@ class Collected:
 
     def _is_told_not_to(self, call: cst.Call) -> bool:
         """Whether a call tells a step to leave its backward pass to somebody else."""
-        function, told = self._evaluator.definitions.definition(call.func), self._evaluator.told
-        passes = self._backward.passes(function) if isinstance(function, cst.FunctionDef) else []
-        return isinstance(function, cst.FunctionDef) and any(told.leaves_out(one, function, call) for one in passes)
+        function = self._evaluator.definitions.definition(call.func)
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        return len(self._backward.passes_for(call, function)) < len(self._backward.passes(function))
 
     def _is_drained(self, generator: cst.GeneratorExp) -> bool:
         """Whether all that a generator gives is kept: added up, or put into a list."""

@@ -85,8 +85,7 @@ class Graphless:
         function = self._evaluator.definitions.enclosing_function(value) if call is not None else None
         if function is None or call is None:
             return True
-        told, passes = self._evaluator.told, self._backward.passes(function)
-        return not passes or not all(told.leaves_out(each, function, call) for each in passes)
+        return not self._backward.leaves_passes_out(call, function)
 
     def _are_differentiated(self, bindings: list[Binding]) -> bool:
         return not self._differentiated.isdisjoint(id(each.node) for each in bindings)

@@ -9,6 +9,9 @@ BUILT_ON_TORCH = frozenset(
 )
 """Libraries one of which a file imports that computes with tensors of torch; others have arrays of several kinds."""
 
+OPTIONS = frozenset("args opt opts options cfg config conf hparams hps FLAGS".split())
+"""What holds the options of a program by its name."""
+
 # Modules whose members are re-exported: the longest matching prefix is replaced.
 CANONICAL_PREFIXES: dict[str, str] = {
     "torch.utils.data.dataloader": "torch.utils.data",

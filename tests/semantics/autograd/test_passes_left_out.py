@@ -7,7 +7,6 @@ import pytest
 
 from tests.semantics.support import model_of
 from torchlint.semantics.autograd.backward import Backward
-from torchlint.semantics.evaluation.told_calls import ToldCalls
 
 PROGRAM = """
 def step(batch, trains=True, optimizer=None):
@@ -36,10 +35,10 @@ step({given})
         ("loss", "batch, False", False),
     ],
 )
-def test_may_only_run(test: str, given: str, only_runs: bool) -> None:
+def test_passes_left_out(test: str, given: str, only_runs: bool) -> None:
     """What a function leaves out depends on what it is given."""
     model = model_of(PROGRAM.format(test=test, given=given))
-    told = ToldCalls(model.evaluator, Backward(model.evaluator))
+    backward = Backward(model.evaluator)
     (function,) = model.nodes(cst.FunctionDef)
     call = next(call for call in model.nodes(cst.Call) if model.code(call.func) == "step")
-    assert told.may_only_run(call, function) is only_runs
+    assert backward.leaves_passes_out(call, function) is only_runs
