@@ -17,13 +17,14 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.parts import Parts
 from torchlint.semantics.process.target import Target
-from torchlint.semantics.process.versions import is_main_guard, proven_target
+from torchlint.semantics.process.versions import proven_target
 from torchlint.semantics.tables.loaders import LOADER_KINDS, TRAINER_SETTINGS
 from torchlint.semantics.tables.signatures import METHOD_SIGNATURES, SIGNATURES
 from torchlint.semantics.tensors.accelerator import accelerator_evidence, hides_accelerators, trains_what_it_is_given
 from torchlint.semantics.values import Device, Value
 from torchlint.syntax.calls import Arguments, bind, code, literal
 from torchlint.syntax.remembered import remembered
+from torchlint.syntax.statements import is_main_guard
 from torchlint.syntax.walk import Tree, walk
 
 if TYPE_CHECKING:

@@ -36,9 +36,9 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.values import Device
 from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.statements import is_main_guard
 
 START = "torch.distributed.init_process_group"
 WRAPPERS = frozenset(

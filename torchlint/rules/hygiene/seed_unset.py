@@ -28,10 +28,10 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.tables.torch_api import OPTIMIZERS
 from torchlint.semantics.training.full_precision import is_first_optimizer
 from torchlint.syntax.calls import identifier
+from torchlint.syntax.statements import is_main_guard
 
 SEEDS = re.compile(r"seed|rng_state|determinis|generator|reproduc", re.IGNORECASE)
 

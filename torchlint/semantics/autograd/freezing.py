@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -37,8 +38,12 @@ class Freezing:
         self._evaluator = evaluator
         self._tree = evaluator.tree
 
-    def found(self) -> Iterator[cst.BaseExpression]:
-        """Yield what stands for a module where the file freezes it, and what that is bound to."""
+    @cached_property
+    def found(self) -> list[cst.BaseExpression]:
+        """What stands for a module where the file freezes it, and what that is bound to."""
+        return list(self._find())
+
+    def _find(self) -> Iterator[cst.BaseExpression]:
         yield from self._direct(self._tree.module)
         for call in self._tree.nodes(cst.Call):
             name = identifier(call.func)
@@ -71,11 +76,11 @@ class Freezing:
 
     def _frozen_in(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
         """What a function or method that is named for it freezes: ``freeze(net)``, ``net.freeze()``, not a part."""
-        for argument in call.args:
-            if self._freezes(call, argument):
-                yield argument.value
-                yield from self._owners(argument.value, 0)
-        if all(self._freezes(call, argument) for argument in call.args):
+        frozen = [argument for argument in call.args if self._freezes(call, argument)]
+        for argument in frozen:
+            yield argument.value
+            yield from self._owners(argument.value, 0)
+        if len(frozen) == len(call.args):
             yield from self._bound_to(call)
         method = call.func if isinstance(call.func, cst.Attribute) else None
         if method is not None and self._freezes(call, None):

@@ -53,7 +53,7 @@ class Frozen:
         frozen = self._frozen_modules()
         targets = (t.target for t in self._tree.nodes(cst.AssignTarget) if isinstance(t.target, cst.Attribute))
         parts = frozenset(id(target) for target in targets if self._key(target) in frozen)
-        return FrozenClasses(self._evaluator, self._freezing.found(), parts)
+        return FrozenClasses(self._evaluator, self._freezing.found, parts)
 
     def _is_one_of_many(self, called: cst.BaseExpression, frozen: frozenset[_Key]) -> bool:
         """Whether what is called is one of several modules that a loop went over to freeze them."""
@@ -148,7 +148,7 @@ class Frozen:
     def _frozen_modules(self) -> frozenset[_Key]:
         """The modules all of whose parameters the file excludes from gradients."""
         if self._frozen is None:
-            modules = sorted(self._freezing.found(), key=self._tree.order)
+            modules = sorted(self._freezing.found, key=self._tree.order)
             frozen_at = {self._key(module): self._tree.order(module) for module in modules}
             changed = self._given_other_parts() if modules else ()
             thawed = {k for k, m in ((self._key(m), m) for m in changed) if frozen_at.get(k, 0) < self._tree.order(m)}
@@ -195,12 +195,13 @@ class Frozen:
 
     def _passed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
         """The parameters for which all calls of the file pass such a module, where nobody thaws or trains anything."""
+        known = frozenset(frozen)
         for function in self._tree.nodes(cst.FunctionDef) if not (self.thaws or self._trains) else ():
             calls = [call for call in self._evaluator.callers(function) if not self._tree.within(call, function)]
             for parameter in parameters(function) if calls else ():
                 passed = [argument_for(function, parameter, call, self._evaluator.definitions) for call in calls]
                 modules = [unchained(each) for each in passed if each is not None]
-                if len(modules) == len(calls) and all(self._stays_frozen(each, frozen) for each in modules):
+                if len(modules) == len(calls) and all(self._stays_frozen(each, known) for each in modules):
                     yield parameter.name
 
     @cached_property
@@ -211,11 +212,12 @@ class Frozen:
             self._evaluator.value(call).kind is Kind.OPTIMIZER for call in calls
         )
 
-    def _stays_frozen(self, module: cst.BaseExpression, frozen: set[_Key]) -> bool:
+    def _stays_frozen(self, module: cst.BaseExpression, frozen: frozenset[_Key]) -> bool:
         """Whether a module is among the frozen ones, none of its parts is replaced, and no other file may train it."""
-        if not isinstance(module, (cst.Name, cst.Attribute)) or not self._is_one_of(module, frozenset(frozen)):
+        if not isinstance(module, (cst.Name, cst.Attribute)) or not self._is_one_of(module, frozen):
             return False
-        return self._key(module) not in self._given_parts | self._given_away
+        key = self._key(module)
+        return key not in self._given_parts and key not in self._given_away
 
     @cached_property
     def _given_away(self) -> frozenset[_Key]:

@@ -19,12 +19,10 @@ _SHOWS = re.compile(
 )
 # Objects with a method `step` that looks at a loss and computes no gradients of it.
 _SCHEDULES = re.compile(
-    r"(^|_)(sch|(lr_?)?sched\w*|lrs?|lrsched\w*|plateau|decay|warm\w*|early\w*|es|stop|stopper|stopping|bar|pbar|"
+    r"(^|_)(sch|(lr_?)?sched\w*|lrs?|plateau|decay|warm\w*|early\w*|es|stop|stopper|stopping|bar|pbar|"
     r"progress\w*|profiler|prof|recorder|tracker|monitor|meter|log|logger|writer|timer|checkpoint\w*|saver|envs?)(_|$)"
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Names by which something is certainly differentiated, whatever else they say.
-_CERTAINLY = re.compile(r"(^|_)(step|backward|backprop|optimi[sz]e|train|learn)(_|$)")
 _LIBRARIES = ("torch.", "builtins.", "numpy.", "wandb.", "logging.", "tqdm.", "math.", "pandas.", "matplotlib.")
 
 
@@ -54,7 +52,7 @@ class Updates:
             return False  # what it does is in the file
         last = identifier(call.func)
         if not isinstance(call.func, cst.Attribute):
-            moves = _CERTAINLY.search(last) or (_FUNCTION.search(last) and not _SHOWS.search(last))
+            moves = _METHOD.search(last) or (_FUNCTION.search(last) and not _SHOWS.search(last))
             return bool(moves) or any(self._is_optimizer(a.value) for a in call.args)
         return bool(_METHOD.search(last)) and not is_schedule(call.func.value, self._evaluator)
 

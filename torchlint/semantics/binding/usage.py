@@ -69,7 +69,10 @@ class Usage:
         return self._appended.get(key, []) if key is not None else []
 
     def stored(self, variable: cst.CSTNode) -> list[cst.BaseExpression]:
-        """Return the expressions that the file stores under keys of a variable: ``losses["total"] = loss``."""
+        """Return the expressions that the file stores under keys of a variable: ``losses["total"] = loss``.
+
+        Also by ``losses.setdefault("total", loss)``.
+        """
         self._table()
         key = self._key(variable)
         return self._stored.get(key, []) if key is not None else []

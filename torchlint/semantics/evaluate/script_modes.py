@@ -10,7 +10,8 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import Definitions
 from torchlint.semantics.binding.flow import last_statement
 from torchlint.semantics.binding.qualified_names import Names
-from torchlint.syntax.calls import bind, identifier, literal
+from torchlint.syntax.calls import bind, literal
+from torchlint.syntax.statements import is_main_guard
 from torchlint.syntax.walk import Tree
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class ScriptModes:
         self._evaluator = evaluator
 
     def restorers(self) -> list[cst.Call]:
-        """Return the calls that switch gradients on again, for good: ``set_grad_enabled(before)``."""
+        """Return the calls that may switch gradients on again, for good: ``set_grad_enabled(before)``."""
         named = (c for c in self._tree.calls_named("set_grad_enabled") if self._names.qualified(c.func) in SETTERS)
         calls = [call for call in named if not isinstance(self._tree.parent(call), (cst.WithItem, cst.Decorator))]
         return [call for call in calls if literal(bind(call.args, ("mode",)).get("mode")) is not False]
@@ -83,9 +84,7 @@ class ScriptModes:
         """The blocks around a node but for that which is run if the file is a program."""
         for ancestor in self._tree.ancestors(node):
             above = self._tree.parent(ancestor)
-            is_main = isinstance(above, cst.If) and "__name__" in map(
-                identifier, self._tree.below(above.test, cst.Name)
-            )
+            is_main = isinstance(above, cst.If) and is_main_guard(above)
             if isinstance(ancestor, cst.IndentedBlock) and not is_main:
                 yield ancestor
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -29,6 +28,7 @@ class Told:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._visible: dict[tuple[int, int], tuple[cst.CSTNode, bool]] = {}
+        self._ends: dict[tuple[int, int], tuple[cst.CSTNode, cst.CSTNode, cst.CSTNode | None]] = {}
         self._left_out: dict[tuple[int, int], tuple[cst.CSTNode, cst.CSTNode, bool]] = {}
 
     def leaves_out(self, node: cst.CSTNode, function: cst.FunctionDef, call: cst.Call) -> bool:
@@ -141,12 +141,21 @@ class Told:
                 if self.truth(ancestor.left, function, call) is isinstance(ancestor.operator, cst.Or):
                     return True
             elif isinstance(ancestor, cst.IndentedBlock):
-                if any(self._leaves(line, function, call) for line in _before(child, ancestor.body)):
+                end = self._end(ancestor, function, call)
+                if end is not None and self._tree.order(end) < self._tree.order(child):
                     return True
             elif ancestor is function:
                 return False
             child = ancestor
         return False
+
+    def _end(self, block: cst.IndentedBlock, function: cst.FunctionDef, call: cst.Call) -> cst.CSTNode | None:
+        """The first statement of a block that leaves it, for a call."""
+        key = id(block), id(call)
+        if key not in self._ends:
+            ends = (line for line in block.body if self._leaves(line, function, call))
+            self._ends[key] = block, call, next(ends, None)
+        return self._ends[key][2]
 
     def _leaves(self, line: cst.CSTNode | None, function: cst.FunctionDef, call: cst.Call) -> bool:
         """Whether a statement leaves the block in which it stands: ``if not train: return loss``."""
@@ -175,9 +184,3 @@ class Told:
                 return False
             child = ancestor
         return False
-
-
-def _before(child: cst.CSTNode, lines: Sequence[cst.CSTNode]) -> Sequence[cst.CSTNode]:
-    """Return the statements of a block before one of them."""
-    place = next((index for index, line in enumerate(lines) if line is child), 0)
-    return lines[:place]

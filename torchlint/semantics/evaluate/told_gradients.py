@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.script_modes import SETTERS
 from torchlint.semantics.tables.torch_api import NO_GRAD_CONTEXTS
 from torchlint.syntax.calls import bind
+from torchlint.syntax.statements import statements_before
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -24,8 +25,7 @@ def disabled_for(node: cst.CSTNode, function: cst.FunctionDef, call: cst.Call, e
             if decided:
                 return decided[-1]
         elif isinstance(ancestor, cst.IndentedBlock):
-            place = next((index for index, line in enumerate(ancestor.body) if line is child), 0)
-            for line in reversed(ancestor.body[:place]):
+            for line in reversed(statements_before(ancestor, child)):
                 set_here = _set_by(line, function, call, evaluator)
                 if set_here is not None:
                     return set_here

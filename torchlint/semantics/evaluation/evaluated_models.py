@@ -10,11 +10,12 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.freezing import unchained
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.told_modes import mode_set
 from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.process.testing import tests
-from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.training.training_code import TrainingCode
-from torchlint.syntax.calls import bind, element_at, identifier, is_none, literal, method_call
+from torchlint.syntax.calls import element_at, identifier, is_none, method_call
+from torchlint.syntax.statements import is_main_guard
 
 _MAX_DEPTH = 6
 """Through how many functions and variables of the file a model is followed."""
@@ -100,15 +101,6 @@ class EvaluatedModels:
             method = method_call(value)
             value = method.value if method is not None and not path else None
         return False
-
-
-def mode_set(node: cst.CSTNode) -> str:
-    """Return the mode into which a call puts a module: ``eval``, also by ``train(False)``, or ``train``; "" if none."""
-    method = method_call(node, "eval", "train")
-    if method is None or not isinstance(node, cst.Call):
-        return ""
-    off = method.attr.value == "train" and literal(bind(node.args, ("mode",)).get("mode")) is False
-    return "eval" if off else method.attr.value
 
 
 def script_only_infers(evaluator: Evaluator, backward: Backward) -> bool:

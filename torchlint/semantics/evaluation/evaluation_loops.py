@@ -12,12 +12,12 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.flow import LOOPS, last_statement
 from torchlint.semantics.binding.scopes import COMPREHENSIONS, FUNCTIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.evaluated_models import mode_set
+from torchlint.semantics.evaluate.told_modes import mode_set
 from torchlint.semantics.evaluation.fates import Fate, Fates
-from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.statements import is_main_guard
 from torchlint.syntax.walk import children
 
 _EVALUATION_LOADER = re.compile(

@@ -8,7 +8,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.evaluated_models import mode_set
+from torchlint.semantics.evaluate.told_modes import mode_set
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.model_classes import AUTOGRAD
 from torchlint.syntax.calls import identifier, method_call

@@ -23,6 +23,7 @@ _UNSEEN = ("torch.jit.", "torch.load", "torch.hub.", "torch.package.", "torch.ex
 _LOADED = ("torchvision.models.", "timm.create_model", "timm.models.")
 _CONTAINERS = tuple(f"torch.nn.{name}" for name in ("Sequential", "ModuleList", "ModuleDict", "DataParallel"))
 _PLAIN = frozenset((Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.TENSOR, Kind.DTYPE, Kind.DEVICE))
+_REGISTER = ("add_module", "register_module")
 _MAX_DEPTH = 6
 _BASES = ("torch.nn.", "builtins.object")
 
@@ -56,6 +57,8 @@ class ModelClasses:
         owner = self._evaluator.definitions.owner(forward)
         if owner is None or set(self._evaluator.definitions.ancestry(owner)) != {"torch.nn.Module"}:
             return False
+        if any(method_call(call, *_REGISTER) is not None for call in self._tree.below(owner, cst.Call)):
+            return False
         return all(value is not None and self._is_plain_value(value) for _, value in self._attributes(owner))
 
     def _attributes(self, owner: cst.ClassDef) -> list[tuple[cst.Attribute, cst.BaseExpression | None]]:
@@ -66,6 +69,8 @@ class ModelClasses:
             parts = [place] if isinstance(place, cst.Attribute) else self._tree.below(place, cst.Attribute)
             value = statement.value if isinstance(statement, cst.Assign) and isinstance(place, cst.Attribute) else None
             found += [(part, value) for part in parts if self._is_own(part)]
+        annotated = ((each.target, each.value) for each in self._tree.below(owner, cst.AnnAssign))
+        found += [(part, made) for part, made in annotated if isinstance(part, cst.Attribute) and self._is_own(part)]
         return found
 
     def _is_own(self, attribute: cst.Attribute) -> bool:
@@ -118,6 +123,7 @@ class ModelClasses:
                 found.setdefault(id(base), []).append(each)
         return found
 
+    @remembered
     def of_class(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
         """Return whether a class or one of its methods computes gradients; a backward pass counts in a forward pass."""
         calls = self._tree.below(node, cst.Call)
@@ -168,6 +174,8 @@ class ModelClasses:
         name = self._evaluator.names.qualified(value.func) or ""
         if name.startswith(_LOADED):
             return True
+        if name in _CONTAINERS and not value.args:
+            return False  # what is put into it later
         modules = (a.value for a in value.args if name in _CONTAINERS or self._may_be_module(a.value))
         return name.startswith("torch.nn.") and all(self._is_shown(each, depth + 1) for each in modules)
 

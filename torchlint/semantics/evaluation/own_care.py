@@ -47,7 +47,7 @@ def cares_for_itself(call: cst.Call, evaluator: Evaluator) -> bool:
     ):
         return True  # a sentence transformer batches all texts itself, and records no graph
     made = _made(call.func, evaluator)
-    if any(_is_of_integers(each, evaluator) or _is_of_ultralytics(each, evaluator) for each in made):
+    if any(_is_of_integers(each, evaluator) or _switches_off_itself(each, evaluator) for each in made):
         return True
     if any(_is_wrapped(each, evaluator) or _is_of_other_runtime(each, evaluator) for each in made):
         return True
@@ -138,7 +138,7 @@ def _is_of_other_runtime(made: cst.BaseExpression, evaluator: Evaluator) -> bool
     )
 
 
-def _is_of_ultralytics(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
+def _switches_off_itself(made: cst.BaseExpression, evaluator: Evaluator) -> bool:
     """Whether a detector is made by a library whose models switch gradients off themselves."""
     name = evaluator.names.qualified(made.func) if isinstance(made, cst.Call) else None
     if not isinstance(made, cst.Call) or name is None:

@@ -10,8 +10,9 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.freezing import unchained
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.told_modes import mode_set
 from torchlint.semantics.evaluation.entry_points import used_as
-from torchlint.semantics.evaluation.evaluated_models import mode_set, script_only_infers
+from torchlint.semantics.evaluation.evaluated_models import script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops, holds_batch
 from torchlint.semantics.evaluation.pipelines import Pipelines
 from torchlint.semantics.values import Kind

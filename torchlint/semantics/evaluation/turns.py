@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluation.evaluated_models import mode_set
+from torchlint.semantics.evaluate.told_modes import mode_set
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.hidden_gradients import HiddenGradients
 from torchlint.semantics.training.phases import evaluates

@@ -380,16 +380,16 @@ class Hotness:
         if id(node) not in self._asked:
             self._asked[id(node)] = node, None  # a call of itself asks for nothing more
             found = self._called_from(asking)
-            is_left_out = found is None and (heat.root is not function or any(self.heat(call) for call in calls))
-            self._asked[id(node)] = node, None if is_left_out else heat if heat.root is function else found
+            if heat.root is function and (found is not None or not any(map(self.heat, calls))):
+                found = heat
+            self._asked[id(node)] = node, found
         return self._asked[id(node)][1]
 
     def _called_from(self, calls: Sequence[cst.Call]) -> Heat | None:
         found: Heat | None = None
         for call in calls:
             heat = self.heat(call)
-            under = self._tree.enclosing(call, *_ASKING, cst.FunctionDef)
-            looks_up = not isinstance(under, cst.FunctionDef)  # what a scheduler keeps then
+            looks_up = isinstance(self._tree.enclosing(call, *_ASKING, cst.FunctionDef), _ASKING)  # what is kept then
             if heat is None or heat.role is Role.METRIC or (heat.role is Role.DENOISING and looks_up):
                 continue  # helpers of metrics work on copies on the host
             heat = heat._replace(evidence=min(heat.evidence, Evidence.INFERRED))

@@ -14,12 +14,12 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.element_loops import ElementLoops
 from torchlint.semantics.heat.guards import Guards
 from torchlint.semantics.process.testing import tests
-from torchlint.semantics.process.versions import is_main_guard
 from torchlint.semantics.roles import Heat, Role
 from torchlint.semantics.synchronization.round_trips import feeds_tensors
 from torchlint.semantics.values import Value
 from torchlint.syntax.calls import literal, method_call
 from torchlint.syntax.remembered import remembered
+from torchlint.syntax.statements import is_main_guard
 
 # What prepares, stores or shows something, or looks at a finished result: none of a step's computations.
 _ELSEWHERE = re.compile(

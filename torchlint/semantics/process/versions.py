@@ -10,6 +10,7 @@ from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.process.target import Target
 from torchlint.semantics.tables.versions import LAST_NAMES, SINCE
 from torchlint.syntax.calls import code, identifier
+from torchlint.syntax.statements import is_main_guard
 from torchlint.syntax.walk import Tree
 
 _GUARDS = (cst.If, cst.IfExp, cst.Try, cst.BooleanOperation)
@@ -36,12 +37,6 @@ def _asks_for_version(node: cst.CSTNode, tree: Tree) -> bool:
             return True
         child = ancestor
     return False
-
-
-def is_main_guard(statement: cst.If) -> bool:
-    """Return whether an ``if`` compares ``__name__``: what it holds runs whenever the file is run."""
-    test = statement.test
-    return isinstance(test, cst.Comparison) and identifier(test.left) == "__name__"
 
 
 def proven_target(tree: Tree, names: Names, assumed: Target) -> Target:

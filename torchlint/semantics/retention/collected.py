@@ -38,14 +38,20 @@ class Collected:
             return None
         holder, frame = self._holder(node), self._evaluator.definitions.enclosing_function(node) or self._tree.module
         is_wanted = isinstance(holder, (cst.Name, cst.Attribute)) and self._backward.reaches(holder, frame)
-        return Retention(holder, (value,), Evidence.INFERRED, is_wanted, False, True, False)
+        return Retention(
+            holder,
+            (value,),
+            Evidence.INFERRED,
+            is_backpropagated=is_wanted,
+            is_remade=False,
+            step_is_complete=True,
+            is_part=False,
+        )
 
     def _is_told_not_to(self, call: cst.Call) -> bool:
         """Whether a call tells a step to leave its backward pass to somebody else."""
         function = self._evaluator.definitions.definition(call.func)
-        if not isinstance(function, cst.FunctionDef):
-            return False
-        return len(self._backward.passes_for(call, function)) < len(self._backward.passes(function))
+        return isinstance(function, cst.FunctionDef) and self._backward.leaves_passes_out(call, function)
 
     def _is_drained(self, generator: cst.GeneratorExp) -> bool:
         """Whether all that a generator gives is kept: added up, or put into a list."""

@@ -49,6 +49,8 @@ class Graphless:
             return False
         if path:
             return self._is_result_without(value, path) if isinstance(value, cst.Call) else False
+        if call is not None and self._function(call) is not self._evaluator.definitions.enclosing_function(value):
+            call = None  # it says nothing of the function around that
         key = id(value), id(call) if call is not None else 0
         if key not in self._known:
             self._known[key] = value, call, False  # what is computed of itself may have one
@@ -139,8 +141,8 @@ class Graphless:
 
     def _is_result_without(self, call: cst.Call, path: tuple[int, ...]) -> bool:
         """Whether one of several results of a function of the file has no graph."""
-        function = self._evaluator.definitions.definition(call.func) or self._method(call)
-        return isinstance(function, cst.FunctionDef) and self._is_returned_without(function, call, path)
+        function = self._function(call)
+        return function is not None and self._is_returned_without(function, call, path)
 
     def _is_returned_without(self, function: cst.FunctionDef, call: cst.Call, path: tuple[int, ...]) -> bool:
         results = self._evaluator.definitions.results(function)
@@ -176,6 +178,11 @@ class Graphless:
             held = (each for name in names for each in self._evaluator.held_by(name) if each is not None)
             given += (each for each in held if all(each is not other for other in given))
         return [part for value in given for part in tree.descendants(value)]
+
+    def _function(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The function of the file that a call runs."""
+        function = self._evaluator.definitions.definition(call.func) or self._method(call)
+        return function if isinstance(function, cst.FunctionDef) else None
 
     def _method(self, call: cst.Call) -> cst.FunctionDef | None:
         """The method of a class of the file that a call runs, where it is known of what object: ``forward`` perhaps."""

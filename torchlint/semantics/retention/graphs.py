@@ -76,14 +76,10 @@ class Retentions:
         """Whether a statement of the file keeps anything with its graph."""
         kinds: tuple[type[cst.AugAssign | cst.Assign | cst.Call], ...] = (cst.AugAssign, cst.Assign, cst.Call)
         nodes = (node for kind in kinds for node in self._tree.nodes(kind))
-        if self.has_steps and any(self.retention(node) is not None for node in self._comprehensions()):
-            return True
         if not self.has_steps:
             return self._idle.occur and any(self._idle.kept(node) is not None for node in nodes)
-        return any(self.retention(node) is not None for node in nodes)
-
-    def _comprehensions(self) -> list[cst.ListComp | cst.GeneratorExp]:
-        return [*self._tree.nodes(cst.ListComp), *self._tree.nodes(cst.GeneratorExp)]
+        kept: list[Keeping] = [*self._tree.nodes(cst.ListComp), *self._tree.nodes(cst.GeneratorExp), *nodes]
+        return any(self.retention(node) is not None for node in kept)
 
     @remembered
     def retention(self, node: Keeping) -> Retention | None:

@@ -199,9 +199,9 @@ class Holders:
                 continue
             if function.name.value in ("__enter__", "__exit__"):
                 return True
-            named = self._tree.calls_named(function.name.value)
-            calls = [c for c in named if not self._is_of_making(c) and not self._is_of_other(c, node)]
-            if any(self.is_hot(c) or self._is_beside(c, node) for c in calls):
+            calls = self._tree.calls_named(function.name.value)
+            emptying = (c for c in calls if self.is_hot(c) or self._is_beside(c, node))
+            if any(not self._is_of_making(c) and not self._is_of_other(c, node) for c in emptying):
                 return True
         return False
 

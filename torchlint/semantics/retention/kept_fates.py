@@ -179,27 +179,27 @@ class KeptFates(Fates):
         return isinstance(parent, (cst.AssignTarget, cst.Del)) or is_declared
 
 
-def _same_items(items: cst.CSTNode) -> cst.CSTNode:
-    """Return of what an expression has the items, or some of them: ``self.kept`` of ``reversed(self.kept[-8:])``."""
+def _peeled(items: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield an expression and what it takes the items of, or some: ``reversed(self.kept[-8:])``, ..., ``self.kept``."""
     while True:
+        yield items
         if isinstance(items, cst.Subscript) and isinstance(items.slice[0].slice, cst.Slice):
             items = items.value
         elif isinstance(items, cst.Call) and len(items.args) == 1 and identifier(items.func) in _SAME_ITEMS:
             items = items.args[0].value
         else:
-            return items
+            return
+
+
+def _same_items(items: cst.CSTNode) -> cst.CSTNode:
+    """Return of what an expression has the items, or some of them: ``self.kept`` of ``reversed(self.kept[-8:])``."""
+    *_, last = _peeled(items)
+    return last
 
 
 def _is_numbered(items: cst.CSTNode) -> bool:
     """Return whether each item comes with its number: ``reversed(list(enumerate(self.kept)))``."""
-    while isinstance(items, (cst.Call, cst.Subscript)):
-        if isinstance(items, cst.Call) and identifier(items.func) == "enumerate":
-            return True
-        is_same = isinstance(items, cst.Subscript) or (len(items.args) == 1 and identifier(items.func) in _SAME_ITEMS)
-        if not is_same:
-            return False
-        items = items.value if isinstance(items, cst.Subscript) else items.args[0].value
-    return False
+    return any(isinstance(each, cst.Call) and identifier(each.func) == "enumerate" for each in _peeled(items))
 
 
 def _unzips(value: cst.CSTNode) -> bool:
