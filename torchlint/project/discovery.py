@@ -11,6 +11,7 @@ from torchlint.project.patterns import Patterns
 from torchlint.settings import Settings
 
 _SOURCES = (".py", ".pyi", ".ipynb")
+_TEST_FOLDERS = frozenset(("tests", "test_utils", "testing_utils"))
 
 
 class FindsSettings(Protocol):
@@ -72,7 +73,8 @@ def is_test_file(path: str) -> bool:
     """Return whether the path, relative to the project, is that of test code."""
     *folders, name = path.replace(os.altsep or os.sep, os.sep).split(os.sep)
     stem = os.path.splitext(name)[0]
-    return "tests" in folders or name == "conftest.py" or stem.startswith("test_") or stem.endswith("_test")
+    is_named = not _TEST_FOLDERS.isdisjoint(folders) or name == "conftest.py"
+    return is_named or stem.startswith("test_") or stem.endswith("_test")
 
 
 def _relative(path: str, root: str) -> str:

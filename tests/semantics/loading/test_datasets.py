@@ -6,6 +6,7 @@ import pytest
 
 from tests.semantics.support import marked, model_of
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.loading.unsharded import is_unsharded
 
 ARRAYS = """
 import numpy as np
@@ -105,7 +106,7 @@ class Shared(IterableDataset):
         ("Wrapped(x)", set()),
         ("File(x)", {"holds_handle"}),
         ("Gpu()", {"yields_device_tensors"}),
-        ("Stream()", {"is_iterable"}),
+        ("Stream()", {"is_unsharded"}),
         ("Shared()", set()),
         ("x", set()),
     ],
@@ -118,6 +119,6 @@ def test_dataset(code: str, answers: set[str]) -> None:
         "on_host": model.datasets.on_host,
         "holds_handle": model.datasets.holds_handle,
         "yields_device_tensors": model.datasets.yields_device_tensors,
-        "is_iterable": model.datasets.is_iterable,
+        "is_unsharded": lambda given: is_unsharded(given, model.datasets.class_of(model.value(given)), model.evaluator),
     }
     assert {name for name, ask in questions.items() if ask(dataset)} == answers

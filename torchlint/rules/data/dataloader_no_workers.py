@@ -38,6 +38,7 @@ from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.loading.item_sources import collates_with_work, is_for_jax
+from torchlint.semantics.loading.unsharded import is_unsharded
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.loaders import WITH_WORKERS, Choice
 
@@ -76,7 +77,7 @@ rule = Rule(
         "handle": "The dataset keeps an open file or database, which processes cannot share.",
         "on-device": "The dataset or the collate function makes CUDA tensors, which workers must not.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
-        "one-batch": "Nothing but single batches is ever taken: `next(iter(loader))`.",
+        "one-batch": "Nothing but single batches is ever taken, `next(iter(loader))`, or all callers drop the loader.",
         "written-back": "The loop over the batches writes to the dataset, which copies in worker processes would miss.",
         "subclass": "A subclass is defined or constructs itself: its users choose the workers.",
     },
@@ -132,7 +133,10 @@ def _message(loader: LoaderCall, workers: Choice, model: Model) -> str:
 
 def _is_whole(loader: LoaderCall, model: Model) -> bool:
     """Whether each worker would yield all items of the dataset."""
-    return any(map(model.datasets.is_iterable, loader.datasets))
+    return any(
+        is_unsharded(dataset, model.datasets.class_of(model.value(dataset)), model.evaluator)
+        for dataset in loader.datasets
+    )
 
 
 def _fix(loader: LoaderCall, workers: Choice, model: Model) -> Fix | None:

@@ -35,7 +35,7 @@ from torchlint.edits.operations import AddKeyword
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.loaders import WITH_WORKERS
+from torchlint.semantics.tables.loaders import CPU_COUNTS, WITH_WORKERS
 from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def train(step, data, epochs):
     documentation=__doc__,
     silences={
         "given": "`persistent_workers` is given, or a star argument may carry it.",
-        "workers": "There are no workers, or their number is no constant.",
+        "workers": "There are no workers, or their number is neither a constant nor that of the cores.",
         "once": "Nothing shows that the loader is iterated over more than once, or it is in one of the epochs only.",
         "changed": "The dataset, or what it is made of, is changed between epochs, which workers that stay do not see.",
         "many": "One loader of many is made, each for a client or a task, and all are kept: so would be their workers.",
@@ -99,10 +99,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if loader is None or loader.kind.workers is None or loader.kind.workers.keyword != "num_workers":
         return
     chosen = loader.chosen(loader.kind.workers)
-    workers = model.value(chosen).literal if chosen is not None else None
+    is_of_cores = isinstance(chosen, cst.Call) and model.qualified_name(chosen.func) in CPU_COUNTS
+    workers = "one for each core" if is_of_cores else model.value(chosen).literal if chosen is not None else None
     if loader.kind.threaded or loader.kind.moves or workers is None:
         return
-    if rule.silent("workers", not isinstance(workers, int) or workers <= 0):
+    if rule.silent("workers", not is_of_cores and (not isinstance(workers, int) or workers <= 0)):
         return
     if rule.silent("given", loader.open or not loader.given.absent(KEEPS)):
         return
@@ -115,7 +116,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("shared", model.kept_workers.share_iterator(call)):
         return
-    keeps = "True" if literal(chosen) is not None or chosen is None else f"{model.code(chosen)} > 0"
+    keeps = "True" if literal(chosen) is not None or chosen is None or is_of_cores else f"{model.code(chosen)} > 0"
     yield Finding(
         call,
         f"{loader.kind.title.capitalize()} starts its worker processes ({workers}) anew for each iteration over it, "

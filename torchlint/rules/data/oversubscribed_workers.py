@@ -34,10 +34,9 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.tables.loaders import WITH_WORKERS
+from torchlint.semantics.tables.loaders import CPU_COUNTS, WITH_WORKERS
 from torchlint.syntax.calls import literal
 
-CORES = frozenset(("os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cpu_count", "psutil.cpu_count"))
 THREADS = "torch.set_num_threads"
 
 rule = Rule(
@@ -99,7 +98,7 @@ def _factor(workers: cst.BaseExpression, model: Model, depth: int = 3) -> int:
     if isinstance(workers, cst.Call):
         if model.callee(workers) == "builtins.int" and len(workers.args) == 1:
             return _factor(workers.args[0].value, model, depth)
-        return 1 if model.callee(workers) in CORES else 0
+        return 1 if model.callee(workers) in CPU_COUNTS else 0
     if isinstance(workers, cst.Name) and depth:
         found = model.reaching(workers)
         value = found[0].value if len(found) == 1 and not found[0].path else None

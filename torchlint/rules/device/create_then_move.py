@@ -98,10 +98,9 @@ rule = Rule(
 @rule.check(cst.Call, called=FACTORIES | LEGACY_CONSTRUCTORS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a factory whose tensor is moved at once."""
-    found = model.creation(call)
+    found, given = model.creation(call), model.arguments(call)
     if found is None:
         return
-    given = model.arguments(call)
     on_host = found.move is not None and found.move.place is Device.CPU
     if rule.silent("host", on_host) or rule.silent("empty", model.constructors.holds_nothing(call)):
         return
@@ -123,12 +122,14 @@ def _message(found: Creation, model: Model) -> str:
     factory, name, given = model.code(found.factory.func), model.callee(found.factory), model.arguments(found.factory)
     legacy = name in LEGACY_CONSTRUCTORS
     start = "torch.tensor(..., dtype=..." if legacy else model.shown(found.factory, f"`{factory}(...)`")[1:-2]
-    added = found.keywords(is_typed=found.is_computed or name not in CASTABLE_FACTORIES or "dtype" in given.named)
-    advice = f"Create it there: `{start}, {added})`"
+    typed = found.is_computed or name not in CASTABLE_FACTORIES or "dtype" in given.named
+    keeps = ", and keep the cast" if typed and _mover(found, model) == ".type_as" else ""
+    added = found.keywords(is_typed=typed)
+    advice = f"Create it there: `{start}, {added})`{keeps}"
     if given.get("generator") is not None:
         advice = f"Draw there, from a generator of that device: `{factory}(..., generator=..., {added})`"
     if name == "torch.tensor" and len(found.factory.args) == 1 and literal(found.factory.args[0].value) is not None:
-        advice += "; `torch.full((), value, device=...)` copies nothing at all"
+        advice += "; `torch.full((), value, device=...)` copies nothing"
     if found.is_computed:
         return (
             f"`{factory}(...)` makes a tensor in host memory, and what is computed of it there "

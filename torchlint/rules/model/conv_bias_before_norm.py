@@ -28,7 +28,7 @@ number of features: anything but a matrix would need an axis of just that length
 
 Where released weights must go on loading, and where the normalisation is frozen or replaced later (a bias is needed
 then), or folded into the convolution for inference in place. A `forward_fuse` beside `forward` does not count as
-another use: folding gives a new convolution with a bias of its own.
+another use: folding gives a new convolution with a bias of its own. A file that downloads weights is not reported.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call)
+@rule.check(cst.Call, condition=lambda model: not model.layers.loads_released)
 def conv_bias(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the call that creates a layer with a bias that is taken away again."""
     known = model.qualified_name(node.func)

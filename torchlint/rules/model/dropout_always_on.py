@@ -89,7 +89,7 @@ class Net(nn.Module):
         "guarded": "The code asks for the mode, or for a flag that says what is wanted: around the call, before it, in "
         "the probability, or where the method is called; or the method is a part of training by its name.",
         "outside-module": "The call stands in no method of a module: there is no mode to ask for.",
-        "nothing-dropped": "The probability is 0, or an assertion is about it.",
+        "nothing-dropped": "The probability is 0, there by a condition too, or an assertion is about it.",
         "not-constant": "The probability of attention is computed: that may ask for the mode.",
         "meant": "Dropout in evaluation is what it is for: Monte Carlo, Bayesian, prenets, sampling without gradients.",
         "kept": "The layer is made once and kept, so that it follows the mode.",
@@ -106,7 +106,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if found is None:
         return
     probability, cure = found
-    if method is None or rule.silent("nothing-dropped", _is_nothing(probability, method, model)):
+    if method is None or rule.silent("nothing-dropped", _is_nothing(call, probability, method, model)):
         return
     owner = model.definitions.owner(method)
     is_module = owner is not None and model.definitions.class_kind(owner) is Kind.MODULE
@@ -161,10 +161,12 @@ def _is_constant(probability: cst.BaseExpression) -> bool:
     return isinstance(probability, (cst.Float, cst.Integer, cst.Attribute))
 
 
-def _is_nothing(probability: cst.BaseExpression | None, method: cst.FunctionDef, model: Model) -> bool:
-    """Whether a probability is 0, or has to be by an assertion of the method."""
+def _is_nothing(call: cst.Call, probability: cst.BaseExpression | None, method: cst.FunctionDef, model: Model) -> bool:
+    """Whether a probability is 0, or has to be by a condition around the call or an assertion of the method."""
     if probability is None or literal(probability) == 0 or model.mode_questions.is_never(probability):
         return probability is not None
+    if model.mode_questions.is_zero_at(call, method, probability):
+        return True
     tests = (node.test for node in model.descendants(method) if isinstance(node, cst.Assert))
     return any(is_same(part, probability) for test in tests for part in model.descendants(test))
 

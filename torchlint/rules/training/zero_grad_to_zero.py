@@ -93,7 +93,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call, called=("zero_grad",))
+@rule.check(cst.Call, called=("zero_grad",), condition=lambda model: not model.gradient_clearing.has_nothing_to_clear)
 def zero_grad(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a `zero_grad` call that keeps the gradients."""
     if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "zero_grad":

@@ -140,7 +140,7 @@ class Hoistable:
             if name not in _PASSED_THROUGH:
                 break
             source = source.args[0].value
-        if not (self._are_times(source, loop) or self._is_known(source, loop, 0)):
+        if self._is_generated(source) or not (self._are_times(source, loop) or self._is_known(source, loop, 0)):
             return False
         value = self._evaluator.value(source)
         if _holds_tensors(value):
@@ -151,6 +151,14 @@ class Hoistable:
             for call in steps
             for argument in call.args
         )
+
+    def _is_generated(self, source: cst.BaseExpression) -> bool:
+        """Whether a function of the file makes the items, each when the loop asks for it."""
+        bindings = self._evaluator.flow.definitions(source) if isinstance(source, cst.Name) else []
+        made = [binding.value for binding in bindings] or [source]
+        called = (self._evaluator.definitions.definition(call.func) for call in made if isinstance(call, cst.Call))
+        functions = (function for function in called if isinstance(function, cst.FunctionDef))
+        return any(self._evaluator.definitions.yielded(function) for function in functions)
 
     def _are_times(self, source: cst.BaseExpression, loop: cst.For) -> bool:
         """Whether a loop goes over the times that a scheduler holds: ``self.scheduler.timesteps``."""

@@ -349,12 +349,15 @@ class Guards:
             return self.classify(left, taken)
         if taken and _OCCASIONAL.search(identifier(left)) and self.defaults.fails(left, target):
             return Guard.FLAG  # if verbosity > 1
-        if isinstance(operator, cst.Is) and is_none(right) and taken and isinstance(left, cst.Attribute):
-            return Guard.FLAG if self.defaults.is_set(left) else None
-        return None
+        if not is_none(right) or not isinstance(operator, (cst.Is, cst.IsNot)):
+            return None
+        if taken is isinstance(operator, cst.IsNot):
+            return Guard.FLAG if self.defaults.is_file(left) else None
+        return Guard.FLAG if isinstance(left, cst.Attribute) and self.defaults.is_set(left) else None
 
     def _variable(self, test: cst.Name | cst.Attribute, taken: bool) -> Guard | None:
-        if taken and isinstance(test, cst.Name) and test.value == "False":  # what a constant of the file holds
+        is_no = isinstance(test, cst.Name) and test.value == "False"  # what a constant of the file holds
+        if taken and (is_no or self.defaults.is_file(test)):
             return Guard.FLAG
         told = stands_for(test, self._evaluator)
         found = {self.classify(value, taken) if value is not None else None for value in told}

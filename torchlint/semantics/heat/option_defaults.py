@@ -11,7 +11,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.process.first_process import tells_process
-from torchlint.syntax.calls import element_at, identifier, literal, method_call
+from torchlint.syntax.calls import element_at, identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same
 
 _MOST = 10**12  # no count of steps
@@ -201,13 +201,30 @@ class OptionDefaults:
         held = self._held(attribute)
         return bool(held) and all(name and self.of_parameter(name) is not None for name in held)
 
+    def is_file(self, variable: cst.BaseExpression) -> bool:
+        """Return whether a variable is None unless somebody names a file, which it then holds open to be written."""
+        if isinstance(variable, cst.Name):
+            bound = [binding.part for binding in self._evaluator.flow.definitions(variable)]
+        else:
+            bound = self._assigned(variable) if isinstance(variable, cst.Attribute) else []
+        held = [part for value in bound for part in _alternatives(value)]
+        opened = [each for each in held if isinstance(each, cst.Call) and self._opens(each)]
+        return bool(opened) and len(opened) < len(held) and all(is_none(each) or each in opened for each in held)
+
+    def _opens(self, call: cst.Call) -> bool:
+        is_plain = self._evaluator.names.qualified(call.func) == "builtins.open"
+        return is_plain or method_call(call, "open") is not None
+
     def _held(self, attribute: cst.Attribute) -> list[cst.Name | None]:
         """The variables that a class assigns to an attribute of ``self``; None for anything else."""
+        return [value if isinstance(value, cst.Name) else None for value in self._assigned(attribute)]
+
+    def _assigned(self, attribute: cst.Attribute) -> list[cst.BaseExpression | None]:
+        """What a class assigns to an attribute of ``self``."""
         definitions = self._evaluator.definitions
         owner = definitions.receiver(attribute.value) if isinstance(attribute.value, cst.Name) else None
         bindings = definitions.attribute(owner, attribute.attr.value) if owner is not None else []
-        values = (element_at(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign))
-        return [value if isinstance(value, cst.Name) else None for value in values]
+        return [element_at(b.value, b.path) for b in bindings if not isinstance(b.node, cst.AugAssign)]
 
     def _is_turned_on(self, name: cst.Name) -> bool:
         """Whether a call in the file gives a parameter a value of its own, by keyword or by position."""
@@ -226,3 +243,8 @@ class OptionDefaults:
         place = names.index(name.value) - 1 if name.value in names else len(names)
         positional = (sum(a.keyword is None for a in c.args) for c in self._evaluator.callers(function))
         return any(count > place for count in positional)
+
+
+def _alternatives(value: cst.BaseExpression | None) -> tuple[cst.BaseExpression | None, ...]:
+    """Return both branches of what is chosen among two: ``open(path, "w") if path else None``."""
+    return (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)

@@ -19,7 +19,8 @@ from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, bind, identifier
 from torchlint.syntax.canonical import canonical
 
-_DOWNLOADS = frozenset("load_state_dict_from_url load_url load_from_checkpoint build_model_with_cfg".split())
+_RELEASED = ("load_state_dict_from_url", "load_url", "build_model_with_cfg")
+_DOWNLOADS = frozenset((*_RELEASED, "load_from_checkpoint"))
 _MAX_DEPTH = 4
 _FRAMES = (cst.FunctionDef, cst.Module)
 
@@ -124,6 +125,11 @@ class Layers:
     def touches(self, call: cst.Call, class_name: str, parameter: str) -> Touch:
         """Return how the file touches a parameter of the layer that a call of a class creates."""
         return self._touches.of(call, class_name, parameter)
+
+    @property
+    def loads_released(self) -> bool:
+        """Whether the file downloads weights that somebody released: they hold all parameters that there are."""
+        return bool(self._tree.calls_named(*_RELEASED))
 
     @cached_property
     def loads_weights(self) -> bool:

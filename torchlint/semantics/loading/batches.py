@@ -12,7 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.host_modules import runs_on_host
 from torchlint.semantics.loading.epochs import Epochs
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import bind, method_call
+from torchlint.syntax.calls import bind, identifier, method_call
 
 _ENDS = frozenset("numpy tolist item size dim numel nelement keys shape ndim dtype".split())
 """Methods and attributes that give something which is no tensor, or one of the host."""
@@ -51,9 +51,25 @@ class Batches:
         return bool(taken) and all(map(self._stays, taken))
 
     def only_one(self, made: cst.Call) -> bool:
-        """Return whether nothing but single batches is ever taken: ``next(iter(loader))``."""
+        """Return whether nothing but single batches is ever taken, ``next(iter(loader))``, or none at all."""
         found = {take for take, _ in self._takes(made) or ()}
-        return _Take.ONE in found and _Take.ALL not in found
+        return (_Take.ONE in found and _Take.ALL not in found) or self._is_dropped(made)
+
+    def _is_dropped(self, made: cst.Call) -> bool:
+        """Whether a function hands out a loader among others, and all callers drop it: ``train, _ = loaders()``."""
+        parent = self._tree.parent(made)
+        target = parent.targets[0].target if isinstance(parent, cst.Assign) else None
+        reads = self._reads(target) if isinstance(target, cst.Name) else []
+        element = self._tree.parent(reads[0]) if len(reads) == 1 else None
+        handed = self._tree.parent(element) if isinstance(element, cst.Element) else None
+        function = self._evaluator.definitions.enclosing_function(made)
+        if function is None or not isinstance(handed, cst.Tuple) or element is None:
+            return False
+        if not isinstance(self._tree.parent(handed), cst.Return):
+            return False
+        place = next(index for index, each in enumerate(handed.elements) if each is element)
+        taken = [self._tree.parent(call) for call in self._evaluator.callers(function)]
+        return bool(taken) and all(isinstance(each, cst.Assign) and _drops(each, place) for each in taken)
 
     # How batches are taken
 
@@ -191,3 +207,15 @@ class Batches:
             return parent.iter is node and self._stays_bound(parent.target, depth + 1)
         tests = (cst.If, cst.While, cst.Assert, cst.FormattedStringExpression)
         return isinstance(parent, (cst.AugAssign, cst.Expr, *tests))
+
+
+def _drops(assignment: cst.Assign, place: int) -> bool:
+    """Return whether an assignment takes a tuple apart and gives one element a name that says nobody reads it."""
+    targets = [target.target for target in assignment.targets]
+    return all(
+        isinstance(target, cst.Tuple)
+        and not any(isinstance(each, cst.StarredElement) for each in target.elements)
+        and place < len(target.elements)
+        and identifier(target.elements[place].value) == "_"
+        for target in targets
+    )

@@ -14,7 +14,7 @@ from torchlint.semantics.tables.loaders import LOADER_KINDS
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
 from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind, Origin
-from torchlint.syntax.calls import bind, identifier, literal, method_call
+from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
 
 _CUTS = ("split", "chunk", "tensor_split", "unbind")
 _HANDS_ON = ITERATION_WRAPPERS | {"builtins.enumerate"}
@@ -40,10 +40,10 @@ class BlockingMoves:
 
     @cached_property
     def loaders_pin(self) -> bool:
-        """Whether all loaders of the file are told to pin what they give."""
+        """Whether all loaders of the file are told to pin what they give, or may be by what decides about it."""
         calls = (call for call in self._evaluator.tree.nodes(cst.Call) if call.args)
         made = [call for call in calls if self._evaluator.names.qualified(call.func) in LOADER_KINDS]
-        return bool(made) and all(literal(bind(call.args).get("pin_memory")) is True for call in made)
+        return bool(made) and all(_may_pin(bind(call.args)) for call in made)
 
     def takes_items(self, moved: cst.BaseExpression) -> bool:
         """Return whether a loop takes what is moved one by one: chunks of a recording, ``for query in queries``."""
@@ -68,3 +68,9 @@ def _is_plural(several: str, one: str) -> bool:
     if not several.endswith("s") or one.endswith("s") or _OF_BATCHES.search(several) or _OF_BATCHES.search(one):
         return False
     return several.startswith(one[:-1] if len(one) > 1 else one)
+
+
+def _may_pin(given: Arguments) -> bool:
+    """Return whether a loader that is made with some arguments pins its batches, or may: ``pin_memory=use_cuda``."""
+    pinned = given.get("pin_memory")
+    return given.open if pinned is None else literal(pinned) is not False

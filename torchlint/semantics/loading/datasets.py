@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.loading.item_sources import is_fed_meanwhile, is_streamed
-from torchlint.semantics.loading.placed_datasets import PlacedDatasets, shows_accelerator
+from torchlint.semantics.loading.placed_datasets import PlacedDatasets, is_extracted, shows_accelerator
 from torchlint.semantics.tables.torch_api import DATASET_WRAPPERS, IN_MEMORY_DATASETS
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind, Value
@@ -58,7 +58,6 @@ _LAZY = re.compile(
 )
 _EAGER = ("map", "filter")  # what Hugging Face's datasets store is no tensor of a device any more
 _DEPTH = 5  # a transform in a chain in a chain, of a dataset in a wrapper
-_ITERABLE = re.compile(r"iter|stream|pipe", re.IGNORECASE)
 
 
 class Datasets:
@@ -290,8 +289,9 @@ class Datasets:
     def _holds_device_tensor(self, expression: cst.BaseExpression) -> bool:
         if isinstance(expression, cst.Call) and self._is_on_device(expression):
             return True
-        on_device = self._evaluator.value(expression).device in (Device.ACCELERATOR, Device.EITHER)
-        return on_device or self._wraps_device_tensors(expression)
+        if self._evaluator.value(expression).device in (Device.ACCELERATOR, Device.EITHER):
+            return True
+        return is_extracted(expression, self._evaluator) or self._wraps_device_tensors(expression)
 
     def _wrapping_call(self, expression: cst.CSTNode) -> cst.Call | None:
         """The call that makes a dataset of tensors or of datasets, here or in the one assignment to the name."""
@@ -359,28 +359,6 @@ class Datasets:
         device = bind(call.args).get("device")
         return (
             device is not None and literal(device) != "cpu" and self._evaluator.value(device).device is not Device.CPU
-        )
-
-    def is_iterable(self, expression: cst.BaseExpression) -> bool:
-        """Return whether a dataset is an ``IterableDataset`` that does not share its items out among workers."""
-        value = self._evaluator.value(expression)
-        class_def = self.class_of(value)
-        if class_def is None:
-            named = value.name or identifier(expression.func if isinstance(expression, cst.Call) else expression)
-            return bool(_ITERABLE.search(named.rpartition(".")[2]))
-        ancestry = self._evaluator.definitions.ancestry(class_def)
-        if not any(_ITERABLE.search(name.rpartition(".")[2]) for name in ancestry):
-            return False
-        return not self._asks_for_worker(class_def)
-
-    def _asks_for_worker(self, class_def: cst.ClassDef) -> bool:
-        nodes = [
-            node
-            for base in (class_def, *self._evaluator.definitions.bases(class_def))
-            for node in self._tree.descendants(base)
-        ]
-        return any(
-            isinstance(n, cst.Call) and identifier(n.func) in ("get_worker_info", "split_by_worker") for n in nodes
         )
 
 

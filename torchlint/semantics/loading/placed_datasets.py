@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tensors.moves import Moves
-from torchlint.semantics.values import Device
+from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import literal
 from torchlint.syntax.canonical import is_same
 
@@ -62,6 +62,18 @@ class PlacedDatasets:
             call = tree.parent(owner) if isinstance(owner, cst.Attribute) else None
             if isinstance(call, cst.Call) and call.func is owner:
                 yield call
+
+
+def is_extracted(tensor: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a function of another file computed a tensor with a model: it lies where that put it."""
+    bindings = evaluator.flow.definitions(tensor) if isinstance(tensor, cst.Name) else []
+    calls = [value for value in (*(binding.value for binding in bindings), tensor) if isinstance(value, cst.Call)]
+    return any(
+        evaluator.definitions.definition(call.func) is None
+        and not (evaluator.names.qualified(call.func) or "").startswith(("torch.", "builtins.", "numpy."))
+        and any(evaluator.value(argument.value).kind is Kind.MODULE for argument in call.args)
+        for call in calls
+    )
 
 
 def shows_accelerator(place: Device, evidence: Evidence) -> bool:

@@ -12,8 +12,10 @@ from torchlint.semantics.heat.long_passes import is_named_training
 from torchlint.semantics.heat.option_defaults import OptionDefaults
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import element_at, identifier, method_call
+from torchlint.syntax.canonical import is_same
 
 _FEW = 8
+_SUMS = ("sum", "cumsum")
 
 
 class FewPasses:
@@ -27,7 +29,7 @@ class FewPasses:
     def has(self, loop: cst.For | cst.While) -> bool:
         """Return whether a loop runs over layers, folds or keyword arguments, or a small constant number of times."""
         if not isinstance(loop, cst.For):
-            return False
+            return self._tops_up(loop)
         step = self._evaluator.iterated(loop)
         if step.kind is Kind.MODULE or any(e.kind is Kind.MODULE for e in step.elements or ()):
             return True
@@ -40,6 +42,23 @@ class FewPasses:
         if self._is_counted(loop.iter) or self._is_cut_short(loop.iter) or self._is_over_folds(loop):
             return True
         return self._feeds_layers(loop) or self._runs_trainings(loop)
+
+    def _tops_up(self, loop: cst.While) -> bool:
+        """Whether each pass draws as many as there have to be, until they add up: the first draw mostly does.
+
+        ``while lengths.cumsum(0)[-1] < count: lengths = torch.cat([lengths, draw(count)])``.
+        """
+        if not isinstance(loop.test, cst.Comparison) or len(loop.test.comparisons) != 1:
+            return False
+        bound, summed = loop.test.comparisons[0].comparator, self._tree.below(loop.test.left, cst.Call)
+        names = (loop.test.left, *self._tree.below(loop.test.left, cst.Name))
+        values = [b.value for n in names if isinstance(n, cst.Name) for b in self._evaluator.flow.definitions(n)]
+        summed += [value for value in values if isinstance(value, cst.Call)]
+        if not isinstance(bound, cst.Name) or not any(identifier(call.func) in _SUMS for call in summed):
+            return False
+        given = (argument.value for call in self._tree.below(loop.body, cst.Call) for argument in call.args)
+        read = (name for each in given for name in (each, *self._tree.below(each, cst.Name)))
+        return any(is_same(name, bound) for name in read)
 
     def _runs_trainings(self, loop: cst.For) -> bool:
         """Whether each pass trains in a loop of its own, or by a function that does: rounds, tasks, settings."""

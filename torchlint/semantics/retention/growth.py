@@ -195,7 +195,8 @@ class Growths:
         nodes = list(self._tree.descendants(loop.body))
         if isinstance(loop, cst.While):
             nodes += self._tree.descendants(loop.test)
-        owns = [self._own(node, target) for node in nodes if isinstance(node, cst.Call)]
+        stored = ((node, self._statement(node)) for node in nodes if isinstance(node, cst.Call))
+        owns = [self._own(n, target) for n, into in stored if into and is_same(into.targets[0].target, target)]
         known = {id(own) for own in owns if own is not None}
         places = (node for node in nodes if id(node) not in known and is_same(node, target))
         return any(self._is_use(place) for place in places)

@@ -352,7 +352,10 @@ class HostReads:
         for ancestor in self._evaluator.tree.ancestors(node):
             if isinstance(ancestor, cst.Call):
                 name = self._evaluator.names.qualified(ancestor.func) or identifier(ancestor.func)
-                if name.rpartition(".")[2] in _ON_HOST:
+                prepares = any(
+                    identifier(a.keyword) == "return_tensors" for a in ancestor.args if a.keyword is not None
+                )
+                if prepares or name.rpartition(".")[2] in _ON_HOST:  # the former in NumPy, as transformers do it
                     return True
             if isinstance(ancestor, cst.BaseSmallStatement):
                 targets = ancestor.targets if isinstance(ancestor, cst.Assign) else ()
@@ -367,7 +370,8 @@ class HostReads:
         if not isinstance(target, cst.Name):
             return []
         same = self._evaluator.tree.named(target.value)
-        return [name for name in same if name is not target and enclosing(name) is enclosing(call)]
+        parent, function = self._evaluator.tree.parent, enclosing(call)
+        return [n for n in same if not isinstance(parent(n), cst.AssignTarget) and enclosing(n) is function]
 
     def may_choose(self, read: ScalarRead) -> bool:
         """Return whether what is read may be a choice of the program, such as the next token: no loss, no score."""

@@ -135,6 +135,7 @@ TYPING_TRANSFORMS = frozenset(
 WITH_WORKERS = frozenset(
     name.rpartition(".")[2] for name, kind in (LOADER_KINDS | TRAINER_SETTINGS).items() if kind.workers is not None
 )
+CPU_COUNTS = frozenset(f"{module}.cpu_count" for module in ("os", "multiprocessing", "torch.multiprocessing", "psutil"))
 # Methods of accelerate and Fabric that hand back what they are given, in its order.
 PREPARES = ("prepare", "prepare_data_loader", "setup_dataloaders")
 # Identifiers of which one stands in every file where a framework moves batches.

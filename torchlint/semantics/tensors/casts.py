@@ -101,7 +101,7 @@ class Casts:
             return None
         exact = self._is_exact(name, given, dtype)
         fixable = exact or (_is_taken(name, made, dtype) and not self._is_refused(given, dtype))
-        rounds = made == _FLOAT and dtype not in (None, *FLOATING) and self._has_fractions(name, given)
+        rounds = made == _FLOAT and dtype not in (None, *FLOATING) and _has_fractions(name)
         rounds = rounds or self._wraps(given, dtype)
         return Cast(call, factory, name, dtype, expression, given, exact, fixable, evidence, legacy is not None, rounds)
 
@@ -151,13 +151,6 @@ class Casts:
                 return _FLOAT
             return _INTEGER if bounds and all(self._counts(bound) for bound in bounds) else None
         return self._type_of(given.get("data"))
-
-    def _has_fractions(self, name: str, given: Arguments) -> bool:
-        """Whether a factory of floats draws or counts, unless it counts between whole numbers."""
-        if name == "torch.linspace":
-            ends = [*given.extra[:2], *(given.named[end] for end in ("start", "end") if end in given.named)]
-            return given.open_positions or not all(map(self._counts, ends))
-        return name in _COMPUTED and name != "torch.eye"
 
     def _wraps(self, given: Arguments, dtype: str | None) -> bool:
         """Whether a number that is written out is beyond a narrow type of integers."""
@@ -305,3 +298,8 @@ def _is_bfloat(value: float) -> bool:
     except OverflowError:
         return False
     return packed.endswith(b"\0\0") and bool(struct.unpack(">f", packed)[0] == value)
+
+
+def _has_fractions(name: str) -> bool:
+    """Return whether a factory of floats draws or counts: ``linspace`` of integers rounds its steps another way."""
+    return name in _COMPUTED and name != "torch.eye"

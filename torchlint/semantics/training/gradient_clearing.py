@@ -43,6 +43,14 @@ class GradientClearing:
         self._tree = evaluator.tree
         self.names_gradient = any(map(self._is_gradient, self._tree.nodes(cst.Attribute)))
 
+    @property
+    def has_nothing_to_clear(self) -> bool:
+        """Whether the file takes gradients by ``torch.autograd.grad`` only, which leaves those of parameters None."""
+        if self.names_gradient or self._tree.calls_named("backward"):
+            return False
+        names = (self._evaluator.names.qualified(call.func) for call in self._tree.calls_named("grad"))
+        return "torch.autograd.grad" in names
+
     def cleared(self, node: cst.CSTNode) -> ClearedGradients | None:
         """Return what ``p.grad.zero_()`` or ``p.grad = torch.zeros_like(p)`` zeroes where a loop binds ``p``."""
         parameter = self._parameter(node) if self.names_gradient else None

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.syntax.calls import element_at, identifier, is_none, literal
 from torchlint.syntax.canonical import canonical
 
 # What a flag is called that says whether to train, to sample, or to drop.
@@ -66,6 +66,31 @@ class ModeQuestions:
             return False
         bound = self._evaluator.definitions.attribute(owner, value.attr.value)
         return bool(bound) and all(literal(each.value) == 0 for each in bound)
+
+    def is_zero_at(self, node: cst.CSTNode, method: cst.FunctionDef, value: cst.BaseExpression) -> bool:
+        """Return whether a place is only reached where a value is 0, by a flag too: ``self.flash = p == 0.0``."""
+        child = node
+        for ancestor in self._tree.ancestors(node):
+            if ancestor is method:
+                return False
+            if isinstance(ancestor, cst.If) and child is ancestor.body and self._implies_zero(ancestor.test, value, 0):
+                return True
+            child = ancestor
+        return False
+
+    def _implies_zero(self, test: cst.BaseExpression | None, value: cst.BaseExpression, depth: int) -> bool:
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            return self._implies_zero(test.left, value, depth) or self._implies_zero(test.right, value, depth)
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            asked = test.comparisons[0]
+            is_zero = isinstance(asked.operator, cst.Equal) and literal(asked.comparator) == 0
+            return is_zero and canonical(test.left) == canonical(value)
+        owner = self._owner(test)
+        if owner is None or depth > _MAX_DEPTH or not isinstance(test, cst.Attribute):
+            return False
+        bound = self._evaluator.definitions.attribute(owner, test.attr.value)
+        values = [element_at(each.value, each.path) for each in bound]
+        return bool(values) and all(self._implies_zero(each, value, depth + 1) for each in values)
 
     def is_doubled(self, call: cst.Call, method: cst.FunctionDef) -> bool:
         """Return whether a method does to one tensor twice what a call does: two views of it are wanted."""
