@@ -14,6 +14,7 @@ from torchlint.semantics.autograd.results import Results
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.container_methods import PUTS_INTO
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
@@ -25,9 +26,6 @@ _Assignment = tuple[set[_Key], cst.CSTNode]
 _ASSIGNING: frozenset[type] = frozenset(
     (cst.Assign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.WithItem, cst.Return, cst.Call)
 )
-
-PUTS_INTO = ("append", "appendleft", "extend", "add", "insert", "setdefault")
-"""Methods that put something into a container."""
 
 ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
 """Methods through which no gradient goes."""

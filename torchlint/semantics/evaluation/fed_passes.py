@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.semantics.autograd.backward import PUTS_INTO, Backward
+from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.handed import HandedLosses
 from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import FUNCTIONS, targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.container_methods import PUTS_INTO
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 

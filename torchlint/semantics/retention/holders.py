@@ -16,6 +16,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Hotness
 from torchlint.semantics.retention.stores import Store, appended, combined, container, stored, summed
+from torchlint.semantics.tables.container_methods import TAKES_ONE_OUT
 from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
@@ -305,7 +306,7 @@ class Holders:
             held = statement.target
             if is_same(held.value if isinstance(held, cst.Subscript) else held, variable):
                 yield statement
-        for call in self._tree.calls_named("pop", "popleft", "popitem"):
+        for call in self._tree.calls_named(*TAKES_ONE_OUT):
             method = method_call(call)
             if method is not None and is_same(method.value, variable):
                 yield call
