@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.dataflow.held import runs_while_made
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.evidence import Evidence
@@ -28,8 +29,6 @@ _CONTAINERS = frozenset(
     ("builtins.dict", "builtins.list", "collections.defaultdict", "collections.OrderedDict", "collections.deque")
 )
 _SELDOM = re.compile(r"^_?(reset|clear|end|finish|finalize|compute|summary|report)(_|$)|(^|_)epoch(_|$)")
-_MAX_CALLS = 2
-"""Through how many methods a constructor may start its object."""
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 
 
@@ -206,6 +205,9 @@ class Holders:
                 return True
         return False
 
+    def _is_of_making(self, call: cst.Call) -> bool:
+        return runs_while_made(self._evaluator.definitions.enclosing_function(call), self._evaluator)
+
     def _is_of_other(self, call: cst.Call, node: cst.CSTNode) -> bool:
         """Whether a call is of an object that another function makes for itself, and a node of another."""
         keeping, method = method_call(node), method_call(call)
@@ -231,14 +233,6 @@ class Holders:
         frame = function if function is not None else self._tree.module
         is_around = heat is not None and self._tree.within(heat.root, frame)
         return heat is None or not is_around or self._tree.within(call, heat.root)
-
-    def _is_of_making(self, call: cst.Call, depth: int = 0) -> bool:
-        """Whether a call runs while its object is made, and at no other time that the file shows."""
-        function = self._evaluator.definitions.enclosing_function(call)
-        if function is None or function.name.value == "__init__":
-            return function is not None
-        callers = self._evaluator.callers(function) if depth < _MAX_CALLS else []
-        return bool(callers) and all(self._is_of_making(each, depth + 1) for each in callers)
 
     def is_emptied_by_others(self, variable: cst.BaseExpression) -> bool:
         """Return whether the file binds or clears an attribute of this name of any object: ``tap.outputs.clear()``."""
