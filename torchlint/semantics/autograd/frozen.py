@@ -11,7 +11,7 @@ from torchlint.semantics.autograd.freezing import SETTING, Freezing, unchained
 from torchlint.semantics.autograd.frozen_classes import FrozenClasses
 from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import BindingKind, bound_places
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import element_at, identifier, literal, method_call
@@ -187,11 +187,12 @@ class Frozen:
             made = self._evaluator.definitions.definition(_called(value))
             results = self._evaluator.definitions.results
             given = results(made) if isinstance(made, cst.FunctionDef) else [value]
-            for place, path in _places(target.target):
+            for place, path in bound_places(target.target):
                 parts = [element_at(each, path) for each in given]
                 modules = [unchained(part) for part in parts if part is not None]
                 if parts and all(isinstance(one, cst.Name) and self._key(one) in frozen for one in modules):
-                    yield from (place,) if len(modules) == len(parts) else ()
+                    is_held = isinstance(place, (cst.Name, cst.Attribute)) and len(modules) == len(parts)
+                    yield from (place,) if is_held else ()
 
     def _passed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
         """The parameters for which all calls of the file pass such a module, where nobody thaws or trains anything."""
@@ -245,19 +246,6 @@ def _called(value: cst.BaseExpression) -> cst.BaseExpression:
             return value.func
         value = inner.value
     return value
-
-
-def _places(
-    target: cst.BaseExpression, path: tuple[int, ...] = ()
-) -> Iterator[tuple[cst.Name | cst.Attribute, tuple[int, ...]]]:
-    """Yield the variables and attributes that an assignment binds, each with its place in the value."""
-    if isinstance(target, (cst.Name, cst.Attribute)):
-        yield target, path
-    elif isinstance(target, (cst.Tuple, cst.List)) and not any(
-        isinstance(element, cst.StarredElement) for element in target.elements
-    ):
-        for index, element in enumerate(target.elements):
-            yield from _places(element.value, (*path, index))
 
 
 def _owners(place: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.binding.scopes import Binding, BindingKind, bound_places
 from torchlint.semantics.dataflow.held import runs_while_made
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
@@ -330,7 +330,7 @@ class Holders:
         """What assignments bind, with all else that they do, by its last name."""
         found: dict[str, list[tuple[cst.AssignTarget, cst.BaseExpression]]] = {}
         for target in self._tree.nodes(cst.AssignTarget):
-            for part in _parts(target.target):
+            for part, _ in bound_places(target.target):
                 found.setdefault(identifier(part), []).append((target, part))
         return found
 
@@ -352,15 +352,6 @@ class Holders:
             if not isinstance(self._tree.parent(block), cst.With):
                 return False
         return False
-
-
-def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield what an assignment binds: ``taken, self.items = self.items, []``."""
-    if isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _parts(element.value)
-    else:
-        yield target
 
 
 def _is_named_for(called: str, name: str) -> bool:
