@@ -150,7 +150,7 @@ class Frozen:
         if self._frozen is None:
             modules = sorted(self._freezing.found, key=self._tree.order)
             frozen_at = {self._key(module): self._tree.order(module) for module in modules}
-            changed = self._given_other_parts() if modules else ()
+            changed = self._adapted() if modules else ()
             thawed = {k for k, m in ((self._key(m), m) for m in changed) if frozen_at.get(k, 0) < self._tree.order(m)}
             found = frozen_at.keys() - thawed
             for _ in range(_MAX_DEPTH if found else 0):
@@ -158,7 +158,7 @@ class Frozen:
             self._frozen = frozenset(found)
         return self._frozen
 
-    def _given_other_parts(self) -> Iterator[cst.Name | cst.Attribute]:
+    def _adapted(self) -> Iterator[cst.Name | cst.Attribute]:
         """The modules whose parts a function of the file replaces, by such as are trained: adapters."""
         functions = map(
             self._evaluator.definitions.enclosing_function, filter(self._puts_layer, self._tree.nodes(cst.Call))
@@ -218,7 +218,7 @@ class Frozen:
         if not isinstance(module, (cst.Name, cst.Attribute)) or not self._is_one_of(module, frozen):
             return False
         key = self._key(module)
-        return key not in self._given_parts and key not in self._given_away
+        return key not in self._with_new_parts and key not in self._given_away
 
     @cached_property
     def _given_away(self) -> frozenset[_Key]:
@@ -232,10 +232,10 @@ class Frozen:
         return frozenset(self._key(one) for one in given if isinstance(one, (cst.Name, cst.Attribute)))
 
     @cached_property
-    def _given_parts(self) -> frozenset[_Key]:
+    def _with_new_parts(self) -> frozenset[_Key]:
         """The modules that the file gives new parts."""
         places = (target.target for target in self._tree.nodes(cst.AssignTarget))
-        return frozenset(self._key(module) for place in places for module in _owners(place))
+        return frozenset(self._key(module) for place in places for module in _objects_around(place))
 
 
 def _called(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -248,7 +248,7 @@ def _called(value: cst.BaseExpression) -> cst.BaseExpression:
     return value
 
 
-def _owners(place: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:
+def _objects_around(place: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:
     """Yield ``net.heads`` and ``net`` of ``net.heads.last``, and of ``net.heads[0]``."""
     while isinstance(place, (cst.Attribute, cst.Subscript)):
         place = place.value
