@@ -18,6 +18,7 @@ SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requi
 """Functions and methods that choose whether parameters ask for gradients."""
 
 _CHOOSES = frozenset(("set_trainable", "set_learnable", "set_train_parameters"))
+_METHODS = ("requires_grad_", "detach_")
 _COMPILED = frozenset(("freeze", "TRTModule", "torch2trt", "InferenceSession"))
 # What else the name of what freezes says is a part of a model: `freeze_bn`, `freeze_encoder`, `freeze_first_layers`.
 _PARTS = frozenset(
@@ -44,11 +45,12 @@ class Freezing:
         return list(self._find())
 
     def _find(self) -> Iterator[cst.BaseExpression]:
-        yield from self._direct(self._tree.module)
+        yield from self._by_flags(self._tree.module)
         for call in self._tree.nodes(cst.Call):
             name = identifier(call.func)
-            if name == "requires_grad_" and isinstance(call.func, cst.Attribute):
-                yield from self._bound_to(call) if call.args and literal(call.args[0].value) is False else ()
+            if method_call(call, *_METHODS) is not None:
+                switched = list(self._by_method(call))
+                yield from (*switched, *self._bound_to(call)) if switched else ()
             elif name in _CHOOSES and any(literal(argument.value) is False for argument in call.args):
                 yield from (call.args[0].value, *self._bound_to(call))
             elif ("freeze" in name and "unfreeze" not in name) or name in SETTING:
@@ -59,15 +61,21 @@ class Freezing:
                 yield target.target
 
     def _direct(self, root: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-        """The modules whose parameters code below ``root`` switches itself: ``p.requires_grad = False``."""
+        """The modules whose parameters code below ``root`` switches itself."""
         for call in self._tree.below(root, cst.Call):
-            method = method_call(call, "requires_grad_", "detach_")
-            if method is None:
-                continue
-            if method.attr.value == "detach_":
-                yield from self._looped_over(method.value)
-            elif call.args and literal(call.args[0].value) is False:
-                yield from self._frozen_by(method.value)
+            yield from self._by_method(call)
+        yield from self._by_flags(root)
+
+    def _by_method(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
+        """What ``net.requires_grad_(False)`` switches, or ``p.detach_()`` in a loop over parameters."""
+        method = method_call(call, *_METHODS)
+        if method is not None and method.attr.value == "detach_":
+            yield from self._looped_over(method.value)
+        elif method is not None and call.args and literal(call.args[0].value) is False:
+            yield from self._frozen_by(method.value)
+
+    def _by_flags(self, root: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+        """What assignments below ``root`` switch: ``p.requires_grad = False``."""
         for target in self._tree.below(root, cst.AssignTarget):
             statement, place = self._tree.parent(target), target.target
             switches = isinstance(place, cst.Attribute) and place.attr.value == "requires_grad"
