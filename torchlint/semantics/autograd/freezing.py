@@ -13,6 +13,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import root_of
+from torchlint.syntax.statements import is_placeholder, plain_statements
 
 SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
 """Functions and methods that choose whether parameters ask for gradients."""
@@ -84,6 +85,8 @@ class Freezing:
 
     def _frozen_in(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
         """What a function or method that is named for it freezes: ``freeze(net)``, ``net.freeze()``, not a part."""
+        if self._does_nothing(call):
+            return
         frozen = [argument for argument in call.args if self._freezes(call, argument)]
         for argument in frozen:
             yield argument.value
@@ -109,6 +112,43 @@ class Freezing:
         taken = parameter_for(function, argument, call, self._evaluator.definitions) if argument is not None else None
         wanted = taken.name.value if taken is not None else "self" if argument is None else ""
         return any(isinstance(one, cst.Name) and one.value == wanted for one in switched)
+
+    def _does_nothing(self, call: cst.Call) -> bool:
+        """Whether the file shows that a function which is named for it freezes nothing: it only sets an unread flag."""
+        definitions, method = self._evaluator.definitions, method_call(call)
+        function = definitions.definition(call.func)
+        made = self._evaluator.value(method.value).definition if method is not None else None
+        if isinstance(made, cst.ClassDef) and function is None:
+            function = definitions.method(made, identifier(call.func))
+        if not isinstance(function, cst.FunctionDef) or function.decorators or self._is_overridden(function):
+            return False
+        statements = plain_statements(function)
+        return statements is not None and all(map(self._is_idle, statements))
+
+    def _is_overridden(self, method: cst.FunctionDef) -> bool:
+        """Whether a class that derives from that of a method has one of the same name."""
+        definitions, name = self._evaluator.definitions, method.name.value
+        owner = definitions.owner(method)
+        heirs = (each for each in self._tree.nodes(cst.ClassDef) if owner is not None and each is not owner)
+        return any(owner in definitions.family(heir) and definitions.method(heir, name) is not method for heir in heirs)
+
+    def _is_idle(self, statement: cst.BaseSmallStatement) -> bool:
+        """Whether a statement has no effect that the file shows: it sets a flag that nobody reads."""
+        if isinstance(statement, cst.Return):
+            return statement.value is None or isinstance(statement.value, cst.Name)
+        if not isinstance(statement, cst.Assign):
+            return is_placeholder(statement)
+        flags = [target.target for target in statement.targets]
+        is_plain = literal(statement.value) is not None or isinstance(statement.value, cst.Name)
+        return is_plain and all(isinstance(flag, cst.Attribute) and not self._is_read(flag) for flag in flags)
+
+    def _is_read(self, flag: cst.Attribute) -> bool:
+        """Whether something may depend on a flag: torch, the setter of a property, or what reads it in the file."""
+        name = flag.attr.value
+        if name == "requires_grad" or any(each.name.value == name for each in self._tree.nodes(cst.FunctionDef)):
+            return True
+        above = map(self._tree.parent, self._tree.attributes_named(name))
+        return not all(isinstance(each, (cst.AssignTarget, cst.AnnAssign)) for each in above)
 
     def _gone_over(self, frozen: cst.BaseExpression) -> cst.BaseExpression:
         """The module of which loops go over all parts to freeze them: ``for part in net.children()``; else the part."""
