@@ -33,6 +33,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier
+from torchlint.syntax.statements import is_placeholder, plain_statements
 
 INIT = "__init__"
 BASES = ("torch.nn.", "lightning.pytorch.LightningModule")
@@ -125,15 +126,10 @@ def _sets_attributes(init: cst.FunctionDef, model: Model) -> bool:
 
 def _does_nothing(function: cst.FunctionDef, *, or_raises: bool = False) -> bool:
     """Whether a function has no statement but `pass`, its documentation or dots, or one that raises where asked."""
-    lines = function.body.body
-    small = [part for line in lines if isinstance(line, cst.SimpleStatementLine) for part in line.body]
-    small += [part for part in lines if isinstance(part, cst.BaseSmallStatement)]  # def __init__(self): ...
-    idle = [
-        isinstance(part, (cst.Pass, cst.Raise) if or_raises else cst.Pass)
-        or (isinstance(part, cst.Expr) and isinstance(part.value, (cst.BaseString, cst.Ellipsis)))
-        for part in small
-    ]
-    return all(idle) and not any(isinstance(line, cst.BaseCompoundStatement) for line in lines)
+    statements = plain_statements(function)
+    return statements is not None and all(
+        is_placeholder(statement) or (or_raises and isinstance(statement, cst.Raise)) for statement in statements
+    )
 
 
 def _keeps_layers(init: cst.FunctionDef, model: Model) -> bool:

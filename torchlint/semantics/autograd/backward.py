@@ -14,6 +14,7 @@ from torchlint.semantics.autograd.results import Results
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.container_methods import PUTS_INTO
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
@@ -25,9 +26,6 @@ _Assignment = tuple[set[_Key], cst.CSTNode]
 _ASSIGNING: frozenset[type] = frozenset(
     (cst.Assign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.WithItem, cst.Return, cst.Call)
 )
-
-PUTS_INTO = ("append", "appendleft", "extend", "add", "insert", "setdefault")
-"""Methods that put something into a container."""
 
 ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
 """Methods through which no gradient goes."""
@@ -110,7 +108,7 @@ class Backward:
         if function is None:
             return False
         places = (index for index, argument in enumerate(call.args) if self._tree.within(value, argument))
-        taken = (name for index in places for name in self._given_to(function, call, index))
+        taken = (name for index in places for name in self._possible_parameters(function, call, index))
         return any(self.reaches_from(name, function) for name in taken)
 
     def _flow_into_passes(self, keys: set[_Key], root: cst.CSTNode) -> bool:
@@ -232,9 +230,10 @@ class Backward:
         function = self._evaluator.definitions.definition(call.func) if call.args else None
         if isinstance(function, cst.FunctionDef):
             for index, argument in enumerate(call.args):
-                yield {(id(name), name.value) for name in self._given_to(function, call, index)}, argument.value
+                names = self._possible_parameters(function, call, index)
+                yield {(id(name), name.value) for name in names}, argument.value
 
-    def _given_to(self, function: cst.FunctionDef, call: cst.Call, index: int) -> list[cst.Name]:
+    def _possible_parameters(self, function: cst.FunctionDef, call: cst.Call, index: int) -> list[cst.Name]:
         """The parameters that an argument of a call may be given to: one, if what the call is bound to is known."""
         argument, names = call.args[index], [parameter.name for parameter in parameters(function)]
         if argument.keyword is not None:

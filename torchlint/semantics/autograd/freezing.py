@@ -13,11 +13,13 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import root_of
+from torchlint.syntax.statements import is_placeholder, plain_statements
 
 SETTING = frozenset(("set_requires_grad", "toggle_grad", "requires_grad", "requires_grad_"))
 """Functions and methods that choose whether parameters ask for gradients."""
 
 _CHOOSES = frozenset(("set_trainable", "set_learnable", "set_train_parameters"))
+_METHODS = ("requires_grad_", "detach_")
 _COMPILED = frozenset(("freeze", "TRTModule", "torch2trt", "InferenceSession"))
 # What else the name of what freezes says is a part of a model: `freeze_bn`, `freeze_encoder`, `freeze_first_layers`.
 _PARTS = frozenset(
@@ -44,11 +46,12 @@ class Freezing:
         return list(self._find())
 
     def _find(self) -> Iterator[cst.BaseExpression]:
-        yield from self._direct(self._tree.module)
+        yield from self._by_flags(self._tree.module)
         for call in self._tree.nodes(cst.Call):
             name = identifier(call.func)
-            if name == "requires_grad_" and isinstance(call.func, cst.Attribute):
-                yield from self._bound_to(call) if call.args and literal(call.args[0].value) is False else ()
+            if method_call(call, *_METHODS) is not None:
+                switched = list(self._by_method(call))
+                yield from (*switched, *self._bound_to(call)) if switched else ()
             elif name in _CHOOSES and any(literal(argument.value) is False for argument in call.args):
                 yield from (call.args[0].value, *self._bound_to(call))
             elif ("freeze" in name and "unfreeze" not in name) or name in SETTING:
@@ -59,15 +62,21 @@ class Freezing:
                 yield target.target
 
     def _direct(self, root: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-        """The modules whose parameters code below ``root`` switches itself: ``p.requires_grad = False``."""
+        """The modules whose parameters code below ``root`` switches itself."""
         for call in self._tree.below(root, cst.Call):
-            method = method_call(call, "requires_grad_", "detach_")
-            if method is None:
-                continue
-            if method.attr.value == "detach_":
-                yield from self._looped_over(method.value)
-            elif call.args and literal(call.args[0].value) is False:
-                yield from self._frozen_by(method.value)
+            yield from self._by_method(call)
+        yield from self._by_flags(root)
+
+    def _by_method(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
+        """What ``net.requires_grad_(False)`` switches, or ``p.detach_()`` in a loop over parameters."""
+        method = method_call(call, *_METHODS)
+        if method is not None and method.attr.value == "detach_":
+            yield from self._looped_over(method.value)
+        elif method is not None and call.args and literal(call.args[0].value) is False:
+            yield from self._frozen_by(method.value)
+
+    def _by_flags(self, root: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+        """What assignments below ``root`` switch: ``p.requires_grad = False``."""
         for target in self._tree.below(root, cst.AssignTarget):
             statement, place = self._tree.parent(target), target.target
             switches = isinstance(place, cst.Attribute) and place.attr.value == "requires_grad"
@@ -76,6 +85,8 @@ class Freezing:
 
     def _frozen_in(self, call: cst.Call) -> Iterator[cst.BaseExpression]:
         """What a function or method that is named for it freezes: ``freeze(net)``, ``net.freeze()``, not a part."""
+        if self._does_nothing(call):
+            return
         frozen = [argument for argument in call.args if self._freezes(call, argument)]
         for argument in frozen:
             yield argument.value
@@ -101,6 +112,43 @@ class Freezing:
         taken = parameter_for(function, argument, call, self._evaluator.definitions) if argument is not None else None
         wanted = taken.name.value if taken is not None else "self" if argument is None else ""
         return any(isinstance(one, cst.Name) and one.value == wanted for one in switched)
+
+    def _does_nothing(self, call: cst.Call) -> bool:
+        """Whether the file shows that a function which is named for it freezes nothing: it only sets an unread flag."""
+        definitions, method = self._evaluator.definitions, method_call(call)
+        function = definitions.definition(call.func)
+        made = self._evaluator.value(method.value).definition if method is not None else None
+        if isinstance(made, cst.ClassDef) and function is None:
+            function = definitions.method(made, identifier(call.func))
+        if not isinstance(function, cst.FunctionDef) or function.decorators or self._is_overridden(function):
+            return False
+        statements = plain_statements(function)
+        return statements is not None and all(map(self._is_idle, statements))
+
+    def _is_overridden(self, method: cst.FunctionDef) -> bool:
+        """Whether a class that derives from that of a method has one of the same name."""
+        definitions, name = self._evaluator.definitions, method.name.value
+        owner = definitions.owner(method)
+        heirs = (each for each in self._tree.nodes(cst.ClassDef) if owner is not None and each is not owner)
+        return any(owner in definitions.family(heir) and definitions.method(heir, name) is not method for heir in heirs)
+
+    def _is_idle(self, statement: cst.BaseSmallStatement) -> bool:
+        """Whether a statement has no effect that the file shows: it sets a flag that nobody reads."""
+        if isinstance(statement, cst.Return):
+            return statement.value is None or isinstance(statement.value, cst.Name)
+        if not isinstance(statement, cst.Assign):
+            return is_placeholder(statement)
+        flags = [target.target for target in statement.targets]
+        is_plain = literal(statement.value) is not None or isinstance(statement.value, cst.Name)
+        return is_plain and all(isinstance(flag, cst.Attribute) and not self._is_read(flag) for flag in flags)
+
+    def _is_read(self, flag: cst.Attribute) -> bool:
+        """Whether something may depend on a flag: torch, the setter of a property, or what reads it in the file."""
+        name = flag.attr.value
+        if name == "requires_grad" or any(each.name.value == name for each in self._tree.nodes(cst.FunctionDef)):
+            return True
+        above = map(self._tree.parent, self._tree.attributes_named(name))
+        return not all(isinstance(each, (cst.AssignTarget, cst.AnnAssign)) for each in above)
 
     def _gone_over(self, frozen: cst.BaseExpression) -> cst.BaseExpression:
         """The module of which loops go over all parts to freeze them: ``for part in net.children()``; else the part."""

@@ -11,7 +11,7 @@ from torchlint.semantics.autograd.freezing import SETTING, Freezing, unchained
 from torchlint.semantics.autograd.frozen_classes import FrozenClasses
 from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import BindingKind, bound_places
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind, Origin
 from torchlint.syntax.calls import element_at, identifier, literal, method_call
@@ -150,7 +150,7 @@ class Frozen:
         if self._frozen is None:
             modules = sorted(self._freezing.found, key=self._tree.order)
             frozen_at = {self._key(module): self._tree.order(module) for module in modules}
-            changed = self._given_other_parts() if modules else ()
+            changed = self._adapted() if modules else ()
             thawed = {k for k, m in ((self._key(m), m) for m in changed) if frozen_at.get(k, 0) < self._tree.order(m)}
             found = frozen_at.keys() - thawed
             for _ in range(_MAX_DEPTH if found else 0):
@@ -158,7 +158,7 @@ class Frozen:
             self._frozen = frozenset(found)
         return self._frozen
 
-    def _given_other_parts(self) -> Iterator[cst.Name | cst.Attribute]:
+    def _adapted(self) -> Iterator[cst.Name | cst.Attribute]:
         """The modules whose parts a function of the file replaces, by such as are trained: adapters."""
         functions = map(
             self._evaluator.definitions.enclosing_function, filter(self._puts_layer, self._tree.nodes(cst.Call))
@@ -187,11 +187,12 @@ class Frozen:
             made = self._evaluator.definitions.definition(_called(value))
             results = self._evaluator.definitions.results
             given = results(made) if isinstance(made, cst.FunctionDef) else [value]
-            for place, path in _places(target.target):
+            for place, path in bound_places(target.target):
                 parts = [element_at(each, path) for each in given]
                 modules = [unchained(part) for part in parts if part is not None]
                 if parts and all(isinstance(one, cst.Name) and self._key(one) in frozen for one in modules):
-                    yield from (place,) if len(modules) == len(parts) else ()
+                    is_held = isinstance(place, (cst.Name, cst.Attribute)) and len(modules) == len(parts)
+                    yield from (place,) if is_held else ()
 
     def _passed_on(self, frozen: set[_Key]) -> Iterator[cst.BaseExpression]:
         """The parameters for which all calls of the file pass such a module, where nobody thaws or trains anything."""
@@ -217,7 +218,7 @@ class Frozen:
         if not isinstance(module, (cst.Name, cst.Attribute)) or not self._is_one_of(module, frozen):
             return False
         key = self._key(module)
-        return key not in self._given_parts and key not in self._given_away
+        return key not in self._with_new_parts and key not in self._given_away
 
     @cached_property
     def _given_away(self) -> frozenset[_Key]:
@@ -231,10 +232,10 @@ class Frozen:
         return frozenset(self._key(one) for one in given if isinstance(one, (cst.Name, cst.Attribute)))
 
     @cached_property
-    def _given_parts(self) -> frozenset[_Key]:
+    def _with_new_parts(self) -> frozenset[_Key]:
         """The modules that the file gives new parts."""
         places = (target.target for target in self._tree.nodes(cst.AssignTarget))
-        return frozenset(self._key(module) for place in places for module in _owners(place))
+        return frozenset(self._key(module) for place in places for module in _objects_around(place))
 
 
 def _called(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -247,20 +248,7 @@ def _called(value: cst.BaseExpression) -> cst.BaseExpression:
     return value
 
 
-def _places(
-    target: cst.BaseExpression, path: tuple[int, ...] = ()
-) -> Iterator[tuple[cst.Name | cst.Attribute, tuple[int, ...]]]:
-    """Yield the variables and attributes that an assignment binds, each with its place in the value."""
-    if isinstance(target, (cst.Name, cst.Attribute)):
-        yield target, path
-    elif isinstance(target, (cst.Tuple, cst.List)) and not any(
-        isinstance(element, cst.StarredElement) for element in target.elements
-    ):
-        for index, element in enumerate(target.elements):
-            yield from _places(element.value, (*path, index))
-
-
-def _owners(place: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:
+def _objects_around(place: cst.BaseExpression) -> Iterator[cst.Name | cst.Attribute]:
     """Yield ``net.heads`` and ``net`` of ``net.heads.last``, and of ``net.heads[0]``."""
     while isinstance(place, (cst.Attribute, cst.Subscript)):
         place = place.value

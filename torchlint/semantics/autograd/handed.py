@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.differentiated import PASSES_ON, starts
 from torchlint.semantics.binding.definitions import parameters
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import BindingKind, bound_places
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import bind, identifier, literal, method_call
@@ -101,7 +101,7 @@ class HandedLosses:
         target = bound[0]
         if len(bound) == 1 and isinstance(target, cst.Tuple) and parts is not None and statement.value is call:
             bound = [element.value for i, element in enumerate(target.elements) if i in parts]
-        names = [name for target in bound for name in _places(target)]
+        names = [name for target in bound for name, _ in bound_places(target)]
         return any(
             self._backward.reaches(name, frame if isinstance(name, cst.Name) else self._tree.module)
             or self.is_given_with_model(name, frame)
@@ -185,15 +185,6 @@ def _leaves(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield from _leaves(value.args[0].value)
     elif isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)):
         yield value
-
-
-def _places(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield what an assignment binds."""
-    if isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _places(element.value)
-    else:
-        yield target
 
 
 def _name(place: cst.BaseExpression) -> str | None:

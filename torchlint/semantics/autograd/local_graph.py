@@ -8,6 +8,7 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import unpack
+from torchlint.semantics.tables.container_methods import STORES
 from torchlint.semantics.values import UNKNOWN, Graph, Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 
@@ -179,7 +180,7 @@ class LocalGraph:
                 return True
             if isinstance(node, (cst.Global, cst.Nonlocal)):
                 return True
-            if method_call(node, "append", "extend", "add", "update", "insert", "setdefault") is not None:
+            if method_call(node, *STORES) is not None:
                 return True
         return method.name.value in ("__call__", "__getattr__", "__setattr__")
 

@@ -258,15 +258,24 @@ def dotted(expression: cst.BaseExpression | None, dots: int = 0) -> str:
     return "." * dots + ".".join(reversed(parts))
 
 
-def targets(expression: cst.BaseExpression, path: tuple[int, ...] = ()) -> Iterator[tuple[cst.Name, tuple[int, ...]]]:
+def targets(expression: cst.BaseExpression) -> Iterator[tuple[cst.Name, tuple[int, ...]]]:
     """Yield the names that an assignment target binds, each with its path in the unpacked value."""
-    if isinstance(expression, cst.Name):
-        yield expression, path
-    elif isinstance(expression, (cst.Tuple, cst.List)):
-        starred = False
-        for index, element in enumerate(expression.elements):
-            starred = starred or isinstance(element, cst.StarredElement)
-            yield from targets(element.value, (*path, -1 if starred else index))
+    for place, path in bound_places(expression):
+        if isinstance(place, cst.Name):
+            yield place, path
+
+
+def bound_places(
+    target: cst.BaseExpression, path: tuple[int, ...] = ()
+) -> Iterator[tuple[cst.BaseExpression, tuple[int, ...]]]:
+    """Yield the names, attributes and items that an assignment target binds, each with its path in the value."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        yield target, path
+        return
+    starred = False
+    for index, element in enumerate(target.elements):
+        starred = starred or isinstance(element, cst.StarredElement)
+        yield from bound_places(element.value, (*path, -1 if starred else index))
 
 
 def _bindings(tree: Tree, scopes: Scopes) -> Iterator[Binding]:

@@ -34,7 +34,7 @@ class Held:
         """Return whether an attribute is bound where its object is made only, and written to nowhere."""
         owner, name = self._owner(attribute), identifier(attribute)
         bound = self._definitions.attribute(owner, name) if owner is not None else []
-        if owner is None or not bound or not all(self._is_made_in(each.method, ()) for each in bound):
+        if owner is None or not bound or not all(runs_while_made(each.method, self._evaluator) for each in bound):
             return False
         if any(len(self._definitions.attribute(heir, name)) > len(bound) for heir in self._heirs(owner)):
             return False
@@ -115,14 +115,6 @@ class Held:
         others = (each for each in self._tree.nodes(cst.ClassDef) if each is not owner)
         return [each for each in others if owner in self._definitions.family(each)]
 
-    def _is_made_in(self, method: cst.FunctionDef | None, seen: tuple[cst.FunctionDef, ...]) -> bool:
-        """Whether a method runs while its object is made, and at no other time that the file shows."""
-        if method is None or method in seen or method.name.value in _MAKERS:
-            return method is not None and method not in seen
-        callers = map(self._definitions.enclosing_function, self._evaluator.callers(method))
-        found = [self._is_made_in(caller, (*seen, method)) for caller in callers]
-        return bool(found) and all(found)
-
     def _registered(self) -> set[object]:
         """The names under which buffers are registered, in this file."""
         calls = (
@@ -154,3 +146,14 @@ class Held:
         flags = (bind(call.args).get("requires_grad") for call in calls)
         asks = any(flag is not None and literal(flag) is not False for flag in flags)
         return asks or any(identifier(call.func) in _LEAVES for call in calls)
+
+
+def runs_while_made(
+    method: cst.FunctionDef | None, evaluator: Evaluator, seen: tuple[cst.FunctionDef, ...] = ()
+) -> bool:
+    """Return whether a method runs while its object is made, and at no other time that the file shows."""
+    if method is None or method in seen or method.name.value in _MAKERS:
+        return method is not None and method not in seen
+    callers = map(evaluator.definitions.enclosing_function, evaluator.callers(method))
+    found = [runs_while_made(caller, evaluator, (*seen, method)) for caller in callers]
+    return bool(found) and all(found)

@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.container_methods import STORES
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 
@@ -13,7 +14,6 @@ _DEPTH = 4
 """Through how many variables a result is followed."""
 
 _TAKES_VALUES = frozenset(("item", "detach", "tolist", "numpy", "data"))
-_ADDS = ("append", "extend", "add", "insert", "update", "setdefault", "put")
 _PARAMETERS = ("parameters", "named_parameters")
 
 
@@ -73,7 +73,7 @@ class KeptResults:
 
     def _hands_out(self, call: cst.Call, depth: int) -> bool:
         """Whether a call that is given a result puts it where others find it, or differentiates it out of sight."""
-        method = method_call(call, *_ADDS)
+        method = method_call(call, *STORES)
         if method is not None and isinstance(self._tree.parent(call), cst.Expr):
             if not self._is_own(method.value):
                 return self._evaluator.value(method.value).kind is not Kind.UNKNOWN or self._is_of_object(method.value)

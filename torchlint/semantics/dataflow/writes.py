@@ -9,7 +9,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import BindingKind, bound_places
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Origin
 from torchlint.syntax.calls import identifier
@@ -358,7 +358,7 @@ class Writes:
 
     def _targets(self) -> Iterator[cst.BaseExpression]:
         for assign in self._tree.nodes(cst.AssignTarget):
-            yield from _parts(assign.target)
+            yield from (place for place, _ in bound_places(assign.target) if isinstance(place, cst.Subscript))
         for augmented in self._tree.nodes(cst.AugAssign):
             yield augmented.target
         for call in self._tree.nodes(cst.Call):
@@ -379,12 +379,3 @@ class Writes:
 
 def _changes(method: str) -> bool:
     return method in _OF_ARRAYS or (method.endswith("_") and not method.startswith("_"))
-
-
-def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield the targets of an assignment that write into something instead of binding a name."""
-    if isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _parts(element.value)
-    elif isinstance(target, cst.Subscript):
-        yield target

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import COMPREHENSIONS
 from torchlint.semantics.evaluate import hints, items_put_back
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.container_methods import CHANGES_KEYS
 from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence, tensor
 from torchlint.syntax.calls import identifier, literal, method_call
 
@@ -19,7 +20,6 @@ __all__ = ["COMPREHENSIONS", "evaluate"]
 
 _OBJECTS = frozenset((Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER, Kind.DATALOADER))
 _DICTIONARIES = ("builtins.dict", "collections.OrderedDict")
-_CHANGES = ("update", "setdefault", "pop", "popitem", "clear")
 
 
 def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
@@ -158,8 +158,8 @@ def _entries(made: cst.CSTNode, evaluator: Evaluator) -> dict[str, cst.BaseExpre
 def _may_change(owner: cst.BaseExpression, key: str, evaluator: Evaluator) -> bool:
     """Whether the file puts something else under a key of what has this name."""
     name = identifier(owner)
-    methods = (method for call in evaluator.tree.calls_named(*_CHANGES) if (method := method_call(call)) is not None)
-    changed = (method.value for method in methods if not isinstance(method.value, cst.Subscript))
+    methods = map(method_call, evaluator.tree.calls_named(*CHANGES_KEYS))
+    changed = (m.value for m in methods if m is not None and not isinstance(m.value, cst.Subscript))
     if any(identifier(each) == name for each in changed):
         return True
     targets = (each.target for each in evaluator.tree.nodes(cst.AssignTarget))

@@ -11,6 +11,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind, Value
 from torchlint.syntax.calls import identifier
+from torchlint.syntax.statements import is_placeholder, plain_statements
 
 _PLAIN = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
 
@@ -65,16 +66,12 @@ class AbstractSteps:
 
 def _is_empty(function: cst.FunctionDef) -> bool:
     """Return whether a function only says what it would do: by a text, ``pass`` or ``raise NotImplementedError``."""
-    lines = function.body.body
-    parts = [part for line in lines if isinstance(line, cst.SimpleStatementLine) for part in line.body]
-    whole = len(lines) == sum(isinstance(line, cst.SimpleStatementLine) for line in lines)
-    return whole and all(map(_says_nothing, parts))
+    statements = plain_statements(function)
+    return statements is not None and all(map(_says_nothing, statements))
 
 
 def _says_nothing(part: cst.BaseSmallStatement) -> bool:
-    if isinstance(part, cst.Expr):
-        return isinstance(part.value, (cst.BaseString, cst.Ellipsis))
     if isinstance(part, cst.Raise) and part.exc is not None:
         raised = part.exc.func if isinstance(part.exc, cst.Call) else part.exc
         return identifier(raised) == "NotImplementedError"
-    return isinstance(part, cst.Pass)
+    return is_placeholder(part)

@@ -19,11 +19,12 @@ _DERIVED = re.compile(
     re.IGNORECASE,
 )
 # What else is read of the result of an implicit surface: the gradients of its field.
-_OF_FIELDS = re.compile(r"^normal_map$")
+_FIELD_GRADIENT_KEY = "normal_map"
 # Forces and energies by their letters, which mean much else where one stands alone.
-_FORCE = re.compile(r"f_(pred|hat|out)|pred_f|F")
-_ENERGY = re.compile(r"e_(pred|hat|out)|pred_e|E")
-_FORCES = re.compile(r"(pred_|atomic_)?(forces?|virials?)")
+_FORCE_LETTER = re.compile(r"f_(pred|hat|out)|pred_f|F")
+_ENERGY_LETTER = re.compile(r"e_(pred|hat|out)|pred_e|E")
+# What the keys of a model of atoms are called.
+_FORCE_KEY = re.compile(r"(pred_|atomic_)?(forces?|virials?)")
 # Models that are differentiated by their input within: physics that is learned by an energy or a residual.
 _DIFFERENTIATES = re.compile(r"(^|_)(hnn|lnn|pinns?|hamiltonian\w*|lagrangian\w*|force_?field)(_|$)", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"(^|_)optim(izer)?(_|$)", re.IGNORECASE)
@@ -42,10 +43,10 @@ def differentiates(call: cst.Call, evaluator: Evaluator) -> bool:
     if any(map(is_derived, (*_names(call, evaluator), *_asked(call), *_method(call, evaluator)))):
         return True
     keys = list(_keys(call, evaluator))
-    if any(is_derived(key) or _OF_FIELDS.search(key) for key in keys):
+    if any(is_derived(key) or key == _FIELD_GRADIENT_KEY for key in keys):
         return True
     short = (*keys, *_names(call, evaluator))
-    if any(map(_FORCE.fullmatch, short)) and any(map(_ENERGY.fullmatch, short)):
+    if any(map(_FORCE_LETTER.fullmatch, short)) and any(map(_ENERGY_LETTER.fullmatch, short)):
         return True
     if _speaks_of_forces(call, evaluator):
         return True
@@ -58,7 +59,7 @@ def _speaks_of_forces(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether the routine around a call has keys for what models of atoms give: ``{"forces": 0}``."""
     function = evaluator.definitions.enclosing_function(call)
     texts = evaluator.tree.below(function.body, cst.SimpleString) if function is not None else ()
-    return any(_FORCES.fullmatch(str(literal(text))) is not None for text in texts)
+    return any(_FORCE_KEY.fullmatch(str(literal(text))) is not None for text in texts)
 
 
 def _asked(call: cst.Call) -> Iterator[str]:

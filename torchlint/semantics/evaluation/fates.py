@@ -12,6 +12,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.model_classes import AUTOGRAD
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.container_methods import ADDS_TO_LIST
 from torchlint.semantics.tables.torch_api import FACTORIES
 from torchlint.semantics.values import Kind, Origin
 from torchlint.syntax.calls import element_at, identifier, literal, method_call
@@ -27,7 +28,7 @@ _VALUES = frozenset(("data", "indices"))
 _READS = frozenset(
     "detach item tolist argmax argmin argsort multinomial bool long int eq ne gt lt ge le isnan isfinite".split()
 )
-_GROWS = frozenset(("append", "extend", "clear"))
+_OF_LISTS = frozenset((*ADDS_TO_LIST, "clear"))
 _PAIRS = frozenset("max min topk sort kthvalue median mode".split())
 """What gives values, and the places where they were."""
 _NUMBERS = frozenset(f"builtins.{name}" for name in "float int bool".split())
@@ -184,7 +185,7 @@ class Fates:
             return Fate.USED if self._packed or isinstance(taken, cst.AssignTarget) else Fate.VALUES
         if not is_called:
             return None
-        if name in _GROWS:
+        if name in _OF_LISTS:
             return Fate.DROPPED  # what is appended is followed for itself
         return Fate.ARRAY if name == "numpy" else Fate.VALUES if name in _READS else None
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.semantics.autograd.backward import PUTS_INTO, Backward
+from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.handed import HandedLosses
 from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import FUNCTIONS, targets
+from torchlint.semantics.evaluate import lambdas
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.container_methods import PUTS_INTO
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
@@ -86,8 +88,8 @@ class FedPasses:
         statement = self._evaluator.flow.statement(made)
         if isinstance(statement, (cst.Assign, cst.AnnAssign)) and above is statement:
             places = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
-            for name, _ in (each for place in places for each in targets(place)):
-                yield from self._called_as(name)
+            for place in places:
+                yield from lambdas.calls_of(place, self._evaluator)
         elif isinstance(above, cst.Arg):
             yield from self._run_by_taker(above)
 
@@ -101,15 +103,7 @@ class FedPasses:
         function = self._evaluator.definitions.definition(taker.func)
         if isinstance(function, cst.FunctionDef):
             taken = parameter_for(function, argument, taker, self._evaluator.definitions)
-            yield from self._called_as(taken.name) if taken is not None else ()
-
-    def _called_as(self, variable: cst.Name) -> Iterator[cst.Call]:
-        """The calls of what a variable is bound to at one place."""
-        above = ((name, self._tree.parent(name)) for name in self._tree.named(variable.value))
-        calls = ((name, call) for name, call in above if isinstance(call, cst.Call) and call.func is name)
-        for name, call in calls:
-            if any(binding.node is variable for binding in self._evaluator.flow.definitions(name)):
-                yield call
+            yield from lambdas.calls_of(taken.name, self._evaluator) if taken is not None else ()
 
     def _takers(self, call: cst.Call) -> Iterator[cst.Call]:
         """The calls that are given a result, or what is computed of it with its graph."""

@@ -36,7 +36,7 @@ class GradientUses:
 
     def of_model(self, model: Value) -> bool:
         """Return whether a model of the file differentiates while it computes, or whether one that may be it does."""
-        return self._classes.differentiate(model)
+        return self._classes.may_differentiate(model)
 
     def of_inputs(self, call: cst.Call) -> bool:
         """Return whether the routine around a call of a model asks for gradients of tensors, or the model gives some.
@@ -65,9 +65,10 @@ class GradientUses:
         """
         made = self._evaluator.value(call.func).definition
         function = self._evaluator.definitions.enclosing_function(call)
-        if not isinstance(made, cst.ClassDef) or function is None or not self._classes.compute_plainly(made):
+        if not isinstance(made, cst.ClassDef) or function is None or not self._classes.never_differentiates(made):
             return False
-        return all(each is call or self._classes.is_plain(each) for each in self._tree.below(function.body, cst.Call))
+        others = (each for each in self._tree.below(function.body, cst.Call) if each is not call)
+        return all(map(self._classes.only_computes, others))
 
     @remembered
     def _is_differentiated(self, function: cst.FunctionDef) -> bool:

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
+from torchlint.semantics.tables.container_methods import APPENDS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.remembered import remembered
@@ -156,7 +157,7 @@ class HeldFunctions:
         """What is put into tables, by their names: ``hooks.append(f)``, ``METHODS["a"] = f``."""
         found: dict[str, list[cst.BaseExpression]] = {}
         for call in self._tree.nodes(cst.Call):
-            method = method_call(call, "append", "insert")
+            method = method_call(call, *APPENDS, "insert")
             if method is not None and call.args:
                 found.setdefault(identifier(method.value), []).append(call.args[-1].value)
         for statement in self._tree.nodes(cst.Assign):

@@ -11,6 +11,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import may_have_parameters, run_by_method
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.tables.container_methods import STORES
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.remembered import remembered
@@ -29,7 +30,6 @@ _USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|synthesi[sz
 _MEAN = re.compile(r"(^|_)(mu|mean|loc)(_|$)")
 _SPREAD = re.compile(r"(^|_)(log_?(var|std|sigma|scale)|sigma|std|var)(_|$)")
 _FORWARD = ("forward", "__call__")
-_KEEPING = ("append", "extend", "insert", "add", "add_", "put", "push", "update", "setdefault")
 _JOINS = ("torch.cat", "torch.concat", "torch.hstack")
 
 
@@ -106,7 +106,7 @@ class InferenceMethods:
 
     def _keeps_something(self, function: cst.FunctionDef) -> bool:
         """Whether a method leaves anything behind, as what a policy gradient needs: ``self.saved.append(log_prob)``."""
-        if any(method_call(call, *_KEEPING) is not None for call in self._tree.below(function.body, cst.Call)):
+        if any(method_call(call, *STORES, "add_") is not None for call in self._tree.below(function.body, cst.Call)):
             return True
         targets = self._tree.below(function.body, cst.AssignTarget)
         return any(isinstance(target.target, cst.Attribute) for target in targets)

@@ -35,24 +35,24 @@ class ModelClasses:
         self._evaluator = evaluator
         self._tree = evaluator.tree
 
-    def differentiate(self, model: Value) -> bool:
+    def may_differentiate(self, model: Value) -> bool:
         """Return whether a model of the file differentiates while it computes, or whether one that may be it does."""
         made = model.definition
         if not isinstance(made, cst.ClassDef):
             return self._some_model_differentiates
-        behind = self._behind(made)
-        if any(map(self.of_class, behind)):
+        reachable = self._reachable(made)
+        if any(map(self.computes_gradients, reachable)):
             return True
-        is_shown = all(self._shows_parts(each) for each in behind if isinstance(each, cst.ClassDef))
+        is_shown = all(self._shows_all_parts(each) for each in reachable if isinstance(each, cst.ClassDef))
         return not is_shown and self._some_model_differentiates
 
     @cached_property
     def _some_model_differentiates(self) -> bool:
         """Whether the forward pass of a class of the file computes gradients, other than of models it is given."""
         forwards = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == "forward")
-        return any(self.of_class(each) and not self._has_no_parts(each) for each in forwards)
+        return any(self.computes_gradients(each) and not self._holds_only_values(each) for each in forwards)
 
-    def _has_no_parts(self, forward: cst.FunctionDef) -> bool:
+    def _holds_only_values(self, forward: cst.FunctionDef) -> bool:
         """Whether a class is no model itself: its objects hold nothing but numbers."""
         owner = self._evaluator.definitions.owner(forward)
         if owner is None or set(self._evaluator.definitions.ancestry(owner)) != {"torch.nn.Module"}:
@@ -80,7 +80,7 @@ class ModelClasses:
     def _is_plain_value(self, value: cst.BaseExpression) -> bool:
         return literal(value) is not None or is_none(value) or self._evaluator.value(value).kind in _PLAIN
 
-    def _runs(self, owner: cst.ClassDef) -> set[str]:
+    def _run_attributes(self, owner: cst.ClassDef) -> set[str]:
         """The attributes that a class may run: called, gone over or handed on."""
         own = [each for each in self._tree.below(owner, cst.Attribute) if self._is_own(each)]
         return {each.attr.value for each in own if self._is_run(each)}
@@ -100,7 +100,7 @@ class ModelClasses:
         return False
 
     @remembered
-    def _behind(self, made: cst.ClassDef | cst.FunctionDef) -> list[cst.ClassDef | cst.FunctionDef]:
+    def _reachable(self, made: cst.ClassDef | cst.FunctionDef) -> list[cst.ClassDef | cst.FunctionDef]:
         """A class with all classes and functions of the file that its objects may be of or that they may run."""
         definitions = self._evaluator.definitions
         found: list[cst.ClassDef | cst.FunctionDef] = [made, *self._heirs.get(id(made), ())]
@@ -124,7 +124,7 @@ class ModelClasses:
         return found
 
     @remembered
-    def of_class(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
+    def computes_gradients(self, node: cst.ClassDef | cst.FunctionDef) -> bool:
         """Return whether a class or one of its methods computes gradients; a backward pass counts in a forward pass."""
         calls = self._tree.below(node, cst.Call)
         if any((self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD) for inner in calls):
@@ -134,22 +134,22 @@ class ModelClasses:
         return any(method is not None and method.name.value in ("forward", "__call__") for method in around)
 
     @remembered
-    def compute_plainly(self, made: cst.ClassDef) -> bool:
+    def never_differentiates(self, made: cst.ClassDef) -> bool:
         """Return whether the file shows all that a model runs, and nothing of that differentiates."""
-        behind = self._behind(made)
-        if any(map(self.of_class, behind)):
+        reachable = self._reachable(made)
+        if any(map(self.computes_gradients, reachable)):
             return False
-        return all(self._shows_parts(each) for each in behind if isinstance(each, cst.ClassDef)) and all(
-            self.is_plain(call) for each in behind for call in self._tree.below(each, cst.Call)
+        return all(self._shows_all_parts(each) for each in reachable if isinstance(each, cst.ClassDef)) and all(
+            self.only_computes(call) for each in reachable for call in self._tree.below(each, cst.Call)
         )
 
     @remembered
-    def _shows_parts(self, made: cst.ClassDef) -> bool:
+    def _shows_all_parts(self, made: cst.ClassDef) -> bool:
         """Whether a class derives from modules of torch only, and the file shows all parts that it may run."""
         others = (a.value for a in made.bases if self._evaluator.definitions.definition(a.value) is None)
         if not all((self._evaluator.names.qualified(base) or "").startswith(_BASES) for base in others):
             return False
-        run = {name for each in self._evaluator.definitions.family(made) for name in self._runs(each)}
+        run = {name for each in self._evaluator.definitions.family(made) for name in self._run_attributes(each)}
         return all(
             value is not None and self._is_shown(value, 0)
             for place, value in self._attributes(made)
@@ -182,7 +182,7 @@ class ModelClasses:
     def _may_be_module(self, argument: cst.BaseExpression) -> bool:
         return self._evaluator.value(argument).kind is Kind.MODULE
 
-    def is_plain(self, call: cst.Call) -> bool:
+    def only_computes(self, call: cst.Call) -> bool:
         """Return whether a call computes values: by torch and the like, as a method, by what the file shows."""
         name = self._evaluator.names.qualified(call.func)
         if name is not None and (not name.startswith(_COMPUTE) or name.startswith(_UNSEEN)):
@@ -191,7 +191,7 @@ class ModelClasses:
             return not name.startswith(AUTOGRAD)
         made = self._evaluator.definitions.definition(call.func)
         if isinstance(made, cst.FunctionDef):
-            return not any(map(self.of_class, self._behind(made)))
+            return not any(map(self.computes_gradients, self._reachable(made)))
         if isinstance(made, cst.ClassDef) or isinstance(call.func, cst.Attribute):
             return True
         bindings = self._evaluator.flow.definitions(call.func) if isinstance(call.func, cst.Name) else []

@@ -10,16 +10,10 @@ import libcst as cst
 from torchlint.semantics import roles
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import COMPREHENSIONS
+from torchlint.semantics.evaluate import lambdas
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.heat import (
-    cold,
-    cut_batches,
-    diffusion_samplers,
-    generator_functions,
-    ignite_handlers,
-    lambdas,
-)
+from torchlint.semantics.heat import cold, cut_batches, diffusion_samplers, generator_functions, ignite_handlers
 from torchlint.semantics.heat.accumulation import goes_over_collected
 from torchlint.semantics.heat.batch_sources import batch_evidence, in_comprehension, names_batch, steps_fed, takes_few
 from torchlint.semantics.heat.clipping import clips_gradients
@@ -120,7 +114,9 @@ class Hotness:
         """The heat of what is assigned to a name, by the calls of that name."""
         if id(assignment) not in self._functions:
             self._functions[id(assignment)] = None
-            heats = map(self.heat, lambdas.calls_of(assignment, self._evaluator))
+            places = (target.target for target in assignment.targets)
+            calls = (call for place in places for call in lambdas.calls_of(place, self._evaluator))
+            heats = map(self.heat, calls)
             self._functions[id(assignment)] = next(filter(None, heats), None)
         return self._functions[id(assignment)]
 

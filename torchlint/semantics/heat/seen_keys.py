@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.container_methods import APPENDS
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
@@ -74,7 +75,7 @@ def _notes(
     """Whether a region puts a key into a collection."""
     below = evaluator.tree.below
     for call in (call for line in region for call in below(line, cst.Call)):
-        method = method_call(call, "add", "append")
+        method = method_call(call, *APPENDS, "add")
         if method is not None and is_same(method.value, seen) and call.args and is_same(call.args[0].value, key):
             return True
     put = [target.target for line in region for target in below(line, cst.AssignTarget)]

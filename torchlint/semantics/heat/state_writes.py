@@ -9,12 +9,11 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.container_methods import STORES, TAKES_OUT
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import canonical
 from torchlint.syntax.walk import Tree
 
-_FILLS = frozenset(("append", "appendleft", "extend", "add", "insert", "put", "push", "setdefault"))
-_EMPTIES = frozenset(("clear", "pop", "popleft", "popitem", "remove"))
 _ITSELF = frozenset(("self", "cls"))
 _ASSIGNMENTS: frozenset[type] = frozenset((cst.Assign, cst.AnnAssign, cst.AugAssign))
 _DEPTH = 2
@@ -126,10 +125,6 @@ def _by_method(call: cst.Call, evaluator: Evaluator) -> Iterator[Write]:
         if isinstance(name, str):
             owner = _owner_key(call.args[0].value, evaluator)
             yield Write(f"{owner}.{name}", Effect.SET, call.args[2].value)
-    elif method.attr.value in _FILLS:
-        yield Write(key_of(method.value, evaluator), Effect.FILLED, call.args[0].value if call.args else None)
-    elif method.attr.value in _EMPTIES:
-        yield Write(key_of(method.value, evaluator), Effect.EMPTIED, None)
     elif method.attr.value == "update":
         owner_key = key_of(method.value, evaluator)
         for argument in call.args:
@@ -138,6 +133,10 @@ def _by_method(call: cst.Call, evaluator: Evaluator) -> Iterator[Write]:
             elif isinstance(argument.value, cst.Dict):
                 pairs = (each for each in argument.value.elements if isinstance(each, cst.DictElement))
                 yield from (Write(item_key(owner_key, each.key), Effect.SET, each.value) for each in pairs)
+    elif method.attr.value in STORES:
+        yield Write(key_of(method.value, evaluator), Effect.FILLED, call.args[0].value if call.args else None)
+    elif method.attr.value in TAKES_OUT:
+        yield Write(key_of(method.value, evaluator), Effect.EMPTIED, None)
 
 
 def declared_names(function: cst.FunctionDef, tree: Tree) -> frozenset[str]:

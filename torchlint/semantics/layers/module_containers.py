@@ -34,7 +34,7 @@ _MAY_SHOW: frozenset[type] = frozenset(
     (cst.Name, cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp, cst.BinaryOperation, cst.Call)
 )
 _DEPTH = 3
-_ADDERS = frozenset(("append", "insert", "extend", "setdefault"))
+_ADDERS = frozenset((*_OF_LISTS, "setdefault"))
 _ADDS = {"append": 0, "insert": 1, "setdefault": 1}
 
 

@@ -14,13 +14,14 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.changed_datasets import is_changed_elsewhere
 from torchlint.semantics.loading.epochs import Epochs
+from torchlint.semantics.tables.container_methods import STORES
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
     from torchlint.semantics.loading.loaders import LoaderCall
 
-_GROWS = frozenset(("add", "append", "extend", "push", "store", "insert"))
+_STORES = frozenset((*STORES, "store"))
 _READING = frozenset("len print isinstance repr str id next iter enumerate zip tqdm range sorted list".split())
 _DEPTH = 3
 
@@ -123,7 +124,7 @@ class KeptWorkers:
             return self._is_written(parent)
         if not isinstance(parent, cst.Attribute) or not isinstance(above, cst.Call) or above.func is not parent:
             return False
-        if parent.attr.value in _GROWS:
+        if parent.attr.value in _STORES:
             return True
         methods = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == parent.attr.value)
         stored = (target for method in methods for target in self._stored_in(method))

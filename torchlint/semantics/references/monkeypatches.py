@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
+from torchlint.semantics.tables.container_methods import CHANGES_KEYS
 from torchlint.syntax.calls import identifier, literal
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _PUTTING = frozenset(("setattr", "__setattr__", "delattr", "patch", "object", "m
 _MODES = ("TorchFunctionMode", "TorchDispatchMode")
 _SETTINGS = ("torch.backends", "torch._dynamo.config", "torch._inductor.config")
 _NAMESPACES = frozenset(("builtins.globals", "builtins.locals", "builtins.vars"))
-_WRITING = frozenset(("update", "pop", "popitem", "clear", "setdefault", "__setitem__", "__delitem__"))
+_WRITING = frozenset((*CHANGES_KEYS, "__setitem__", "__delitem__"))
 
 
 def alters_libraries(model: Model) -> bool:

@@ -9,13 +9,15 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.binding.scopes import Binding, BindingKind, bound_places
+from torchlint.semantics.dataflow.held import runs_while_made
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Hotness
 from torchlint.semantics.retention.stores import Store, appended, combined, container, stored, summed
+from torchlint.semantics.tables.container_methods import TAKES_ONE_OUT
 from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
@@ -27,8 +29,6 @@ _CONTAINERS = frozenset(
     ("builtins.dict", "builtins.list", "collections.defaultdict", "collections.OrderedDict", "collections.deque")
 )
 _SELDOM = re.compile(r"^_?(reset|clear|end|finish|finalize|compute|summary|report)(_|$)|(^|_)epoch(_|$)")
-_MAX_CALLS = 2
-"""Through how many methods a constructor may start its object."""
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 
 
@@ -205,6 +205,9 @@ class Holders:
                 return True
         return False
 
+    def _is_of_making(self, call: cst.Call) -> bool:
+        return runs_while_made(self._evaluator.definitions.enclosing_function(call), self._evaluator)
+
     def _is_of_other(self, call: cst.Call, node: cst.CSTNode) -> bool:
         """Whether a call is of an object that another function makes for itself, and a node of another."""
         keeping, method = method_call(node), method_call(call)
@@ -230,14 +233,6 @@ class Holders:
         frame = function if function is not None else self._tree.module
         is_around = heat is not None and self._tree.within(heat.root, frame)
         return heat is None or not is_around or self._tree.within(call, heat.root)
-
-    def _is_of_making(self, call: cst.Call, depth: int = 0) -> bool:
-        """Whether a call runs while its object is made, and at no other time that the file shows."""
-        function = self._evaluator.definitions.enclosing_function(call)
-        if function is None or function.name.value == "__init__":
-            return function is not None
-        callers = self._evaluator.callers(function) if depth < _MAX_CALLS else []
-        return bool(callers) and all(self._is_of_making(each, depth + 1) for each in callers)
 
     def is_emptied_by_others(self, variable: cst.BaseExpression) -> bool:
         """Return whether the file binds or clears an attribute of this name of any object: ``tap.outputs.clear()``."""
@@ -305,7 +300,7 @@ class Holders:
             held = statement.target
             if is_same(held.value if isinstance(held, cst.Subscript) else held, variable):
                 yield statement
-        for call in self._tree.calls_named("pop", "popleft", "popitem"):
+        for call in self._tree.calls_named(*TAKES_ONE_OUT):
             method = method_call(call)
             if method is not None and is_same(method.value, variable):
                 yield call
@@ -335,7 +330,7 @@ class Holders:
         """What assignments bind, with all else that they do, by its last name."""
         found: dict[str, list[tuple[cst.AssignTarget, cst.BaseExpression]]] = {}
         for target in self._tree.nodes(cst.AssignTarget):
-            for part in _parts(target.target):
+            for part, _ in bound_places(target.target):
                 found.setdefault(identifier(part), []).append((target, part))
         return found
 
@@ -357,15 +352,6 @@ class Holders:
             if not isinstance(self._tree.parent(block), cst.With):
                 return False
         return False
-
-
-def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield what an assignment binds: ``taken, self.items = self.items, []``."""
-    if isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _parts(element.value)
-    else:
-        yield target
 
 
 def _is_named_for(called: str, name: str) -> bool:

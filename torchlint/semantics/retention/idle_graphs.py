@@ -21,6 +21,7 @@ from torchlint.semantics.retention.kept_fates import KeptFates
 from torchlint.semantics.retention.running_statistics import observes
 from torchlint.semantics.retention.statements import Statements
 from torchlint.semantics.retention.stores import Store, appended, container
+from torchlint.semantics.tables.container_methods import ADDS_TO_LIST, APPENDS
 from torchlint.semantics.training.phases import in_evaluation, in_training
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import bind, identifier, literal, method_call
@@ -320,7 +321,7 @@ class IdleGraphs:
 def _may_keep(node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
     """Return whether a statement is of a kind that keeps something in an attribute: asked first, of all of a file."""
     if isinstance(node, cst.Call):
-        method = method_call(node, "append", "appendleft", "extend")
+        method = method_call(node, *ADDS_TO_LIST)
         return method is not None and _attribute(method.value) is not None
     target = node.target if isinstance(node, cst.AugAssign) else node.targets[0].target
     return _attribute(target) is not None
@@ -328,7 +329,7 @@ def _may_keep(node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
 
 def _part(node: cst.CSTNode, carrying: tuple[cst.BaseExpression, ...]) -> int | None:
     """Return the place of the only value with a graph in a tuple that is appended: ``self.kept.append((x, y))``."""
-    given = node.args[0].value if method_call(node, "append", "appendleft") and isinstance(node, cst.Call) else None
+    given = node.args[0].value if method_call(node, *APPENDS) and isinstance(node, cst.Call) else None
     if not isinstance(given, cst.Tuple) or len(carrying) > 1:
         return None
     values = [element.value for element in given.elements if isinstance(element, cst.Element)]

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.fates import Fate, Fates, names_bound
+from torchlint.semantics.tables.container_methods import ADDS_TO_LIST, APPENDS, TAKES_OUT
 from torchlint.syntax.calls import identifier, method_call
 
 _MOST_CALLERS = 3
@@ -16,9 +17,9 @@ _MOST_CALLERS = 3
 
 _SAME_ITEMS = ("enumerate", "list", "tuple", "reversed")
 _COPIES = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "reversed", "iter", "next", "dict"))
-_TAKES_OUT = ("pop", "popleft", "popitem", "remove", "clear", "append", "appendleft", "extend")
+_CHANGES = (*TAKES_OUT, *ADDS_TO_LIST)
 # What hands on something that is there already, with the graph that it has.
-PICKS = frozenset((*_TAKES_OUT, "items", "values", "keys", "get", "copy", "unbind", "split", "chunk", "setdefault"))
+PICKS = frozenset((*_CHANGES, "items", "values", "keys", "get", "copy", "unbind", "split", "chunk", "setdefault"))
 _OF_GRAPH = frozenset(("grad", "grad_fn", "retain_grad", "register_hook", "requires_grad_", "backward"))
 _NUMBERED = "builtins.enumerate"
 _ASKS = (cst.If, cst.While, cst.Assert)
@@ -75,7 +76,7 @@ class KeptFates(Fates):
             return Fate.DROPPED
         if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
             return Fate.DROPPED
-        if isinstance(parent, cst.Attribute) and parent.attr.value in _TAKES_OUT:
+        if isinstance(parent, cst.Attribute) and parent.attr.value in _CHANGES:
             called = self._tree.parent(parent)
             return Fate.DROPPED if called is not None and isinstance(self._tree.parent(called), cst.Expr) else None
         if isinstance(parent, cst.Assign) and parent.value is node and len(parent.targets) == 1:
@@ -86,7 +87,7 @@ class KeptFates(Fates):
             if part is not None and isinstance(target, cst.Tuple) and part < len(target.elements):
                 return self._of_names(parent, list(names_bound(target.elements[part].value)), depth)
             return self._of_bound(parent, node, depth)
-        moved = method_call(parent, "append", "appendleft") if isinstance(node, cst.Arg) else None
+        moved = method_call(parent, *APPENDS) if isinstance(node, cst.Arg) else None
         if moved is not None and isinstance(held := _holder(moved.value), cst.Attribute):
             return self._of_attribute_bound(held, depth)
         return super()._settled(parent, node, depth)

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import Store, container, stored, summed
+from torchlint.semantics.tables.container_methods import APPENDS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, method_call
 from torchlint.syntax.canonical import is_same
@@ -255,7 +256,7 @@ class Meters:
         return isinstance(node.operator, cst.AddAssign) and self._is_own(node.target)
 
     def _is_append(self, node: cst.Call) -> bool:
-        method = method_call(node, "append", "appendleft")
+        method = method_call(node, *APPENDS)
         return method is not None and len(node.args) == 1 and self._is_own(method.value)
 
     def _is_own(self, place: cst.BaseExpression) -> bool:

@@ -10,12 +10,12 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import elements
+from torchlint.semantics.tables.container_methods import CHANGES_KEYS
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
-_CHANGES = ("update", "pop", "popitem", "clear")
 _REDUCES = re.compile(r"(^|_)(detach\w*|reduced?([A-Z]\w*)?|to_host|to_cpu|item)(_|$)")
 
 
@@ -131,7 +131,7 @@ class Records:
     def is_changed(self, record: cst.Name) -> bool:
         """Return whether a method puts something else into a dictionary: ``logs.update(loss=0)``."""
         function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
-        methods = (method_call(call, *_CHANGES) for call in self._tree.below(function, cst.Call))
+        methods = (method_call(call, *CHANGES_KEYS) for call in self._tree.below(function, cst.Call))
         return any(method is not None and self._is_one(method.value, record) for method in methods)
 
     def _is_detached(self, record: cst.Name) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.tables.container_methods import ADDS_TO_LIST, EXTENDS
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
@@ -94,13 +95,13 @@ def container(place: cst.BaseExpression) -> cst.BaseExpression | None:
 
 def appended(call: cst.Call) -> Store | None:
     """Return what ``items.append(value)``, ``items.insert(0, value)`` or ``items.extend([value])`` keeps."""
-    method = method_call(call, "append", "appendleft", "extend", "insert")
+    method = method_call(call, *ADDS_TO_LIST)
     wanted = ("index", "item") if method is not None and method.attr.value == "insert" else ("item",)
     if method is None or len(call.args) != len(wanted) or any(a.star or a.keyword is not None for a in call.args):
         return None
     given = call.args[-1].value
     found = elements(given)
-    if method.attr.value == "extend" and not found:
+    if method.attr.value in EXTENDS and not found:
         return None
     return Store(method.value, found or (given,), True)
 

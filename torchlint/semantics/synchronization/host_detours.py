@@ -12,6 +12,7 @@ from torchlint.semantics.binding.scopes import targets as bound_names
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.synchronization.host_reasons import HostReasons
+from torchlint.semantics.tables.container_methods import STORES
 from torchlint.semantics.values import Device
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.remembered import remembered
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.tensors.moves import Moves
 
 _MAKING = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
-_STORING = ("append", "extend", "add", "insert", "update", "appendleft")
 # What makes a result of a size, or of a kind, whose elements are others.
 _SIZING = frozenset(
     (
@@ -150,7 +150,7 @@ class HostDetours:
 
     def _stored(self, call: cst.Call, child: cst.CSTNode) -> Iterator[cst.Name]:
         """Yield where a variable is read later to which a method adds a part of its call: ``found.append(x)``."""
-        method = method_call(call, *_STORING)
+        method = method_call(call, *STORES)
         if method is not None and child is not call.func and isinstance(method.value, cst.Name):
             yield from self._read_later(method.value)
 
