@@ -30,6 +30,7 @@ named (`isinstance`, base classes, annotations), for other classes of that name,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -41,6 +42,8 @@ from torchlint.semantics.model import Model
 WRAPPERS = frozenset(
     ("torch.nn.DataParallel", "torch_geometric.nn.DataParallel", "torch_geometric.nn.data_parallel.DataParallel")
 )
+
+_NAMED = re.compile(r"DataParallel|(^|[a-z])DP([A-Z]|$)")
 
 rule = Rule(
     code="TL701",
@@ -60,6 +63,7 @@ rule = Rule(
         "named": "The class is named and not called: `isinstance`, a base class, an annotation.",
         "other-class": "Another class is called: DistributedDataParallel, one of the file, one of another library.",
         "test": "The code belongs to a test.",
+        "meant": "The class around the call is named for it: a strategy or wrapper that somebody chose.",
     },
 )
 
@@ -69,7 +73,7 @@ def data_parallel(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a model that is wrapped."""
     if model.callee(node) not in WRAPPERS:
         return
-    if rule.silent("test", model.in_test(node)):
+    if rule.silent("test", model.in_test(node)) or rule.silent("meant", _is_meant(node, model)):
         return
     given = model.arguments(node, ("module", "device_ids"))
     module = given.get("module")
@@ -81,3 +85,8 @@ def data_parallel(node: cst.Call, model: Model) -> Iterator[Finding]:
         "a single Python process drives all GPUs, and they wait for it. Run one process for each GPU by `torchrun`, "
         f"and wrap the model there: `DistributedDataParallel({named}, device_ids=[local_rank])`.",
     )
+
+
+def _is_meant(node: cst.CSTNode, model: Model) -> bool:
+    classes = (ancestor for ancestor in model.ancestors(node) if isinstance(ancestor, cst.ClassDef))
+    return any(_NAMED.search(each.name.value) for each in classes)

@@ -28,7 +28,7 @@ number of features: anything but a matrix would need an axis of just that length
 
 Where released weights must go on loading, and where the normalisation is frozen or replaced later (a bias is needed
 then), or folded into the convolution for inference in place. A `forward_fuse` beside `forward` does not count as
-another use: folding gives a new convolution with a bias of its own. A file that downloads weights is not reported.
+another use: folding gives a new convolution with a bias of its own.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call, condition=lambda model: not model.layers.loads_released)
+@rule.check(cst.Call)
 def conv_bias(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the call that creates a layer with a bias that is taken away again."""
     known = model.qualified_name(node.func)
@@ -130,6 +130,8 @@ def _message(call: cst.Call, found: Normalised, value: str | None, is_open: bool
     norm = model.code(found.norm_calls[0].func)
     of_vectors = ", if what comes in is a batch of vectors" if is_open else ""
     instead = f"Pass `bias={value}`" if value else "Pass `bias=False` wherever the normalisation follows"
+    if model.layers.loads_released:
+        instead += ", unless the released weights that this file downloads, which hold it, must go on loading"
     return (
         f"`{model.code(call.func)}` adds a bias and its output goes straight into `{norm}`, which subtracts it again "
         f"with the mean{of_vectors}: adding it and reducing its gradient is wasted work. {instead}."

@@ -242,14 +242,14 @@ class Fates:
         return max(fates, default=unread)
 
     def collecting(self, call: cst.Call, argument: cst.CSTNode) -> cst.Name | None:
-        """Return the variable whose empty list, made in the same function, a call appends something to."""
+        """Return the variable whose list, made in the same function, a call appends something to."""
         method = method_call(call, "append") if call.func is not argument else None
         if method is None or not isinstance(method.value, cst.Name):
             return None
         bindings = self._evaluator.flow.definitions(method.value)
         made = element_at(bindings[0].value, bindings[0].path) if len(bindings) == 1 else None
         here = self._evaluator.definitions.enclosing_function(call)
-        if not isinstance(made, cst.List) or made.elements:
+        if not isinstance(made, cst.List) or any(literal(each.value) is not None for each in made.elements):
             return None
         is_own = self._evaluator.definitions.enclosing_function(made) is here
         return bindings[0].node if is_own and isinstance(bindings[0].node, cst.Name) else None

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.handed import is_objective
 from torchlint.semantics.binding.definitions import parameters
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -135,7 +136,8 @@ class Inference:
         is_part = is_part or turn is not None
         if not (whole or is_part) or self._is_kept(call, step or turn, function):
             return None
-        if function is not None and (self._is_part_of_forward(function) or self._is_reported_by_caller(function)):
+        is_own = function is not None and self._is_part_of_forward(function) and not (whole and self._is_given(called))
+        if is_own or (function is not None and self._is_reported_by_caller(function)):
             return None
         denoises = function is not None and self._pipelines.infers(function)
         module = self.called_model(called, weak=denoises)
@@ -193,7 +195,7 @@ class Inference:
             step is None
             or self._turns.exist(step)
             or not self._shared_steps.trains_by(step, call)
-            or self.routine_evaluates(step)
+            or (self.routine_evaluates(step) and not self.fed_passes.by(step))
         ):
             return None
         if self._shared_steps.is_differentiated(call, step):
@@ -304,6 +306,12 @@ class Inference:
         callers = self._evaluator.callers(function)
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
         return all(f is not None and belongs_to_module(f, self._evaluator) for f in within)
+
+    def _is_given(self, called: Called) -> bool:
+        """Whether a function is given the model that it runs, as a metric is that evaluates it."""
+        if not isinstance(called, cst.Name) or self._evaluator.definitions.receiver(called) is not None:
+            return False
+        return any(binding.kind is BindingKind.PARAMETER for binding in self._evaluator.flow.definitions(called))
 
     def routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
         """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""

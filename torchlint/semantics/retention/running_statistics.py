@@ -94,7 +94,7 @@ class RunningStatistics:
         statement = self._evaluator.flow.statement(read)
         if isinstance(statement, cst.Assign) and any(is_same(t.target, attribute) for t in statement.targets):
             return not any(self._is_cut(call, attribute) for call in self._tree.below(statement.value, cst.Call))
-        if isinstance(parent, cst.Attribute) and parent.attr.value in _CUTS - {"detach_"}:
+        if isinstance(parent, cst.Attribute) and (parent.attr.value in _CUTS - {"detach_"} or _is_write(statement)):
             return True
         test = self._tree.enclosing(read, cst.If)
         if test is not None and self._tree.within(read, test.test):
@@ -178,6 +178,13 @@ class RunningStatistics:
 def observes(owner: cst.ClassDef, tree: Tree) -> bool:
     """Return whether a class is about observations or rewards: what an environment gives has no graph."""
     return any(_OBSERVED.match(name.value) for name in tree.below(owner, cst.Name))
+
+
+def _is_write(statement: cst.CSTNode) -> bool:
+    """Return whether a statement only writes into a tensor: ``self.mean.zero_()``."""
+    call = statement.value if isinstance(statement, cst.Expr) else None
+    method = method_call(call) if call is not None else None
+    return method is not None and method.attr.value.endswith("_")
 
 
 def _mixed(node: cst.Assign) -> Store | None:

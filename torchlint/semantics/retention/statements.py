@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import libcst as cst
 
-from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.meters import Meters
-from torchlint.semantics.retention.stores import Store, added, appended, combined, elements, stored, summed
+from torchlint.semantics.retention.stores import Store, added, appended, combined, elements, folded, stored, summed
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, identifier
-from torchlint.syntax.canonical import is_same
+from torchlint.syntax.calls import identifier
 from torchlint.syntax.remembered import remembered
 
 _RECORDS = frozenset(("builtins.dict", "types.SimpleNamespace"))
@@ -38,23 +36,7 @@ class Statements:
             is_list = holder is Kind.SEQUENCE if identifier(node.func) == "insert" else holder is not Kind.INSTANCE
             found = appended(node) if is_list else None
             return self._of_record(found) if found is not None else added(node) or self._handed_over(node)
-        return summed(node) or combined(node, self._evaluator.names) or self._folded(node) or stored(node)
-
-    def _folded(self, node: cst.Assign) -> Store | None:
-        """``self.mean = self._average(self.mean, value)``, where that returns a sum with what it is given."""
-        target = node.targets[0].target
-        function = self._evaluator.definitions.definition(node.value.func) if isinstance(node.value, cst.Call) else None
-        if len(node.targets) > 1 or not isinstance(function, cst.FunctionDef) or not isinstance(node.value, cst.Call):
-            return None
-        is_method = self._evaluator.definitions.owner(function) is not None
-        names = [parameter.name.value for parameter in parameters(function)][is_method:]
-        given = bind(node.value.args, names).named
-        own = next((name for name, value in given.items() if is_same(value, target)), None)
-        returned = [r.value for r in self._evaluator.tree.below(function.body, cst.Return)]
-        sums = [summands for r in returned if isinstance(r, cst.BinaryOperation) and own in (summands := _summands(r))]
-        rest = tuple(v for name, v in given.items() if name != own and any(name in added for added in sums))
-        quiet = self._evaluator.gradients.function_disabled(function)
-        return Store(target, rest, False) if rest and not quiet else None
+        return summed(node) or combined(node, self._evaluator.names) or folded(node, self._evaluator) or stored(node)
 
     def _of_record(self, kept: Store) -> Store:
         """``records.append(Record(step, loss))``, where that makes a data class, a named tuple or a dictionary."""
@@ -83,10 +65,3 @@ class Statements:
 
 def _receiver(call: cst.Call) -> cst.BaseExpression:
     return call.func.value if isinstance(call.func, cst.Attribute) else call.func
-
-
-def _summands(total: cst.BaseExpression) -> set[str]:
-    """Return the variables that a sum or product is made of, as they are."""
-    if isinstance(total, cst.BinaryOperation):
-        return _summands(total.left) | _summands(total.right)
-    return {total.value} if isinstance(total, cst.Name) else set()

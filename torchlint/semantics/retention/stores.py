@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.container_methods import ADDS_TO_LIST, EXTENDS
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import bind, identifier, method_call
 from torchlint.syntax.canonical import is_same
 
 _JOINS = frozenset(f"torch.{name}" for name in ("cat", "concat", "concatenate", "hstack", "vstack"))
@@ -254,3 +256,27 @@ def _rest(parts: tuple[cst.BaseExpression, ...], target: cst.BaseExpression, is_
     """What is put together with a target."""
     rest = tuple(part for part in parts if not is_same(part, target))
     return Store(target, rest, is_stored) if rest and len(rest) < len(parts) else None
+
+
+def folded(statement: cst.Assign, evaluator: Evaluator) -> Store | None:
+    """Return what ``self.mean = self._average(self.mean, value)`` keeps, where that sums up what it is given."""
+    target, call = statement.targets[0].target, statement.value
+    function = evaluator.definitions.definition(call.func) if isinstance(call, cst.Call) else None
+    if len(statement.targets) > 1 or not isinstance(function, cst.FunctionDef) or not isinstance(call, cst.Call):
+        return None
+    is_method = evaluator.definitions.owner(function) is not None
+    names = [parameter.name.value for parameter in parameters(function)][is_method:]
+    given = bind(call.args, names).named
+    own = next((name for name, value in given.items() if is_same(value, target)), None)
+    returned = [r.value for r in evaluator.tree.below(function.body, cst.Return)]
+    sums = [summands for r in returned if isinstance(r, cst.BinaryOperation) and own in (summands := _summands(r))]
+    rest = tuple(v for name, v in given.items() if name != own and any(name in added for added in sums))
+    quiet = evaluator.gradients.function_disabled(function)
+    return Store(target, rest, False) if rest and not quiet else None
+
+
+def _summands(total: cst.BaseExpression) -> set[str]:
+    """Return the variables that a sum or product is made of, as they are."""
+    if isinstance(total, cst.BinaryOperation):
+        return _summands(total.left) | _summands(total.right)
+    return {total.value} if isinstance(total, cst.Name) else set()

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import is_none, literal, method_call
+from torchlint.syntax.calls import identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 _IN_PLACE_WRITES = frozenset(
@@ -46,7 +46,8 @@ class GradientClearing:
     @property
     def has_nothing_to_clear(self) -> bool:
         """Whether the file takes gradients by ``torch.autograd.grad`` only, which leaves those of parameters None."""
-        if self.names_gradient or self._tree.calls_named("backward"):
+        is_kept = any(identifier(each.target) == "grad" for each in self._tree.nodes(cst.AssignTarget))
+        if is_kept or self._tree.calls_named("backward"):
             return False
         names = (self._evaluator.names.qualified(call.func) for call in self._tree.calls_named("grad"))
         return "torch.autograd.grad" in names
