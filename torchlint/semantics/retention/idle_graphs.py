@@ -205,6 +205,8 @@ class IdleGraphs:
             )
         if isinstance(value, cst.Subscript):
             return self._is_computed(value.value, depth)
+        if isinstance(value, cst.IfExp):
+            return self._is_computed(value.body, depth) or self._is_computed(value.orelse, depth)
         if isinstance(value, cst.Call):
             library = (self._evaluator.names.qualified(value.func) or "").rpartition(".")[0]
             is_tuple = identifier(value.func) in _TUPLES or library.startswith("torch.distributions")

@@ -57,6 +57,8 @@ class InputGraphs:
             return known.origin is Origin.PARAMETER and known.graph is not Graph.DETACHED and not self._freezes
         if isinstance(value, cst.BinaryOperation):
             return any(self._follows(side, method, depth + 1) for side in (value.left, value.right))
+        if isinstance(value, cst.IfExp):
+            return all(self._follows(branch, method, depth + 1) for branch in (value.body, value.orelse))
         if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
             return self._follows(value.elt, method, depth + 1)
         if isinstance(value, (cst.List, cst.Tuple)):
