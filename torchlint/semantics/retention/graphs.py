@@ -25,6 +25,7 @@ from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.idle_graphs import IdleGraphs
 from torchlint.semantics.retention.meters import Given, Meters
 from torchlint.semantics.retention.metric_states import MetricStates
+from torchlint.semantics.retention.record_fields import RecordFields
 from torchlint.semantics.retention.rollouts import Rollouts
 from torchlint.semantics.retention.statements import Statements
 from torchlint.semantics.retention.stores import Keeping, Retention, Store, appended
@@ -51,6 +52,7 @@ class Retentions:
         self._rollouts = Rollouts(evaluator)
         self._holders = Holders(evaluator, hotness)
         self._idle = IdleGraphs(evaluator, self._statements, backward, self._holders)
+        self._record_fields = RecordFields(evaluator, backward, self._holders, self._idle)
         self._carrying = Carrying(evaluator, backward, inference, self._meters)
         self._graphless = Graphless(evaluator, backward)
         self._collected = Collected(evaluator, hotness, backward)
@@ -108,7 +110,7 @@ class Retentions:
         """What a statement keeps, whoever empties it."""
         found = self._retention(node)
         if found is None or not found.is_reported:
-            return self._from_callers(node) or self._of_idle(node) or found
+            return self._from_callers(node) or self._of_idle(node) or self._of_record(node) or found
         given = self._meters.given(node) if isinstance(node, cst.Call) and appended(node) is None else None
         if given is None or not self._meters.keeps_tensors(given.function):
             return found
@@ -124,6 +126,11 @@ class Retentions:
         if kept is None or any(each is not None and each.is_reported for each in map(self._retention, calls)):
             return None  # or a call says it
         return Retention(kept.variable, kept.values, Evidence.INFERRED, False, False, True, False, False, True)
+
+    def _of_record(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
+        """What a record holds that a replay of the file puts away."""
+        kept = self._record_fields.kept(node) if isinstance(node, cst.Call) else None
+        return Retention(kept.variable, kept.values, Evidence.INFERRED, False, False, True, False) if kept else None
 
     def _from_callers(self, node: cst.AugAssign | cst.Assign | cst.Call) -> Retention | None:
         """What a method keeps of its parameters, where its calls give it something with a graph."""

@@ -109,7 +109,7 @@ class IdleGraphs:
         is_first_only = any(is_same(each, held) for test in tests for each in self._tree.below(test, cst.Attribute))
         if is_first_only and not self._is_replaced(held):
             return False
-        if self._is_short_lived(owner) or in_evaluation(
+        if self.is_short_lived(owner) or in_evaluation(
             node, self._definitions.enclosing_function(node) or owner, self._tree
         ):
             return False
@@ -125,8 +125,8 @@ class IdleGraphs:
         return freezes or observes(owner, self._tree)
 
     @remembered
-    def _is_short_lived(self, owner: cst.ClassDef) -> bool:
-        """Whether the file makes such objects anew in each step, or in any loop or forward pass."""
+    def is_short_lived(self, owner: cst.ClassDef) -> bool:
+        """Return whether the file makes such objects anew in each step, or in any loop or forward pass."""
         maker = self._definitions.method(owner, "__init__")
         calls = self._evaluator.callers(maker) if maker is not None else []
         if calls and all(map(self._is_of_one_call, calls)):
