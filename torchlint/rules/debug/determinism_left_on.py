@@ -21,7 +21,7 @@ that seeds the generators need not set these switches, or only if it is asked to
 
 Where results must be equal bit for bit from run to run. The rule is silent in functions that seed generators, unless
 the file calls them in every run, where an argument or a flag decides, where the switch is set back, in tests, and in
-files that compute on the CPU or assert that what two ways compute is equal.
+files that assert that what two ways compute is equal.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
 from torchlint.semantics.process.testing import compares_results
 from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES, SETTERS
-from torchlint.semantics.tensors.accelerator import is_told_cpu
 from torchlint.syntax.calls import literal
 
 CALLS = frozenset(("torch.use_deterministic_algorithms", "torch.set_deterministic"))
@@ -75,13 +74,12 @@ rule = Rule(
 )
 
 
-def _may_cost(model: Model) -> bool:
-    """Whether a run is paid for: not one on the CPU, nor one that asserts that results are equal."""
-    evaluator = model.evaluator
-    return not is_told_cpu(evaluator) and not compares_results(evaluator.tree, evaluator.names)
+def _is_not_compared(model: Model) -> bool:
+    """Whether nothing in the file asserts that results are equal, which is what the switches are for."""
+    return not compares_results(model.evaluator.tree, model.evaluator.names)
 
 
-@rule.check(cst.Assign, cst.Call, called=SETTERS, condition=_may_cost)
+@rule.check(cst.Assign, cst.Call, called=SETTERS, condition=_is_not_compared)
 def switched(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report a cuDNN switch that is set to its slow side."""
     for setting in model.switches.settings(node):
@@ -95,7 +93,7 @@ def switched(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
         yield Finding(node, _message(f"`{model.switches.shown(setting)}`", effect, node, model))
 
 
-@rule.check(cst.Call, called=_CALLED, condition=_may_cost)
+@rule.check(cst.Call, called=_CALLED, condition=_is_not_compared)
 def deterministic(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the call that forces deterministic algorithms."""
     if model.callee(node) not in CALLS:

@@ -186,18 +186,6 @@ def runs_on_mps(evaluator: Evaluator) -> bool:
     return any(_chooses(text, evaluator) for text in texts)
 
 
-def is_told_cpu(evaluator: Evaluator) -> bool:
-    """Return whether the device of a file is the CPU by a constant, ``device = "cpu"``, and nothing goes elsewhere."""
-    tree = evaluator.tree
-    named = (a.value for a in tree.nodes(cst.Assign) if any(identifier(t.target) == "device" for t in a.targets))
-    bound = [value for value in named if identifier(value) != "device" or isinstance(value, cst.Call)]
-    given = (value.args[0].value if isinstance(value, cst.Call) and value.args else value for value in bound)
-    if not bound or not all(literal(value) == "cpu" for value in given):
-        return False
-    others = any(text.raw_value.startswith(_DEVICE_STRINGS) for text in tree.nodes(cst.SimpleString))
-    return not others and not any(evaluator.names.qualified(c.func) is None for c in tree.calls_named("cuda"))
-
-
 def _is_written_out(device: cst.BaseExpression) -> bool:
     """Whether a device is a constant, or one of several."""
     if isinstance(device, cst.IfExp):
