@@ -67,7 +67,7 @@ def evaluate(call: cst.Call, method: cst.Attribute, evaluator: Evaluator) -> Val
     if owner.kind is Kind.NUMBER:
         return NUMBER
     if owner.kind is Kind.MAPPING:
-        return _of_mapping(containers.element(method.value, owner, evaluator), name)
+        return _of_mapping(containers.element(method.value, owner, evaluator), name, call)
     if owner.kind is Kind.STRING:
         return Value(Kind.STRING)
     if owner.kind is Kind.CLASS and name == "load_from_checkpoint":  # of Lightning
@@ -131,11 +131,13 @@ def _of_batch(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
     return of_tensor(call, owner._replace(kind=Kind.TENSOR), name, evaluator)
 
 
-def _of_mapping(element: Value, name: str) -> Value:
+def _of_mapping(element: Value, name: str, call: cst.Call) -> Value:
     if name == "items":
         return of(Kind.ITERATOR, sequence(Value(Kind.STRING), element))
     if name in ("values", "keys"):
         return of(Kind.ITERATOR, element if name == "values" else Value(Kind.STRING))
+    if len(call.args) == 2 and isinstance(literal(call.args[1].value), str):
+        return UNKNOWN  # `batch.get("name", "train")` of a dictionary that is said to hold tensors
     return element if name in ("get", "pop", "setdefault") else UNKNOWN
 
 
@@ -168,7 +170,7 @@ def of_tensor(call: cst.Call, owner: Value, name: str, evaluator: Evaluator) -> 
             else NUMBER.weakened(owner.evidence)
         )
     if name in ("items", "keys", "values"):
-        return _of_mapping(owner, name)  # an output that is a mapping of tensors
+        return _of_mapping(owner, name, call)  # an output that is a mapping of tensors
     if name in _OF_NO_TENSOR:
         return UNKNOWN  # an annotation that is not quite true, or a sparse tensor of another library
     if name == "tolist":

@@ -41,9 +41,16 @@ class EvaluatedModels:
 
     def holds(self, model: cst.BaseExpression) -> bool:
         """Return whether a variable holds such a model, or an expression is a part of one: ``model.encoder``."""
+        held: cst.Attribute | None = None
         while isinstance(model, cst.Attribute):
-            model = model.value
-        return isinstance(model, cst.Name) and self.exist and self._is_evaluated(model, 0)
+            held, model = model, model.value
+        if not isinstance(model, cst.Name) or not self.exist:
+            return False
+        owner = self._evaluator.definitions.receiver(model) if held is not None else None
+        if held is None or owner is None:
+            return self._is_evaluated(model, 0)
+        bound = self._evaluator.definitions.attribute(owner, held.attr.value) if not owner.bases else []
+        return bool(bound) and all(self._makes(each.value, each.path, 0) for each in bound)
 
     def makes(self, value: cst.BaseExpression | None, path: tuple[int, ...] = ()) -> bool:
         """Return whether an expression, or that part of what it gives, is a model that is set to evaluate."""

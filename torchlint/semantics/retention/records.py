@@ -60,11 +60,47 @@ class Records:
         """Return what a pass through ``root`` writes into a dictionary that a variable holds; nothing if unclear."""
         definitions = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
         made = definitions[0] if len(definitions) == 1 else None
+        if made is not None and made.path and isinstance(value, cst.Name) and not self._is_detached(value):
+            return tuple(self._returned_beside(made, root)) if not self.is_changed(value) else ()
         if made is None or not isinstance(value, cst.Name) or not isinstance(made.value, cst.Dict) or made.path:
             return ()
         is_here = self._tree.within(made.node, root) and not self._evaluator.gradients.disabled(made.node)
         is_kept_so = is_here and not self._is_detached(value) and not self.is_changed(value)
         return elements(made.value) if is_kept_so else ()
+
+    def _returned_beside(self, record: Binding, root: cst.CSTNode) -> Iterator[cst.Name]:
+        """What a function returns in a dictionary and beside it: ``loss`` of ``log, loss = self.step(batch)``."""
+        call, statement = record.value, self._evaluator.flow.statement(record.node)
+        function = self._evaluator.definitions.definition(call.func) if isinstance(call, cst.Call) else None
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if not isinstance(function, cst.FunctionDef) or not isinstance(target, cst.Tuple) or len(record.path) != 1:
+            return
+        results = self._evaluator.definitions.results(function)
+        given = results[0] if len(results) == 1 else None
+        if not isinstance(given, cst.Tuple) or len(given.elements) != len(target.elements):
+            return
+        entries = (
+            elements(made) if (made := self._written_out(given.elements[record.path[0]].value)) is not None else ()
+        )
+        for each, bound in zip(given.elements, target.elements, strict=True):
+            is_entry = isinstance(each.value, cst.Name) and any(self._is_one(entry, each.value) for entry in entries)
+            if is_entry and isinstance(bound.value, cst.Name):
+                yield from self._reads(bound.value, root)
+
+    def _written_out(self, record: cst.BaseExpression) -> cst.Dict | None:
+        """The dictionary that a function writes out and leaves as it is."""
+        if isinstance(record, cst.Dict) or not isinstance(record, cst.Name):
+            return record if isinstance(record, cst.Dict) else None
+        bindings = self._evaluator.flow.definitions(record)
+        made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+        is_left = not self._is_detached(record) and not self.is_changed(record)
+        return made if isinstance(made, cst.Dict) and is_left else None
+
+    def _reads(self, bound: cst.Name, root: cst.CSTNode) -> Iterator[cst.Name]:
+        """A place that reads what a target binds."""
+        same = (name for name in self._tree.below(root, cst.Name) if name.value == bound.value and name is not bound)
+        reads = (n for n in same if any(b.node is bound for b in self._evaluator.flow.definitions(n)))
+        yield from list(reads)[:1]
 
     def entry(self, value: cst.BaseExpression, root: cst.CSTNode) -> cst.BaseExpression:
         """Return what the pass through ``root`` put where ``losses["d"]`` is read; the value itself if unclear."""

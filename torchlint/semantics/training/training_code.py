@@ -63,6 +63,10 @@ class TrainingCode:
         method = method_call(call, "run")
         if method is None or not isinstance(method.value, cst.Name):
             return method is not None
+        owner = self._evaluator.value(method.value).definition
+        own = self._evaluator.definitions.method(owner, "run") if isinstance(owner, cst.ClassDef) else None
+        if own is not None:
+            return self.trains(own.body)
         made = (b.value for b in self._evaluator.flow.definitions(method.value) if isinstance(b.value, cst.Call))
         names = [self._evaluator.names.qualified(value.func) or "" for value in made]
         return not any(name.partition(".")[0] in _RUNS_OTHERS for name in names)
