@@ -179,7 +179,7 @@ def test_names_that_are_not_unicode_survive(here: Path) -> None:
     [
         ("tests/a.py", True),
         ("pkg/tests/deep/a.py", True),
-        ("pkg/test_utils/a.py", True),
+        ("pkg/testing_utils/a.py", True),
         ("test_a.py", True),
         ("a_test.py", True),
         ("pkg/conftest.py", True),

@@ -11,7 +11,7 @@ from torchlint.project.patterns import Patterns
 from torchlint.settings import Settings
 
 _SOURCES = (".py", ".pyi", ".ipynb")
-_TEST_FOLDERS = frozenset(("tests", "test_utils", "testing_utils"))
+_TEST_FOLDERS = frozenset(("tests", "testing_utils"))
 
 
 class FindsSettings(Protocol):

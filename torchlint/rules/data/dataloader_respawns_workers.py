@@ -99,7 +99,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if loader is None or loader.kind.workers is None or loader.kind.workers.keyword != "num_workers":
         return
     chosen = loader.chosen(loader.kind.workers)
-    is_of_cores = isinstance(chosen, cst.Call) and model.qualified_name(chosen.func) in CPU_COUNTS
+    is_of_cores = chosen is not None and _counts_cores(chosen, model)
     workers = "one for each core" if is_of_cores else model.value(chosen).literal if chosen is not None else None
     if loader.kind.threaded or loader.kind.moves or workers is None:
         return
@@ -123,6 +123,15 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         f"and the first batches are waited for each time. Pass `{KEEPS}={keeps}`.",
         _fix(loader, keeps, model),
     )
+
+
+def _counts_cores(workers: cst.BaseExpression, model: Model) -> bool:
+    """Whether there is a worker for each core: `os.cpu_count()`, `cpu_count() or 1`, by a variable too."""
+    if isinstance(workers, cst.BooleanOperation):
+        return _counts_cores(workers.left, model)
+    bindings = model.evaluator.flow.definitions(workers) if isinstance(workers, cst.Name) else []
+    made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else workers
+    return isinstance(made, cst.Call) and model.qualified_name(made.func) in CPU_COUNTS
 
 
 def _changes(loader: LoaderCall, epochs: cst.CSTNode, model: Model) -> bool:

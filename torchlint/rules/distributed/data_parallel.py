@@ -43,7 +43,7 @@ WRAPPERS = frozenset(
     ("torch.nn.DataParallel", "torch_geometric.nn.DataParallel", "torch_geometric.nn.data_parallel.DataParallel")
 )
 
-_NAMED = re.compile(r"DataParallel|(^|[a-z])DP([A-Z]|$)")
+_NAMED = re.compile(r"(?<!Distributed)DataParallel|^(Single\w*)?DP(Strategy|Wrapper|Plugin|Model)$")
 
 rule = Rule(
     code="TL701",

@@ -56,10 +56,20 @@ class Freezing:
                 yield from (call.args[0].value, *self._bound_to(call))
             elif ("freeze" in name and "unfreeze" not in name) or name in SETTING:
                 yield from self._frozen_in(call)
+            elif name == "apply" and (switching := self._applied(call)) is not None:
+                yield switching
         for target in self._tree.nodes(cst.AssignTarget):
             statement = self._tree.parent(target)
             if isinstance(statement, cst.Assign) and self._is_compiled(statement.value):
                 yield target.target
+
+    def _applied(self, call: cst.Call) -> cst.BaseExpression | None:
+        """The module of ``net.apply(lambda m: m.requires_grad_(False))``."""
+        method, given = method_call(call), call.args[0].value if len(call.args) == 1 else None
+        body = given.body if isinstance(given, cst.Lambda) else None
+        switches = isinstance(body, cst.Call) and method_call(body, "requires_grad_") is not None and body.args
+        is_off = isinstance(body, cst.Call) and bool(switches) and literal(body.args[0].value) is False
+        return method.value if method is not None and is_off else None
 
     def _direct(self, root: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         """The modules whose parameters code below ``root`` switches itself."""
@@ -120,17 +130,45 @@ class Freezing:
         made = self._evaluator.value(method.value).definition if method is not None else None
         if isinstance(made, cst.ClassDef) and function is None:
             function = definitions.method(made, identifier(call.func))
-        if not isinstance(function, cst.FunctionDef) or function.decorators or self._is_overridden(function):
+        if not isinstance(function, cst.FunctionDef) or function.decorators:
             return False
-        statements = plain_statements(function)
-        return statements is not None and all(map(self._is_idle, statements))
+        owner = definitions.owner(function)
+        if owner is not None and (not self._is_of_torch(owner) or self._is_overridden(owner, function.name.value)):
+            return False
+        statements = plain_statements(function) or []
+        flags = [each for each in statements if isinstance(each, cst.Assign)]
+        return bool(flags) and all(map(self._is_idle, statements))
 
-    def _is_overridden(self, method: cst.FunctionDef) -> bool:
-        """Whether a class that derives from that of a method has one of the same name."""
-        definitions, name = self._evaluator.definitions, method.name.value
-        owner = definitions.owner(method)
-        heirs = (each for each in self._tree.nodes(cst.ClassDef) if owner is not None and each is not owner)
-        return any(owner in definitions.family(heir) and definitions.method(heir, name) is not method for heir in heirs)
+    def _is_of_torch(self, owner: cst.ClassDef) -> bool:
+        """Whether all that a class derives from is in the file, or torch's own."""
+        definitions, waiting = self._evaluator.definitions, [owner]
+        for each in waiting:
+            for base in each.bases:
+                found = definitions.definition(base.value)
+                if isinstance(found, cst.ClassDef):
+                    waiting += [found] if all(other is not found for other in waiting) else []
+                elif not (self._evaluator.names.qualified(base.value) or "").startswith(("torch.nn.", "builtins.")):
+                    return False
+        return True
+
+    def _is_overridden(self, owner: cst.ClassDef, name: str) -> bool:
+        """Whether a class that derives from another has a method of its own by a name."""
+        waiting = [owner]
+        for each in waiting:
+            heirs = [heir for heir in self._heirs.get(id(each), ()) if all(other is not heir for other in waiting)]
+            if any(name in self._evaluator.definitions.methods(heir) for heir in heirs):
+                return True
+            waiting += heirs
+        return False
+
+    @cached_property
+    def _heirs(self) -> dict[int, list[cst.ClassDef]]:
+        """The classes that name a class of the file among their bases."""
+        found: dict[int, list[cst.ClassDef]] = {}
+        for each in self._tree.nodes(cst.ClassDef):
+            for base in each.bases:
+                found.setdefault(id(self._evaluator.definitions.definition(base.value)), []).append(each)
+        return found
 
     def _is_idle(self, statement: cst.BaseSmallStatement) -> bool:
         """Whether a statement has no effect that the file shows: it sets a flag that nobody reads."""
@@ -147,6 +185,8 @@ class Freezing:
         name = flag.attr.value
         if name == "requires_grad" or any(each.name.value == name for each in self._tree.nodes(cst.FunctionDef)):
             return True
+        if any(name in text.raw_value for text in self._tree.nodes(cst.SimpleString)):
+            return True  # getattr(self, "frozen", False)
         above = map(self._tree.parent, self._tree.attributes_named(name))
         return not all(isinstance(each, (cst.AssignTarget, cst.AnnAssign)) for each in above)
 
@@ -176,10 +216,11 @@ class Freezing:
 
     def _looped_over(self, parameter: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """The module over whose parameters a loop runs, perhaps one of several: ``for net in (first, second)``."""
-        loop = self._tree.enclosing(parameter, cst.For)
-        if loop is None or not isinstance(parameter, cst.Name):
+        inner = self._tree.enclosing(parameter, cst.For, cst.ListComp)
+        loop = inner.for_in if isinstance(inner, cst.ListComp) else inner
+        if not isinstance(loop, (cst.For, cst.CompFor)) or not isinstance(parameter, cst.Name):
             return
-        owner = method_call(loop.iter, "parameters", "named_parameters")
+        owner = method_call(_unpacked(loop.iter), "parameters", "named_parameters")
         if owner is None and self._binds(loop, parameter) and _lists_parameters(loop.iter):
             yield from self._owners(loop.iter, 0)  # of a list of parameters, or a chain of such
         if owner is None or not self._binds(loop, parameter):
@@ -188,14 +229,16 @@ class Freezing:
         around = self._tree.enclosing(loop, cst.For)
         if around is None or not self._binds(around, owner.value):
             return
-        if isinstance(around.iter, (cst.List, cst.Tuple)):
+        if (whole := method_call(around.iter, *_ALL_PARTS)) is not None:
+            yield whole.value
+        elif isinstance(around.iter, (cst.List, cst.Tuple)):
             yield from (element.value for element in around.iter.elements)
         elif isinstance(around.iter, (cst.Name, cst.Attribute)):
             yield around.iter
         elif (values := method_call(around.iter, "values", "items")) is not None:
             yield values.value
 
-    def _binds(self, loop: cst.For, name: cst.BaseExpression) -> bool:
+    def _binds(self, loop: cst.For | cst.CompFor, name: cst.BaseExpression) -> bool:
         return isinstance(name, cst.Name) and any(
             n.value == name.value for n in self._tree.below(loop.target, cst.Name)
         )
@@ -240,6 +283,12 @@ def _is_whole(call: cst.Call, module: cst.BaseExpression) -> bool:
 
 def _words(name: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(name)}
+
+
+def _unpacked(iterated: cst.BaseExpression) -> cst.BaseExpression:
+    """Return ``net.parameters()`` of ``[*net.parameters()]``."""
+    elements = iterated.elements if isinstance(iterated, (cst.List, cst.Tuple)) else ()
+    return elements[0].value if len(elements) == 1 and isinstance(elements[0], cst.StarredElement) else iterated
 
 
 def _lists_parameters(iterated: cst.BaseExpression) -> bool:

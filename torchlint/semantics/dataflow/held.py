@@ -148,12 +148,14 @@ class Held:
         return asks or any(identifier(call.func) in _LEAVES for call in calls)
 
 
-def runs_while_made(
-    method: cst.FunctionDef | None, evaluator: Evaluator, seen: tuple[cst.FunctionDef, ...] = ()
-) -> bool:
+def runs_while_made(method: cst.FunctionDef | None, evaluator: Evaluator) -> bool:
     """Return whether a method runs while its object is made, and at no other time that the file shows."""
-    if method is None or method in seen or method.name.value in _MAKERS:
-        return method is not None and method not in seen
-    callers = map(evaluator.definitions.enclosing_function, evaluator.callers(method))
-    found = [runs_while_made(caller, evaluator, (*seen, method)) for caller in callers]
-    return bool(found) and all(found)
+    waiting = [method] if method is not None else []
+    for each in waiting:
+        if each.name.value in _MAKERS:
+            continue
+        callers = list(map(evaluator.definitions.enclosing_function, evaluator.callers(each)))
+        if not callers or None in callers:
+            return False
+        waiting += [c for c in callers if c is not None and all(c is not known for known in waiting)]
+    return any(each.name.value in _MAKERS for each in waiting)

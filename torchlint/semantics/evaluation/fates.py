@@ -251,6 +251,9 @@ class Fates:
         here = self._evaluator.definitions.enclosing_function(call)
         if not isinstance(made, cst.List) or any(literal(each.value) is not None for each in made.elements):
             return None
+        statement = self._evaluator.flow.statement(made)
+        if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
+            return None  # it has another name
         is_own = self._evaluator.definitions.enclosing_function(made) is here
         return bindings[0].node if is_own and isinstance(bindings[0].node, cst.Name) else None
 

@@ -136,8 +136,7 @@ class Inference:
         is_part = is_part or turn is not None
         if not (whole or is_part) or self._is_kept(call, step or turn, function):
             return None
-        is_own = function is not None and self._is_part_of_forward(function) and not (whole and self._is_given(called))
-        if is_own or (function is not None and self._is_reported_by_caller(function)):
+        if function is not None and self._is_of_other(function, called, whole):
             return None
         denoises = function is not None and self._pipelines.infers(function)
         module = self.called_model(called, weak=denoises)
@@ -295,6 +294,12 @@ class Inference:
             for call, f in within
         )
 
+    def _is_of_other(self, function: cst.FunctionDef, called: Called, whole: bool) -> bool:
+        """Whether a function only runs within a forward pass, or within what is reported itself."""
+        if self._is_reported_by_caller(function):
+            return True
+        return self._is_part_of_forward(function) and not (whole and self._is_given(called, function))
+
     def _is_part_of_forward(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
         if owner is None or self._evaluator.definitions.class_kind(owner) is not Kind.MODULE:
@@ -307,9 +312,11 @@ class Inference:
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
         return all(f is not None and belongs_to_module(f, self._evaluator) for f in within)
 
-    def _is_given(self, called: Called) -> bool:
-        """Whether a function is given the model that it runs, as a metric is that evaluates it."""
+    def _is_given(self, called: Called, function: cst.FunctionDef) -> bool:
+        """Whether a function is given the model that it sets to evaluate and runs, as a metric does."""
         if not isinstance(called, cst.Name) or self._evaluator.definitions.receiver(called) is not None:
+            return False
+        if not self._routines.sets(called, function):
             return False
         return any(binding.kind is BindingKind.PARAMETER for binding in self._evaluator.flow.definitions(called))
 

@@ -11,7 +11,7 @@ from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.process.first_process import tells_process
-from torchlint.syntax.calls import element_at, identifier, is_none, literal, method_call
+from torchlint.syntax.calls import bind, element_at, identifier, is_none, literal, method_call
 from torchlint.syntax.canonical import canonical, is_same
 
 _MOST = 10**12  # no count of steps
@@ -208,12 +208,20 @@ class OptionDefaults:
         else:
             bound = self._assigned(variable) if isinstance(variable, cst.Attribute) else []
         held = [part for value in bound for part in _alternatives(value)]
-        opened = [each for each in held if isinstance(each, cst.Call) and self._opens(each)]
+        opened = [each for each in held if isinstance(each, cst.Call) and self._opens_if_named(each)]
         return bool(opened) and len(opened) < len(held) and all(is_none(each) or each in opened for each in held)
 
-    def _opens(self, call: cst.Call) -> bool:
-        is_plain = self._evaluator.names.qualified(call.func) == "builtins.open"
-        return is_plain or method_call(call, "open") is not None
+    def _opens_if_named(self, call: cst.Call) -> bool:
+        """Whether a call opens a file to write to it, where a test finds its path, which no default names."""
+        given = bind(call.args, ("file", "mode"))
+        path, mode = given.get("file"), literal(given.get("mode"))
+        if self._evaluator.names.qualified(call.func) != "builtins.open" or not isinstance(mode, str):
+            return False
+        choice = self._tree.enclosing(call, cst.If, cst.IfExp, cst.FunctionDef)
+        test = choice.test if isinstance(choice, (cst.If, cst.IfExp)) else None
+        if path is None or test is None or mode[:1] not in ("w", "a", "x") or isinstance(self.of_option(path), str):
+            return False
+        return any(is_same(part, path) for part in (test, *self._tree.descendants(test)))
 
     def _held(self, attribute: cst.Attribute) -> list[cst.Name | None]:
         """The variables that a class assigns to an attribute of ``self``; None for anything else."""

@@ -63,13 +63,21 @@ class Batches:
         element = self._tree.parent(reads[0]) if len(reads) == 1 else None
         handed = self._tree.parent(element) if isinstance(element, cst.Element) else None
         function = self._evaluator.definitions.enclosing_function(made)
-        if function is None or not isinstance(handed, cst.Tuple) or element is None:
-            return False
-        if not isinstance(self._tree.parent(handed), cst.Return):
+        if function is None or self._evaluator.definitions.owner(function) is not None:
+            return False  # other files may call a method
+        if not isinstance(handed, cst.Tuple) or not isinstance(self._tree.parent(handed), cst.Return):
             return False
         place = next(index for index, each in enumerate(handed.elements) if each is element)
-        taken = [self._tree.parent(call) for call in self._evaluator.callers(function)]
-        return bool(taken) and all(isinstance(each, cst.Assign) and _drops(each, place) for each in taken)
+        calls = self._evaluator.callers(function)
+        return bool(calls) and all(self._is_dropped_by(call, place) for call in calls)
+
+    def _is_dropped_by(self, call: cst.Call, place: int) -> bool:
+        """Whether a function takes a tuple apart, and has no use for one element of it."""
+        assignment, function = self._tree.parent(call), self._evaluator.definitions.enclosing_function(call)
+        if function is None or not isinstance(assignment, cst.Assign) or not _drops(assignment, place):
+            return False  # what stands at the top level may only try it out
+        named = [name for name in self._tree.below(function.body, cst.Name) if name.value == "_"]
+        return all(self._is_bound(name) for name in named)
 
     # How batches are taken
 

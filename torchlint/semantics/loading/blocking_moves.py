@@ -43,7 +43,14 @@ class BlockingMoves:
         """Whether all loaders of the file are told to pin what they give, or may be by what decides about it."""
         calls = (call for call in self._evaluator.tree.nodes(cst.Call) if call.args)
         made = [call for call in calls if self._evaluator.names.qualified(call.func) in LOADER_KINDS]
-        return bool(made) and all(_may_pin(bind(call.args)) for call in made)
+        return bool(made) and all(self._may_pin(bind(call.args)) for call in made)
+
+    def _may_pin(self, given: Arguments) -> bool:
+        """Whether a loader that is made with some arguments pins its batches, or may: ``pin_memory=use_cuda``."""
+        pinned = given.get("pin_memory")
+        if pinned is None:
+            return given.open
+        return literal(pinned) is not False and self._evaluator.value(pinned).literal is not False
 
     def takes_items(self, moved: cst.BaseExpression) -> bool:
         """Return whether a loop takes what is moved one by one: chunks of a recording, ``for query in queries``."""
@@ -68,9 +75,3 @@ def _is_plural(several: str, one: str) -> bool:
     if not several.endswith("s") or one.endswith("s") or _OF_BATCHES.search(several) or _OF_BATCHES.search(one):
         return False
     return several.startswith(one[:-1] if len(one) > 1 else one)
-
-
-def _may_pin(given: Arguments) -> bool:
-    """Return whether a loader that is made with some arguments pins its batches, or may: ``pin_memory=use_cuda``."""
-    pinned = given.get("pin_memory")
-    return given.open if pinned is None else literal(pinned) is not False

@@ -284,14 +284,16 @@ class Datasets:
         call = self._wrapping_call(expression)
         if call is None:
             return False
-        return any(self._holds_device_tensor(argument.value) for argument in call.args)
+        given = [argument.value for argument in call.args]
+        is_plain = self._evaluator.names.qualified(call.func) == _TENSORS
+        is_computed = is_plain and any(is_extracted(each, self._evaluator) for each in given)
+        return is_computed or any(map(self._holds_device_tensor, given))
 
     def _holds_device_tensor(self, expression: cst.BaseExpression) -> bool:
         if isinstance(expression, cst.Call) and self._is_on_device(expression):
             return True
-        if self._evaluator.value(expression).device in (Device.ACCELERATOR, Device.EITHER):
-            return True
-        return is_extracted(expression, self._evaluator) or self._wraps_device_tensors(expression)
+        on_device = self._evaluator.value(expression).device in (Device.ACCELERATOR, Device.EITHER)
+        return on_device or self._wraps_device_tensors(expression)
 
     def _wrapping_call(self, expression: cst.CSTNode) -> cst.Call | None:
         """The call that makes a dataset of tensors or of datasets, here or in the one assignment to the name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -10,9 +11,10 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tensors.moves import Moves
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import literal
+from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.canonical import is_same
 
+_COMPUTES = re.compile(r"extract|embed|encod|featur|comput|infer|predict")
 _HELD = ("data", "_data")
 """Where a dataset in memory has all of its items, by the names that PyTorch Geometric gives them."""
 
@@ -65,11 +67,12 @@ class PlacedDatasets:
 
 
 def is_extracted(tensor: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Return whether a function of another file computed a tensor with a model: it lies where that put it."""
+    """Return whether a function of another file computed a tensor with a model: it may lie where that put it."""
     bindings = evaluator.flow.definitions(tensor) if isinstance(tensor, cst.Name) else []
     calls = [value for value in (*(binding.value for binding in bindings), tensor) if isinstance(value, cst.Call)]
     return any(
-        evaluator.definitions.definition(call.func) is None
+        _COMPUTES.search(identifier(call.func)) is not None
+        and evaluator.definitions.definition(call.func) is None
         and not (evaluator.names.qualified(call.func) or "").startswith(("torch.", "builtins.", "numpy."))
         and any(evaluator.value(argument.value).kind is Kind.MODULE for argument in call.args)
         for call in calls

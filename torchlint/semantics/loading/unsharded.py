@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier
 
@@ -26,7 +27,9 @@ def is_unsharded(dataset: cst.BaseExpression, class_def: cst.ClassDef | None, ev
     if class_def is not None:
         return _yields_all(class_def, evaluator)
     made_in = evaluator.scopes.scope(dataset).node
-    if isinstance(dataset, cst.Name) and isinstance(made_in, cst.Lambda) and _is_handed_over(made_in, evaluator):
+    bound = evaluator.scopes.bindings(dataset) if isinstance(dataset, cst.Name) else []
+    is_given = bool(bound) and all(binding.kind is BindingKind.PARAMETER for binding in bound)
+    if is_given and isinstance(made_in, cst.Lambda) and _is_handed_over(made_in, evaluator):
         return any(_yields_all(each, evaluator) for each in evaluator.tree.nodes(cst.ClassDef))
     named = evaluator.value(dataset).name or identifier(dataset.func if isinstance(dataset, cst.Call) else dataset)
     return _ITERABLE.search(named.rpartition(".")[2]) is not None

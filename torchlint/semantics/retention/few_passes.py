@@ -16,6 +16,7 @@ from torchlint.syntax.canonical import is_same
 
 _FEW = 8
 _SUMS = ("sum", "cumsum")
+_JOINS = ("cat", "concat", "concatenate", "append", "extend")
 
 
 class FewPasses:
@@ -51,14 +52,15 @@ class FewPasses:
         if not isinstance(loop.test, cst.Comparison) or len(loop.test.comparisons) != 1:
             return False
         bound, summed = loop.test.comparisons[0].comparator, self._tree.below(loop.test.left, cst.Call)
-        names = (loop.test.left, *self._tree.below(loop.test.left, cst.Name))
-        values = [b.value for n in names if isinstance(n, cst.Name) for b in self._evaluator.flow.definitions(n)]
+        names = self._tree.below(loop.test.left, cst.Name)
+        values = [b.value for n in names for b in self._evaluator.flow.definitions(n)]
         summed += [value for value in values if isinstance(value, cst.Call)]
         if not isinstance(bound, cst.Name) or not any(identifier(call.func) in _SUMS for call in summed):
             return False
-        given = (argument.value for call in self._tree.below(loop.body, cst.Call) for argument in call.args)
-        read = (name for each in given for name in (each, *self._tree.below(each, cst.Name)))
-        return any(is_same(name, bound) for name in read)
+        joining = (call for call in self._tree.below(loop.body, cst.Call) if identifier(call.func) in _JOINS)
+        drawn = (inner for call in joining for inner in self._tree.below(call, cst.Call) if inner is not call)
+        given = (argument.value for call in drawn for argument in call.args)
+        return any(is_same(part, bound) for each in given for part in (each, *self._tree.descendants(each)))
 
     def _runs_trainings(self, loop: cst.For) -> bool:
         """Whether each pass trains in a loop of its own, or by a function that does: rounds, tasks, settings."""

@@ -94,7 +94,9 @@ class RunningStatistics:
         statement = self._evaluator.flow.statement(read)
         if isinstance(statement, cst.Assign) and any(is_same(t.target, attribute) for t in statement.targets):
             return not any(self._is_cut(call, attribute) for call in self._tree.below(statement.value, cst.Call))
-        if isinstance(parent, cst.Attribute) and (parent.attr.value in _CUTS - {"detach_"} or _is_write(statement)):
+        if isinstance(parent, cst.Attribute) and (
+            parent.attr.value in _CUTS - {"detach_"} or _is_write(statement, attribute)
+        ):
             return True
         test = self._tree.enclosing(read, cst.If)
         if test is not None and self._tree.within(read, test.test):
@@ -180,11 +182,11 @@ def observes(owner: cst.ClassDef, tree: Tree) -> bool:
     return any(_OBSERVED.match(name.value) for name in tree.below(owner, cst.Name))
 
 
-def _is_write(statement: cst.CSTNode) -> bool:
+def _is_write(statement: cst.CSTNode, attribute: cst.Attribute) -> bool:
     """Return whether a statement only writes into a tensor: ``self.mean.zero_()``."""
     call = statement.value if isinstance(statement, cst.Expr) else None
     method = method_call(call) if call is not None else None
-    return method is not None and method.attr.value.endswith("_")
+    return method is not None and method.attr.value.endswith("_") and is_same(method.value, attribute)
 
 
 def _mixed(node: cst.Assign) -> Store | None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.qualified_names import Names
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.container_methods import ADDS_TO_LIST, EXTENDS
@@ -264,19 +265,25 @@ def folded(statement: cst.Assign, evaluator: Evaluator) -> Store | None:
     function = evaluator.definitions.definition(call.func) if isinstance(call, cst.Call) else None
     if len(statement.targets) > 1 or not isinstance(function, cst.FunctionDef) or not isinstance(call, cst.Call):
         return None
-    is_method = evaluator.definitions.owner(function) is not None
-    names = [parameter.name.value for parameter in parameters(function)][is_method:]
+    definitions = evaluator.definitions
+    has_object = definitions.owner(function) is not None and not definitions.is_static(function)
+    names = [parameter.name.value for parameter in parameters(function)][has_object:]
     given = bind(call.args, names).named
     own = next((name for name, value in given.items() if is_same(value, target)), None)
     returned = [r.value for r in evaluator.tree.below(function.body, cst.Return)]
-    sums = [summands for r in returned if isinstance(r, cst.BinaryOperation) and own in (summands := _summands(r))]
-    rest = tuple(v for name, v in given.items() if name != own and any(name in added for added in sums))
+    sums = [_parameters_in(r, evaluator) for r in returned if isinstance(r, cst.BinaryOperation)]
+    added = {name for each in sums if own in each for name in each}
+    rest = tuple(value for name, value in given.items() if name != own and name in added)
     quiet = evaluator.gradients.function_disabled(function)
     return Store(target, rest, False) if rest and not quiet else None
 
 
-def _summands(total: cst.BaseExpression) -> set[str]:
-    """Return the variables that a sum or product is made of, as they are."""
+def _parameters_in(total: cst.BaseExpression, evaluator: Evaluator) -> set[str]:
+    """Return the parameters that a sum or product is made of as they are, where it is computed with gradients on."""
+    if evaluator.gradients.disabled(total):
+        return set()
     if isinstance(total, cst.BinaryOperation):
-        return _summands(total.left) | _summands(total.right)
-    return {total.value} if isinstance(total, cst.Name) else set()
+        return _parameters_in(total.left, evaluator) | _parameters_in(total.right, evaluator)
+    bound = evaluator.flow.definitions(total) if isinstance(total, cst.Name) else []
+    is_given = bool(bound) and all(binding.kind is BindingKind.PARAMETER for binding in bound)
+    return {total.value} if isinstance(total, cst.Name) and is_given else set()

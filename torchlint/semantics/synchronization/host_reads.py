@@ -28,17 +28,9 @@ _READERS = ("item", "get_scale", "state_dict", "add_scalar", "add_scalars", "ste
 _LOGGERS = {"wandb.log": 0, "mlflow.log_metric": 1, "mlflow.log_metrics": 0}
 """Functions that make numbers of what they are told at once, and the position of that, or of a dictionary of it."""
 
+_NEW_IN_MATH = ("cbrt", "exp2", "sumprod", "fma")
 READERS = frozenset(
-    (
-        *_READERS,
-        *(name.rpartition(".")[2] for name in _LOGGERS),
-        *_CONVERSIONS,
-        *dir(math),
-        "cbrt",
-        "exp2",
-        "sumprod",
-        "fma",
-    )
+    (*_READERS, *(name.rpartition(".")[2] for name in _LOGGERS), *_CONVERSIONS, *dir(math), *_NEW_IN_MATH)
 )
 """The names of what reads a scalar, among them all functions of ``math``; the last came after Python 3.10."""
 
@@ -352,10 +344,7 @@ class HostReads:
         for ancestor in self._evaluator.tree.ancestors(node):
             if isinstance(ancestor, cst.Call):
                 name = self._evaluator.names.qualified(ancestor.func) or identifier(ancestor.func)
-                prepares = any(
-                    identifier(a.keyword) == "return_tensors" for a in ancestor.args if a.keyword is not None
-                )
-                if prepares or name.rpartition(".")[2] in _ON_HOST:  # the former in NumPy, as transformers do it
+                if name.rpartition(".")[2] in _ON_HOST or _prepares(ancestor, node):
                     return True
             if isinstance(ancestor, cst.BaseSmallStatement):
                 targets = ancestor.targets if isinstance(ancestor, cst.Assign) else ()
@@ -396,3 +385,10 @@ def _told(given: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     if not isinstance(given, cst.Dict):
         return (given,)
     return tuple(element.value for element in given.elements if isinstance(element, cst.DictElement))
+
+
+def _prepares(call: cst.Call, given: cst.BaseExpression) -> bool:
+    """Return whether a processor of transformers, which works in NumPy, is given something as it is."""
+    if identifier(call.func) == "pad" or not any(argument.value is given for argument in call.args):
+        return False
+    return any(a.keyword is not None and a.keyword.value == "return_tensors" for a in call.args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -9,12 +10,14 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier, is_none, literal, method_call
+from torchlint.syntax.calls import is_none, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 _IN_PLACE_WRITES = frozenset(
     "add_ sub_ copy_ mul_ div_ clamp_ addcmul_ addcdiv_ index_add_ scatter_ masked_fill_ normal_".split()
 )
+# What moves parameters, or computes gradients for that, by its name.
+_TRAINS = re.compile(r"backward|scaler|closure|optim|(^|_)opt(_|$)", re.IGNORECASE)
 _ZEROS = frozenset(("torch.zeros_like", "torch.zeros"))
 
 
@@ -45,9 +48,16 @@ class GradientClearing:
 
     @property
     def has_nothing_to_clear(self) -> bool:
-        """Whether the file takes gradients by ``torch.autograd.grad`` only, which leaves those of parameters None."""
-        is_kept = any(identifier(each.target) == "grad" for each in self._tree.nodes(cst.AssignTarget))
-        if is_kept or self._tree.calls_named("backward"):
+        """Whether the file takes gradients by ``torch.autograd.grad`` only, which leaves those of parameters None.
+
+        It speaks of no backward pass, no scaler and no optimizer, and stores no gradient itself.
+        """
+        vocabulary = self._evaluator.vocabulary
+        words = (*vocabulary.identifiers, *vocabulary.attributes, *vocabulary.imported)
+        if any(map(_TRAINS.search, words)):
+            return False
+        stored = (target.target for target in self._tree.nodes(cst.AssignTarget))
+        if any(isinstance(each, cst.Attribute) and each.attr.value == "grad" for each in stored):
             return False
         names = (self._evaluator.names.qualified(call.func) for call in self._tree.calls_named("grad"))
         return "torch.autograd.grad" in names
