@@ -33,7 +33,6 @@ import libcst as cst
 from torchlint.finding import Finding
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.semantics.process.testing import compares_results
 from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES, SETTERS
 from torchlint.syntax.calls import literal
 
@@ -74,12 +73,7 @@ rule = Rule(
 )
 
 
-def _is_not_compared(model: Model) -> bool:
-    """Whether nothing in the file asserts that results are equal, which is what the switches are for."""
-    return not compares_results(model.evaluator.tree, model.evaluator.names)
-
-
-@rule.check(cst.Assign, cst.Call, called=SETTERS, condition=_is_not_compared)
+@rule.check(cst.Assign, cst.Call, called=SETTERS)
 def switched(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
     """Report a cuDNN switch that is set to its slow side."""
     for setting in model.switches.settings(node):
@@ -93,7 +87,7 @@ def switched(node: cst.Assign | cst.Call, model: Model) -> Iterator[Finding]:
         yield Finding(node, _message(f"`{model.switches.shown(setting)}`", effect, node, model))
 
 
-@rule.check(cst.Call, called=_CALLED, condition=_is_not_compared)
+@rule.check(cst.Call, called=_CALLED)
 def deterministic(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report the call that forces deterministic algorithms."""
     if model.callee(node) not in CALLS:
@@ -120,6 +114,8 @@ def _message(what: str, effect: str, node: cst.CSTNode, model: Model) -> str:
 
 
 def _is_wanted(node: cst.CSTNode, model: Model) -> bool:
+    if model.switches.are_for_comparison:
+        return True  # equal results are what the file is about
     asked = model.chosen(node) or model.switches.is_setter(node)
     if rule.silent("asked-for", asked) or rule.silent("test", model.in_test(node)):
         return True

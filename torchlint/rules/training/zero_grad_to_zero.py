@@ -93,13 +93,14 @@ rule = Rule(
 )
 
 
-@rule.check(cst.Call, called=("zero_grad",), condition=lambda model: not model.gradient_clearing.has_nothing_to_clear)
+@rule.check(cst.Call, called=("zero_grad",))
 def zero_grad(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a `zero_grad` call that keeps the gradients."""
     if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "zero_grad":
         return
-    given = model.arguments(node, ("set_to_none",))
-    bare = not node.args
+    if model.gradient_clearing.has_nothing_to_clear:
+        return  # the gradients that it would fill are None
+    given, bare = model.arguments(node, ("set_to_none",)), not node.args
     if rule.silent("default", bare and model.target.version >= (2, 0)):
         return
     if rule.silent("argument", not bare and (given.open or literal(given.get("set_to_none")) is not False)):

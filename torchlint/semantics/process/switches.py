@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.process.testing import compares_results
 from torchlint.semantics.tables.names import canonical
 from torchlint.semantics.tables.torch_api import FRAMEWORK_SWITCHES
 from torchlint.syntax.calls import bind, code, identifier, literal
@@ -50,6 +52,11 @@ class Switches:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._names = evaluator.names
+
+    @cached_property
+    def are_for_comparison(self) -> bool:
+        """Whether the file asserts that two ways to compute something give the same."""
+        return compares_results(self._tree, self._names)
 
     def settings(self, node: cst.CSTNode) -> list[Setting]:
         """Return what an assignment, or a call that stands for one, sets."""

@@ -14,6 +14,7 @@ from torchlint.semantics.evaluate.names import unpack
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.idle_graphs import IdleGraphs
+from torchlint.semantics.retention.rollouts import is_read_detached
 from torchlint.semantics.retention.stores import Store
 from torchlint.semantics.tables.container_methods import APPENDS
 from torchlint.semantics.values import Graph
@@ -21,9 +22,6 @@ from torchlint.syntax.calls import bind, identifier, literal, method_call
 from torchlint.syntax.remembered import remembered
 
 _NAMED_TUPLES = ("collections.namedtuple",)
-_DETACHES = frozenset(("detach", "data", "item", "tolist"))
-_CARRY = frozenset(("mean", "sum", "view", "reshape", "squeeze", "unsqueeze", "flatten", "cpu", "float", "to", "clone"))
-_JOINS = ("torch.stack", "torch.cat")
 _MAX_DEPTH = 3
 
 
@@ -167,34 +165,12 @@ class RecordFields:
         """Whether the file reads a field of this name of any object, and each time without its graph."""
         if field not in self._read_cut:
             reads = [each for each in self._tree.attributes_named(field) if not self._is_called_or_bound(each)]
-            self._read_cut[field] = bool(reads) and all(map(self._is_cut, reads))
+            self._read_cut[field] = bool(reads) and all(is_read_detached(each, self._evaluator) for each in reads)
         return self._read_cut[field]
 
     def _is_called_or_bound(self, attribute: cst.Attribute) -> bool:
         parent = self._tree.parent(attribute)
         return isinstance(parent, cst.AssignTarget) or (isinstance(parent, cst.Call) and parent.func is attribute)
-
-    def _is_cut(self, read: cst.Attribute) -> bool:
-        if self._evaluator.gradients.disabled(read):
-            return True
-        node: cst.CSTNode = read
-        parent = self._tree.parent(node)
-        while parent is not None:
-            if isinstance(parent, cst.Attribute):
-                if parent.attr.value in _DETACHES:
-                    return True
-                if parent.attr.value not in _CARRY:
-                    return False
-            elif isinstance(parent, cst.Call) and parent.func is not node:
-                return False
-            elif isinstance(parent, cst.Arg):
-                node, parent = parent, self._tree.parent(parent)
-                if not isinstance(parent, cst.Call) or self._names.qualified(parent.func) not in _JOINS:
-                    return False
-            elif not isinstance(parent, (cst.ListComp, cst.GeneratorExp, cst.Call, cst.Subscript)):
-                return False
-            node, parent = parent, self._tree.parent(parent)
-        return False
 
 
 def _only_parameter(method: cst.FunctionDef) -> str | None:

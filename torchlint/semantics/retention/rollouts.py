@@ -14,7 +14,7 @@ from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
 _DETACHES = frozenset(("detach", "data", "item", "tolist"))
-_CARRY = frozenset(("mean", "sum", "view", "reshape", "squeeze", "flatten", "cpu", "std", "float", "to"))
+_CARRY = frozenset("mean sum view reshape squeeze unsqueeze flatten cpu std float to clone".split())
 _JOINS = frozenset(("torch.stack", "torch.cat"))
 _SAYS = frozenset(("shape", "device", "dtype", "size", "numel"))
 
@@ -81,14 +81,14 @@ class Rollouts:
         settled = [use for use in values if self._is_settled(use)]
         if settled:  # other methods read what has become of it
             values = [use for use in values if self._may_read(use, settled)]
-        return bool(values) and all(map(self._is_detached, values))
+        return bool(values) and all(is_read_detached(use, self._evaluator) for use in values)
 
     def _is_settled(self, use: cst.Name | cst.Attribute) -> bool:
         """Whether an attribute becomes what it held, without graphs: ``self.values = stack(self.values).detach()``."""
         statement = self._evaluator.flow.statement(use)
         if not isinstance(use, cst.Attribute) or not isinstance(statement, cst.Assign):
             return False
-        return any(is_same(t.target, use) for t in statement.targets) and self._is_detached(use)
+        return any(is_same(t.target, use) for t in statement.targets) and is_read_detached(use, self._evaluator)
 
     def _may_read(self, use: cst.Name | cst.Attribute, settled: list[cst.Name | cst.Attribute]) -> bool:
         """Whether a place reads a buffer where it is filled or settled, before that: another method comes later."""
@@ -149,24 +149,32 @@ class Rollouts:
             return parent.value is not name or parent.attr.value in _SAYS
         return False
 
-    def _is_detached(self, name: cst.Name | cst.Attribute) -> bool:
-        if self._evaluator.gradients.disabled(name):
-            return True
-        node: cst.CSTNode = name
-        parent = self._tree.parent(node)
+
+def is_read_detached(read: cst.Name | cst.Attribute, evaluator: Evaluator) -> bool:
+    """Return whether a place reads a tensor, or several of a kind, without the graph.
+
+    ``values.detach()``, ``torch.stack(values).mean().item()``, ``torch.stack([row.value for row in rows]).detach()``
+    """
+    if evaluator.gradients.disabled(read):
+        return True
+    node: cst.CSTNode = read
+    parent = evaluator.tree.parent(node)
+    while parent is not None:
         if isinstance(parent, cst.Arg):
-            call = self._tree.parent(parent)
-            joins = isinstance(call, cst.Call) and self._evaluator.names.qualified(call.func) in _JOINS
-            if not joins or not isinstance(call, cst.Call) or call.args[0] is not parent:
+            node, parent = parent, evaluator.tree.parent(parent)
+            if not isinstance(parent, cst.Call) or evaluator.names.qualified(parent.func) not in _JOINS:
                 return False
-            node, parent = call, self._tree.parent(call)
-        while isinstance(parent, (cst.Attribute, cst.Subscript, cst.Call)) and _holds(parent, node):
+        elif isinstance(parent, (cst.Attribute, cst.Subscript, cst.Call)):
+            if not _holds(parent, node):
+                return False
             if isinstance(parent, cst.Attribute) and parent.attr.value in _DETACHES:
                 return True
             if isinstance(parent, cst.Call) and method_call(parent, *_CARRY) is None:
                 return False
-            node, parent = parent, self._tree.parent(parent)
-        return False
+        elif not isinstance(parent, (cst.ListComp, cst.GeneratorExp)) or parent.elt is not node:
+            return False
+        node, parent = parent, evaluator.tree.parent(parent)
+    return False
 
 
 def _holds(parent: cst.Attribute | cst.Subscript | cst.Call, node: cst.CSTNode) -> bool:

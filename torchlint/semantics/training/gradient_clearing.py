@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 import libcst as cst
@@ -46,7 +47,7 @@ class GradientClearing:
         self._tree = evaluator.tree
         self.names_gradient = any(map(self._is_gradient, self._tree.nodes(cst.Attribute)))
 
-    @property
+    @cached_property
     def has_nothing_to_clear(self) -> bool:
         """Whether the file takes gradients by ``torch.autograd.grad`` only, which leaves those of parameters None.
 
