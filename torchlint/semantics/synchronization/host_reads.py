@@ -28,9 +28,17 @@ _READERS = ("item", "get_scale", "state_dict", "add_scalar", "add_scalars", "ste
 _LOGGERS = {"wandb.log": 0, "mlflow.log_metric": 1, "mlflow.log_metrics": 0}
 """Functions that make numbers of what they are told at once, and the position of that, or of a dictionary of it."""
 
-_NEW_IN_MATH = ("cbrt", "exp2", "sumprod", "fma")
 READERS = frozenset(
-    (*_READERS, *(name.rpartition(".")[2] for name in _LOGGERS), *_CONVERSIONS, *dir(math), *_NEW_IN_MATH)
+    (
+        *_READERS,
+        *(name.rpartition(".")[2] for name in _LOGGERS),
+        *_CONVERSIONS,
+        *dir(math),
+        "cbrt",
+        "exp2",
+        "sumprod",
+        "fma",
+    )
 )
 """The names of what reads a scalar, among them all functions of ``math``; the last came after Python 3.10."""
 
@@ -344,7 +352,7 @@ class HostReads:
         for ancestor in self._evaluator.tree.ancestors(node):
             if isinstance(ancestor, cst.Call):
                 name = self._evaluator.names.qualified(ancestor.func) or identifier(ancestor.func)
-                if name.rpartition(".")[2] in _ON_HOST or _prepares(ancestor, node):
+                if name.rpartition(".")[2] in _ON_HOST:
                     return True
             if isinstance(ancestor, cst.BaseSmallStatement):
                 targets = ancestor.targets if isinstance(ancestor, cst.Assign) else ()
@@ -359,8 +367,7 @@ class HostReads:
         if not isinstance(target, cst.Name):
             return []
         same = self._evaluator.tree.named(target.value)
-        parent, function = self._evaluator.tree.parent, enclosing(call)
-        return [n for n in same if not isinstance(parent(n), cst.AssignTarget) and enclosing(n) is function]
+        return [name for name in same if name is not target and enclosing(name) is enclosing(call)]
 
     def may_choose(self, read: ScalarRead) -> bool:
         """Return whether what is read may be a choice of the program, such as the next token: no loss, no score."""
@@ -385,10 +392,3 @@ def _told(given: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     if not isinstance(given, cst.Dict):
         return (given,)
     return tuple(element.value for element in given.elements if isinstance(element, cst.DictElement))
-
-
-def _prepares(call: cst.Call, given: cst.BaseExpression) -> bool:
-    """Return whether a processor of transformers, which works in NumPy, is given something as it is."""
-    if identifier(call.func) == "pad" or not any(argument.value is given for argument in call.args):
-        return False
-    return any(a.keyword is not None and a.keyword.value == "return_tensors" for a in call.args)
