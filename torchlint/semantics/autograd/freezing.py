@@ -65,11 +65,11 @@ class Freezing:
 
     def _applied(self, call: cst.Call) -> cst.BaseExpression | None:
         """The module of ``net.apply(lambda m: m.requires_grad_(False))``."""
-        method, given = method_call(call), call.args[0].value if len(call.args) == 1 else None
-        body = given.body if isinstance(given, cst.Lambda) else None
-        switches = isinstance(body, cst.Call) and method_call(body, "requires_grad_") is not None and body.args
-        is_off = isinstance(body, cst.Call) and bool(switches) and literal(body.args[0].value) is False
-        return method.value if method is not None and is_off else None
+        method, function = method_call(call), call.args[0].value if len(call.args) == 1 else None
+        body = function.body if isinstance(function, cst.Lambda) else None
+        if method is None or not isinstance(body, cst.Call) or method_call(body, "requires_grad_") is None:
+            return None
+        return method.value if [literal(argument.value) for argument in body.args] == [False] else None
 
     def _direct(self, root: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         """The modules whose parameters code below ``root`` switches itself."""

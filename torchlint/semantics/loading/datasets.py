@@ -48,6 +48,9 @@ _CHAINS = frozenset(("Compose", "RandomApply", "RandomChoice", "RandomOrder"))
 _TENSORS = "torch.utils.data.TensorDataset"
 _INDICES = ("builtins.range", "torch.arange", "torch.randperm", "torch.nonzero", "torch.argsort", "numpy.arange")
 _INDEX_METHODS = ("nonzero", "argsort")
+_MOST_STEPS = 8
+"""Through how many variables, parts and methods indices are followed back."""
+
 _STAND_INS = ("torch.rand", "torch.randn")
 _WRAPPERS = DATASET_WRAPPERS | {_TENSORS}
 _WORK = (cst.For, cst.While, cst.With, cst.ListComp, cst.DictComp, cst.GeneratorExp, cst.Try)
@@ -106,8 +109,9 @@ class Datasets:
             if "tensors" in self._evaluator.usage.attributes(expression):
                 return True  # a `TensorDataset` has them
             bindings = self._evaluator.flow.definitions(expression)
-            return bool(bindings) and all(b.value is not None and _ends_in_memory(b.value) for b in bindings)
-        return _ends_in_memory(expression)
+            if bindings and all(b.value is not None and _ends_in_memory(b.value) for b in bindings):
+                return True
+        return _ends_in_memory(expression) or self._is_indices(expression)
 
     def class_of(self, value: Value) -> cst.ClassDef | None:
         """Return the class of a dataset, if the file defines it."""
@@ -142,11 +146,19 @@ class Datasets:
 
     def _is_indices(self, expression: cst.BaseExpression) -> bool:
         """Whether a loader draws from the places of data that lies elsewhere: ``range(n)``, ``mask.nonzero()``."""
-        made: cst.CSTNode | None = self._making_call(expression)
-        while isinstance(made, cst.Call):
-            if self._evaluator.names.qualified(made.func) in _INDICES or identifier(made.func) in _INDEX_METHODS:
-                return True
-            made = made.func.value if isinstance(made.func, cst.Attribute) else None
+        made: cst.CSTNode | None = expression
+        for _ in range(_MOST_STEPS):
+            if isinstance(made, cst.Name):
+                bindings = self._evaluator.flow.definitions(made)
+                made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+            elif isinstance(made, cst.Subscript):
+                made = made.value
+            elif isinstance(made, cst.Call):
+                if self._evaluator.names.qualified(made.func) in _INDICES or identifier(made.func) in _INDEX_METHODS:
+                    return True
+                made = made.func.value if isinstance(made.func, cst.Attribute) else None
+            else:
+                return False
         return False
 
     def _may_load(self, owner: cst.BaseExpression, class_def: cst.ClassDef) -> bool:

@@ -16,7 +16,7 @@ from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.batch_sources import batch_evidence
 from torchlint.semantics.heat.hotness import Hotness
-from torchlint.semantics.retention.stores import Store, appended, combined, container, folded, stored, summed
+from torchlint.semantics.retention.stores import Store, appended, carried_on, combined, container, stored
 from torchlint.semantics.tables.container_methods import TAKES_ONE_OUT
 from torchlint.semantics.values import Kind, Origin, Value
 from torchlint.syntax.calls import identifier, method_call
@@ -336,11 +336,7 @@ class Holders:
 
     def _adds_to_itself(self, target: cst.CSTNode) -> bool:
         statement = self._evaluator.flow.statement(target)
-        return (
-            isinstance(statement, cst.Assign)
-            and (summed(statement) or combined(statement, self._evaluator.names) or folded(statement, self._evaluator))
-            is not None
-        )
+        return isinstance(statement, cst.Assign) and carried_on(statement, self._evaluator) is not None
 
     def _always_runs(self, reset: cst.CSTNode, inside: set[int]) -> bool:
         """Whether a statement stands in a block around the step, or in a ``with`` of one."""

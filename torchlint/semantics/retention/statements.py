@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.meters import Meters
-from torchlint.semantics.retention.stores import Store, added, appended, combined, elements, folded, stored, summed
+from torchlint.semantics.retention.stores import Store, added, appended, carried_on, elements, stored
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier
 from torchlint.syntax.remembered import remembered
@@ -36,7 +36,7 @@ class Statements:
             is_list = holder is Kind.SEQUENCE if identifier(node.func) == "insert" else holder is not Kind.INSTANCE
             found = appended(node) if is_list else None
             return self._of_record(found) if found is not None else added(node) or self._handed_over(node)
-        return summed(node) or combined(node, self._evaluator.names) or folded(node, self._evaluator) or stored(node)
+        return carried_on(node, self._evaluator) or stored(node)
 
     def _of_record(self, kept: Store) -> Store:
         """``records.append(Record(step, loss))``, where that makes a data class, a named tuple or a dictionary."""

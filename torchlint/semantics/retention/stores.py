@@ -259,6 +259,11 @@ def _rest(parts: tuple[cst.BaseExpression, ...], target: cst.BaseExpression, is_
     return Store(target, rest, is_stored) if rest and len(rest) < len(parts) else None
 
 
+def carried_on(statement: cst.Assign, evaluator: Evaluator) -> Store | None:
+    """Return what an assignment puts together with what its target holds already, itself or by a function."""
+    return summed(statement) or combined(statement, evaluator.names) or folded(statement, evaluator)
+
+
 def folded(statement: cst.Assign, evaluator: Evaluator) -> Store | None:
     """Return what ``self.mean = self._average(self.mean, value)`` keeps, where that sums up what it is given."""
     target, call = statement.targets[0].target, statement.value
