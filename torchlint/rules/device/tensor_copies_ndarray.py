@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 _MADE_BY_NUMPY = ("int64", "float64")
 """What arrays of numbers hold unless something else is asked for."""
+_SHORT = 60
+"""How many characters of arguments a message shows."""
 
 rule = Rule(
     code="TL208",
@@ -98,15 +100,20 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     is_needed = writes.keeps_apart(data, call, is_own=arrays.is_own(data))
     if rule.silent("written", is_needed or (writes.is_stored(call) and arrays.is_of_caller(data))):
         return
-    shown = model.code(data)
-    shown = f"`{shown}`" if len(shown) <= 60 and "\n" not in shown else "the array"
     yield Finding(
         call,
-        f"`{model.code(call.func)}` copies {shown}: new memory is allocated, and every number is read and written once "
-        f"more. Write `torch.as_tensor({shown.strip('`') if '`' in shown else '...'})`, which uses the memory of the "
+        f"`{model.code(call.func)}` copies {model.shown(data, 'the array')}: new memory is allocated, and every number "
+        f"is read and written once more. Write `torch.as_tensor({_given(call, model)})`, which uses the memory of the "
         "array.",
         _fix(call, array, model),
     )
+
+
+def _given(call: cst.Call, model: Model) -> str:
+    """What is given, as it is to be given again: the array, and the dtype where there is one."""
+    names = (f"{argument.keyword.value}=" if argument.keyword else "" for argument in call.args)
+    given = ", ".join(f"{name}{model.code(argument.value)}" for name, argument in zip(names, call.args, strict=True))
+    return given if len(given) <= _SHORT and "\n" not in given else "..."
 
 
 def _is_converted(dtype: cst.BaseExpression | None, array: Array, model: Model) -> bool:
