@@ -52,6 +52,10 @@ _BACK = (
     ", and what is made of it there is copied back, by {}: the GPU waits for the host, and the host for the GPU. "
     "Compute it on the device."
 )
+_WALKED = (
+    ", where Python goes on by its values: the host waits for the GPU. Compute on the tensor itself; "
+    "take sizes from a shape, or from numbers that the host keeps."
+)
 _KNOWN = ", although it is known before: the host waits for the GPU each time. Copy it once, before the loop."
 
 rule = Rule(
@@ -108,7 +112,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     known = not heat.trains and model.hoistable.is_known(copied, heat.root)
     rows = model.host_reads.copies_rows(copied, heat.root)
     added = heat.role is Role.EVALUATION_LOOP and model.host_reads.is_added_up_there(call)
-    needless = model.host_reads.shows(call) or model.host_reads.is_kept(call)
+    walked = heat.role is Role.FORWARD and model.host_reads.is_walked(call)
+    needless = walked or model.host_reads.shows(call) or model.host_reads.is_kept(call)
     roles = (*_ROLES, Role.FORWARD) if needless else _ROLES
     back = _round_trip(call, heat, model) if not (known or rows or added) else None
     if not (known or rows or added or back is not None or _runs_often(call, heat, roles, model)):
@@ -119,10 +124,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     shown = model.code(call)
     comes_back = "" if back is None else _BACK.format(model.shown(back, f"`{identifier(back.func)}(...)`"))
+    instead = comes_back or (_WALKED if walked else _NEEDLESS)
     yield Finding(
         call,
         f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host {heat.often}"
-        f"{_KNOWN if known else _ROWS if rows else _ADDED if added else comes_back or _NEEDLESS}",
+        f"{_KNOWN if known else _ROWS if rows else _ADDED if added else instead}",
         _fix(call, model) if back is None else None,
     )
 

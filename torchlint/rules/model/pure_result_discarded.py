@@ -1,6 +1,6 @@
 """The result of a tensor method that changes nothing is dropped.
 
-`x.add(y)`, `x.to(device)`, `x.clamp(0, 1)` as a statement of its own, on a tensor.
+`x.add(y)`, `x.to(device)`, `torch.clamp(x, 0, 1)` as a statement of its own, on a tensor.
 
 ## Why it costs
 
@@ -90,16 +90,16 @@ rule = Rule(
 @rule.check(cst.Call, called=METHODS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a statement that computes a tensor and drops it."""
-    function, statement = method_call(call, *METHODS), model.parent(call)
-    if function is None or not isinstance(statement, cst.Expr):
+    statement, name = model.parent(call), identifier(call.func)
+    owner = _owner(call, model) if isinstance(statement, cst.Expr) else None
+    if owner is None or not isinstance(statement, cst.Expr):
         return
-    if rule.silent("shown", _is_shown(statement, model)) or rule.silent("temporary", _is_temporary(function, model)):
+    if rule.silent("shown", _is_shown(statement, model)) or rule.silent("temporary", _is_temporary(owner, model)):
         return
-    value = model.value(function.value)
+    value = model.value(owner)
     if rule.silent("not-a-tensor", not value.is_tensor or value.evidence is Evidence.NAMED):
         return
-    name = function.attr.value
-    if rule.silent("structure", name in MOVING and _may_move_itself(function.value, model)):
+    if rule.silent("structure", name in MOVING and _may_move_itself(owner, model)):
         return
     if rule.silent("in-place", model.arguments(call, ()).get("out") is not None):
         return
@@ -109,10 +109,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
         return
     if rule.silent("measured", _is_measured(statement, model)):
         return
+    form = f".{name}" if isinstance(call.func, cst.Attribute) and call.func.value is owner else f"torch.{name}"
     what = "moves and converts no tensor: it gives another one" if name in MOVES else "gives a new tensor"
     yield Finding(
         call,
-        f"`.{name}()` {what}, and {model.shown(function.value, 'the tensor')} stays as it is: the result is dropped. "
+        f"`{form}()` {what}, and {model.shown(owner, 'the tensor')} stays as it is: the result is dropped. "
         f"Assign it{f', or use `.{name}_()`' if name in IN_PLACE_TOO else ''}.",
     )
 
@@ -121,9 +122,18 @@ def _is_shown(statement: cst.Expr, model: Model) -> bool:
     return model.enclosing(statement, cst.FunctionDef, cst.ClassDef, cst.For, cst.While) is None
 
 
-def _is_temporary(function: cst.Attribute, model: Model) -> bool:
+def _owner(call: cst.Call, model: Model) -> cst.BaseExpression | None:
+    """The tensor of which a method, or a function of torch of that name, computes another one."""
+    name = identifier(call.func)
+    if name in METHODS and model.qualified_name(call.func) == f"torch.{name}":
+        first = call.args[0] if call.args else None
+        return first.value if first is not None and first.keyword is None and not first.star else None
+    function = method_call(call, *METHODS)
+    return function.value if function is not None else None
+
+
+def _is_temporary(owner: cst.BaseExpression, model: Model) -> bool:
     """Whether a chain of methods begins with what the statement makes, or has changed its tensor in place by then."""
-    owner = function.value
     while isinstance(owner, cst.Call) and isinstance(owner.func, cst.Attribute):
         if owner.func.attr.value.endswith("_"):
             return True

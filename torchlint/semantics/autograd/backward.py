@@ -15,6 +15,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.container_methods import PUTS_INTO
+from torchlint.semantics.tables.names import OPTIONS
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
@@ -187,6 +188,10 @@ class Backward:
         """Return whether a loop takes a value out of a dictionary whose items are detached below ``root``."""
         return self._upstream.is_detached_item(value, root)
 
+    def is_item_in_turn(self, value: cst.BaseExpression) -> bool:
+        """Return whether a loop over the keys of a dictionary asks for a value: ``for key in losses: losses[key]``."""
+        return isinstance(value, cst.Subscript) and self._upstream.is_by_own_key(value)
+
     def may_be_number(self, value: cst.BaseExpression) -> bool:
         """Return whether a value is an item of a dictionary of an object: one may still be what it was made with."""
         return isinstance(self._upstream.iterated(value), cst.Attribute)
@@ -308,7 +313,9 @@ class Backward:
             if isinstance(current, cst.Name):
                 names.append(current)
             elif isinstance(current, cst.Attribute):
-                keys |= {(0, current.attr.value), (0, f"{current.attr.value}()")}
+                keys.add((0, current.attr.value))
+                if not _is_setting(current):
+                    keys.add((0, f"{current.attr.value}()"))
                 stack.append(current.value)
             elif isinstance(current, cst.Call) and isinstance(current.func, cst.Attribute):
                 keys.add((0, f"{current.func.attr.value}()"))  # a field of the same name is something else
@@ -318,3 +325,11 @@ class Backward:
             else:
                 stack += children(current)
         return _Reads(tuple(names), frozenset(keys))
+
+
+def _is_setting(attribute: cst.Attribute) -> bool:
+    """Return whether an attribute belongs to the options of a program: ``self.config.train``, which runs nothing."""
+    owner = attribute.value
+    while isinstance(owner, cst.Attribute) and identifier(owner) not in OPTIONS:
+        owner = owner.value
+    return isinstance(owner, (cst.Name, cst.Attribute)) and identifier(owner) in OPTIONS

@@ -23,6 +23,7 @@ _CLASS = re.compile(r"^[A-Z][a-z]\w+$")
 _MADE = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 _LOADER_OF_SPLIT = re.compile(r"^(train|val|valid|validation|test|eval|dev)_?(data_?)?loader$")
 _SHAPE = re.compile(r"(^|_)shape$")
+_WHOLE_NUMBERS = re.compile(r"(^|_)(lens?|lengths?|counts?|sizes?|idxs?|inds?|index(es)?|indices|ids)$")
 
 
 def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
@@ -182,7 +183,7 @@ def of_binding(binding: Binding, evaluator: Evaluator) -> Value:
     if kind is BindingKind.ITERATION:
         return unpack(_iteration(binding, evaluator), binding.path)
     if kind is BindingKind.ASSIGNMENT:
-        return unpack(evaluator.value(binding.value), binding.path)
+        return _whole_numbers(binding, unpack(evaluator.value(binding.value), binding.path))
     if kind is BindingKind.CONTEXT:
         return unpack(evaluator.value(binding.value), binding.path)
     return UNKNOWN
@@ -196,6 +197,14 @@ def unpack(value: Value, path: tuple[int, ...]) -> Value:
         is_beside = value.origin is Origin.LOSS and value.elements is None and index > 0  # a count, what is logged
         value = value.item(index) if index >= 0 else value.iterated()
         value = value.weakened(Evidence.NAMED) if is_beside else value
+    return value
+
+
+def _whole_numbers(binding: Binding, value: Value) -> Value:
+    """The value of a variable, without a graph if a model gives it beside others and it is named for whole numbers."""
+    is_one = bool(binding.path) and value.is_tensor and value.origin is Origin.OUTPUT
+    if is_one and isinstance(binding.node, cst.Name) and _WHOLE_NUMBERS.search(binding.node.value):
+        return value._replace(graph=Graph.DETACHED)
     return value
 
 

@@ -104,7 +104,7 @@ class EvaluationLoops:
         """The innermost block that sets a model to evaluate before a call or loop, and not to train again."""
         child = node
         for ancestor in self._tree.ancestors(node) if self._mode_calls else ():
-            if isinstance(ancestor, (*FUNCTIONS, *LOOPS)):
+            if isinstance(ancestor, FUNCTIONS) or (isinstance(ancestor, LOOPS) and not self._repeats(ancestor)):
                 return None
             if isinstance(ancestor, (cst.IndentedBlock, cst.Module)):
                 mode = next(self._modes(ancestor, child, model), None)
@@ -112,6 +112,10 @@ class EvaluationLoops:
                     return ancestor if mode == "eval" else None
             child = ancestor
         return None
+
+    def _repeats(self, loop: cst.CSTNode) -> bool:
+        """Whether a loop only evaluates again and again, on another set of data each time."""
+        return isinstance(loop, cst.For) and not self._trains(loop)
 
     def _leaves(self, name: cst.Name, statement: cst.Assign, frame: cst.CSTNode) -> bool:
         """Whether a variable that a statement binds is returned, or flows into a backward pass."""
@@ -178,10 +182,11 @@ class EvaluationLoops:
 
     def _is_over_evaluation_data(self, loop: cst.For) -> bool:
         if id(loop) not in self._over_evaluation_data:
-            nodes = self._tree.descendants(loop.iter)
-            names = (_name(node) for node in nodes if isinstance(node, _NAMED))
-            found = any(_EVALUATION_LOADER.search(name) for name in names)
-            self._over_evaluation_data[id(loop)] = found
+            nodes = [node for node in (loop.iter, *self._tree.descendants(loop.iter)) if isinstance(node, _NAMED)]
+            names = (node for node in nodes if isinstance(node, cst.Name))
+            bars = [binding.value for name in names for binding in self._evaluator.flow.definitions(name)]
+            nodes += [name for bar in bars if isinstance(bar, cst.Call) for name in self._names(bar)]
+            self._over_evaluation_data[id(loop)] = any(_EVALUATION_LOADER.search(_name(node)) for node in nodes)
         return self._over_evaluation_data[id(loop)]
 
     def _modes(self, block: cst.CSTNode, before: cst.CSTNode, model: cst.BaseExpression) -> Iterator[str]:

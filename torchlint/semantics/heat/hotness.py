@@ -54,7 +54,7 @@ class Hotness:
         self._tree = evaluator.tree
         self._guards = guards
         self._loops: dict[int, Heat | None] = {}
-        self._functions: dict[int, Heat | None] = {}
+        self._functions: dict[tuple[int, frozenset[Guard]], Heat | None] = {}
         self._runs: dict[tuple[int, int], bool] = {}
         self._asked: dict[int, tuple[cst.CSTNode, Heat | None]] = {}
         self.own_calls = OwnCalls(evaluator.tree).of
@@ -86,7 +86,7 @@ class Hotness:
                     return Heat(ancestor, Role.EVALUATION_LOOP, taken)
             elif isinstance(ancestor, cst.FunctionDef):
                 if child is ancestor.body:
-                    found = self.function(ancestor)
+                    found = self.function(ancestor, besides)
                     if found is None or self._blocks.guard(node, ancestor, besides) is not None:
                         return None
                     asked = self._asked_for(node, ancestor, found)
@@ -112,13 +112,14 @@ class Hotness:
 
     def _called_by_name(self, assignment: cst.Assign) -> Heat | None:
         """The heat of what is assigned to a name, by the calls of that name."""
-        if id(assignment) not in self._functions:
-            self._functions[id(assignment)] = None
+        key = id(assignment), frozenset[Guard]()
+        if key not in self._functions:
+            self._functions[key] = None
             places = (target.target for target in assignment.targets)
             calls = (call for place in places for call in lambdas.calls_of(place, self._evaluator))
             heats = map(self.heat, calls)
-            self._functions[id(assignment)] = next(filter(None, heats), None)
-        return self._functions[id(assignment)]
+            self._functions[key] = next(filter(None, heats), None)
+        return self._functions[key]
 
     def loop(self, loop: cst.For | cst.While) -> Heat | None:
         """Return the role of a loop each of whose iterations is a step of training or evaluation."""
@@ -302,14 +303,14 @@ class Hotness:
             function = function.value
         return self._evaluator.value(function) if isinstance(function, (cst.Name, cst.Attribute)) else None
 
-    def function(self, function: cst.FunctionDef) -> Heat | None:
-        """Return what makes a function hot: its role, or a hot place that calls it."""
-        key = id(function)
+    def function(self, function: cst.FunctionDef, besides: frozenset[Guard] = frozenset()) -> Heat | None:
+        """Return what makes a function hot: its role, or a hot place that calls it, guards ``besides`` or not."""
+        key = id(function), besides
         if key not in self._functions:
             self._functions[key] = None
             role, calls = self._role(function), self._evaluator.callers(function)
             own = Heat(function, role, Evidence.INFERRED) if role is not None else None
-            self._functions[key] = own or self._called_from(calls or self._handed_on.to(function))
+            self._functions[key] = own or self._called_from(calls or self._handed_on.to(function), besides)
         return self._functions[key]
 
     def _role(self, function: cst.FunctionDef) -> Role | None:
@@ -381,10 +382,10 @@ class Hotness:
             self._asked[id(node)] = node, found
         return self._asked[id(node)][1]
 
-    def _called_from(self, calls: Sequence[cst.Call]) -> Heat | None:
+    def _called_from(self, calls: Sequence[cst.Call], besides: frozenset[Guard] = frozenset()) -> Heat | None:
         found: Heat | None = None
         for call in calls:
-            heat = self.heat(call)
+            heat = self.heat(call, besides)
             looks_up = isinstance(self._tree.enclosing(call, *_ASKING, cst.FunctionDef), _ASKING)  # what is kept then
             if heat is None or heat.role is Role.METRIC or (heat.role is Role.DENOISING and looks_up):
                 continue  # helpers of metrics work on copies on the host

@@ -150,7 +150,7 @@ class Carrying:
     def _is_fresh(self, value: cst.BaseExpression) -> bool:
         """Whether a value is known by itself: an item or attribute may have been detached where it is held."""
         if not isinstance(value, cst.Attribute) or not isinstance(value.value, cst.Name):
-            return isinstance(value, _FRESH)
+            return isinstance(value, _FRESH) or self._backward.is_item_in_turn(value)
         owner = self._evaluator.definitions.receiver(value.value)
         made = self._evaluator.definitions.attribute(owner, value.attr.value) if owner is not None else []
         return bool(made) and all(isinstance(each.value, _FRESH) and not each.path for each in made)

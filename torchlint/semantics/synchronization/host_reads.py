@@ -14,6 +14,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.synchronization import bare_parameters
 from torchlint.semantics.synchronization.scores import is_score
+from torchlint.semantics.synchronization.walked_copies import is_walked
 from torchlint.semantics.synchronization.written_out import WRITERS, writes_out
 from torchlint.semantics.values import UNKNOWN, Device, Kind, Origin, Value, tensor
 from torchlint.syntax.calls import bind, identifier, literal, method_call
@@ -341,6 +342,10 @@ class HostReads:
         target = line.targets[0].target
         owner = target.value if isinstance(target, cst.Attribute) else None
         return isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None
+
+    def is_walked(self, call: cst.Call) -> bool:
+        """Return whether Python goes over the values that a call copies, or cuts tensors by them."""
+        return is_walked(call, self._evaluator)
 
     def needs_host(self, call: cst.Call) -> bool:
         """Return whether a copy only goes into a function that takes it on the host, also by a name of its own."""
