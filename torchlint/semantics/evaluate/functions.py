@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate import containers, distributions, hints, packed
+from torchlint.semantics.evaluate import containers, distributions, hints, iterators, packed
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
@@ -363,7 +363,7 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         made = evaluator.value(function.body) if isinstance(function, cst.Lambda) else UNKNOWN
         return of(Kind.ITERATOR, made) if made.known else UNKNOWN
     if name == "next":
-        return first.iterated()
+        return iterators.handed_out(first, evaluator)
     if name in ("iter", "list", "tuple", "set", "sorted", "reversed", "filter"):
         if first.kind in (Kind.DATALOADER, Kind.TENSOR, Kind.SEQUENCE, Kind.ITERATOR):
             return of(Kind.ITERATOR, first.iterated()) if first.iterated().known else Value(Kind.ITERATOR)

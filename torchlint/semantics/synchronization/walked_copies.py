@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.syntax.calls import identifier, method_call
 
 _CUTTING = frozenset("split split_with_sizes tensor_split roll".split())
@@ -38,10 +39,11 @@ def is_walked(copy: cst.Call, evaluator: Evaluator) -> bool:
 
 
 def _is_given_size(source: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Whether a tensor is a parameter that is named for sizes."""
+    """Whether a tensor is a parameter that is named for sizes, and no call of the file shows what computes them."""
     if not isinstance(source, cst.Name) or _SIZES.search(source.value) is None:
         return False
-    return any(binding.kind is BindingKind.PARAMETER for binding in evaluator.flow.definitions(source))
+    given = [b for b in evaluator.flow.definitions(source) if b.kind is BindingKind.PARAMETER]
+    return any(all(_is_given_size(each, evaluator) for each in passed_for(binding, evaluator)) for binding in given)
 
 
 def _names(top: cst.CSTNode, evaluator: Evaluator) -> list[cst.Name]:
