@@ -41,7 +41,9 @@ class Guard(Enum):
 
 
 _OCCASIONAL = re.compile(
-    r"(^|_)(debug(_[a-z]\w*)?|verbose|verbosity|(verbose|verbosity|debug|log)_level|noisy|show(_(?!progress)\w*)?|dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|should_\w+|is_log\w*|do_log|log_now|"
+    r"(^|_)(debug(_[a-z]\w*)?|verbose|verbosity|(verbose|verbosity|debug|log)_level|noisy|show(_(?!progress)\w*)?|"
+    r"dry_?run|profil\w*|trace|tracing|vis|visuali[sz]\w*|plot\w*|display\w*|"
+    r"should_(?!(cache|mask|normali[sz]e|scale|use)(_|$))\w+|is_log\w*|do_log|log_now|"
     r"print_\w*|logging|to_log|every|is_last\w*|last_(batch|step|iter)|is_time|due|save_\w+|do_save|sanity\w*|"
     r"check_\w*|assert_\w*|paranoid|diagnos\w*|inspect\w*|monitor\w*|watch_\w*|(record|collect|dump|print)_stats|"
     r"validate_(inputs?|args)|test_mode|detect_\w*|tb_log|log_\w+|is_in_onnx_export|isEnabledFor)$",

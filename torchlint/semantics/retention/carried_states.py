@@ -126,10 +126,23 @@ class CarriedStates:
         return any((heat := self._hotness.heat(kept)) is not None and heat.trains for kept in self._keeping)
 
     def _is_made(self, attribute: cst.Attribute) -> bool:
-        """Whether an attribute is bound where its object is made."""
+        """Whether an attribute is bound where its object is made, or beside all loops that train."""
+        if not isinstance(self._tree.parent(attribute), cst.AssignTarget):
+            return False
         function = self._evaluator.definitions.enclosing_function(attribute)
-        target = self._tree.parent(attribute)
-        return function is not None and function.name.value == "__init__" and isinstance(target, cst.AssignTarget)
+        if function is not None and function.name.value == "__init__":
+            return True
+        around = [self._evaluator.definitions.enclosing_function(call) for call in self._keeping]
+        return all(each is function for each in around) and not any(
+            self._tree.within(attribute, loop) for call in self._keeping for loop in self._loops_around(call)
+        )
+
+    def _loops_around(self, call: cst.Call) -> Iterator[cst.CSTNode]:
+        for ancestor in self._tree.ancestors(call):
+            if isinstance(ancestor, FUNCTIONS):
+                return
+            if isinstance(ancestor, LOOPS):
+                yield ancestor
 
     def _is_argument(self, node: cst.CSTNode, call: cst.Call) -> bool:
         """Whether something is given to a call, alone or in a tuple."""
