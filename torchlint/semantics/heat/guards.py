@@ -72,8 +72,6 @@ _GUARDING: frozenset[type] = frozenset(
         cst.Assert,
     )
 )
-
-
 NO_OPTION = frozenset((Guard.OPTION,))
 NO_FLAG = frozenset((Guard.OPTION, Guard.FLAG))
 _RAREST = (Guard.PERIODIC, Guard.HOST, Guard.FLAG, Guard.OPTION)
