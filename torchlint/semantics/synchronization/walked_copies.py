@@ -28,6 +28,8 @@ def is_walked(copy: cst.Call, evaluator: Evaluator) -> bool:
     """
     method = method_call(copy, "tolist", "numpy")
     source = method.value if method is not None else None
+    if method is not None and method.attr.value == "numpy" and method_call(method.value, "cpu") is None:
+        return False  # perhaps of another library, which has that method too
     if source is None or evaluator.names.qualified(getattr(source, "func", source)) in _TOGETHER:
         return False
     if _is_given_size(source, evaluator):
