@@ -121,7 +121,7 @@ def check(node: Keeping, model: Model) -> Iterator[Finding]:
     if kept.is_part:
         what, cure = f"a part of `{value}`", "Unpack it into a variable, store that with `.detach()`"
     if kept.is_record:
-        what, whose = f"the losses in `{value}`", "their"
+        what, whose = f"the tensors in `{value}`", "their"
         cure = f"Keep of `{value}` what you need, with `.detach()`"
     elif (other := model.retentions.detachable.maybe_number(kept)) is not None:
         cure = f"Write `{_detached(other, model)}` where it is a tensor (it may be a number or None here)"

@@ -11,7 +11,7 @@ from torchlint.semantics.binding.loss_terms import loss_terms
 from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import Scopes
 from torchlint.semantics.tables.torch_api import LIKE_FACTORIES, LOSS_FUNCTIONS, OF_ARRAYS, STRING_ONLY, TENSOR_ONLY
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.walk import Tree
 
@@ -23,7 +23,7 @@ _SHAPED = frozenset(
 )
 """Methods of tensors that are given sizes."""
 _MOVES = ("to", "cuda")
-# What may be moved, loaded and called, or set to evaluate, and is no model.
+# What may be moved, readied and called, or set to evaluate, and is no model.
 _NO_MODELS = re.compile(
     r"norm(ali[sz]\w*)?$|metrics?$|meter$|scaler$|stats?$|tokeni[sz]er$|(^|_)(data(set|loader)?|loader)s?$",
     re.IGNORECASE,
@@ -117,7 +117,7 @@ class Usage:
         return self._key(variable) in self._with_parameters
 
     def is_prepared_model(self, variable: cst.CSTNode) -> bool:
-        """Return whether the file calls ``variable.eval()``, or moves it and loads its weights, and calls it itself."""
+        """Return whether the file calls a variable, and ``variable.eval()``, or moves it and loads or trains it."""
         self._table()
         key = self._key(variable) if self._prepared and not _NO_MODELS.search(identifier(variable)) else None
         return key in self._prepared and key in self._called
@@ -143,7 +143,7 @@ class Usage:
     def _table(self) -> dict[tuple[int, str], set[str]]:
         if self._attributes is None:
             self._attributes = {}
-            loaded: set[tuple[int, str]] = set()
+            readied: set[tuple[int, str]] = set()
             moved: set[tuple[int, str] | None] = set()
             for attribute in self._tree.nodes(cst.Attribute):
                 key, call = self._key(attribute.value), self._tree.parent(attribute)
@@ -168,10 +168,12 @@ class Usage:
                 if attribute.attr.value == "eval" and isinstance(call, cst.Call) and not call.args:
                     self._prepared.add(key)
                 if attribute.attr.value == "load_state_dict" and isinstance(call, cst.Call) and call.args:
-                    loaded.add(key)
+                    readied.add(key)
+                if attribute.attr.value == "train" and isinstance(call, cst.Call) and _sets_mode(call):
+                    readied.add(key)
                 if attribute.attr.value == "backward" and isinstance(call, cst.Call) and _is_keyword_only(call):
                     self._plain_backward.add(key)
-            self._prepared |= loaded & moved
+            self._prepared |= readied & moved
             self._collect_added()
             self._collect_stored()
             self._collect_sliced()
@@ -250,6 +252,11 @@ class Usage:
             owner = self._definitions.receiver(variable.value)
             return (id(owner), variable.attr.value) if owner is not None else None
         return None
+
+
+def _sets_mode(call: cst.Call) -> bool:
+    """Return whether ``x.train()`` sets a mode, and is not given what to train by."""
+    return all(isinstance(literal(argument.value), bool) for argument in call.args)
 
 
 def _is_keyword_only(call: cst.Call) -> bool:

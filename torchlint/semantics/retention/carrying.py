@@ -139,21 +139,42 @@ class Carrying:
         return self.records.holds_loss(record, self._backward.losses(root))
 
     def holds_loss(self, value: cst.BaseExpression, kept: Store, heat: Heat) -> bool:
-        """Whether a dictionary of losses is kept whole that a training step differentiates."""
+        """Whether a dictionary is kept whole of losses that a training step differentiates, or of a model's outputs."""
         if not kept.is_stored or kept.by_method or kept.part is not None or not heat.trains:
             return False
-        if self.records.holds_loss(value, self._backward.losses(heat.root)):
+        losses = self._backward.losses(heat.root)
+        if self.records.holds_loss(value, losses) or (losses and self._holds_graphs(value, heat.root)):
             return True
         items = self.records.items(value, heat.root)
         return any(self._backward.differentiates(i, heat.root) for i in items if not is_number(i))
 
+    def _holds_graphs(self, record: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Whether all items of a dictionary that each pass through ``root`` makes are tensors with a graph."""
+        definitions = self._bindings(record)
+        is_made_here = len(definitions) == 1 and self._tree.within(definitions[0].node, root)
+        if not is_made_here or not isinstance(record, cst.Name) or self.records.may_lose_graph(record):
+            return False
+        found = item = self._evaluator.value(record)
+        while item.kind is Kind.MAPPING and item.element is not None:
+            item = item.element
+        carries = item.is_tensor and item.graph is Graph.ATTACHED and item.evidence >= Evidence.INFERRED
+        return found.kind is Kind.MAPPING and carries
+
     def _is_fresh(self, value: cst.BaseExpression) -> bool:
         """Whether a value is known by itself: an item or attribute may have been detached where it is held."""
         if not isinstance(value, cst.Attribute) or not isinstance(value.value, cst.Name):
+            record = value.value if isinstance(value, cst.Subscript) else None
+            if isinstance(record, cst.Name) and self._is_made_of_call(record):
+                return not self.records.may_lose_graph(record)
             return isinstance(value, _FRESH) or self._backward.is_item_in_turn(value)
         owner = self._evaluator.definitions.receiver(value.value)
         made = self._evaluator.definitions.attribute(owner, value.attr.value) if owner is not None else []
         return bool(made) and all(isinstance(each.value, _FRESH) and not each.path for each in made)
+
+    def _is_made_of_call(self, record: cst.Name) -> bool:
+        """Whether a variable holds just what one call gives, as the outputs of a model."""
+        definitions = self._bindings(record)
+        return len(definitions) == 1 and isinstance(definitions[0].value, cst.Call) and not definitions[0].path
 
     def _is_called_elsewhere(self, function: cst.FunctionDef) -> bool:
         """Whether only other code calls a method of a model, which may have switched gradients off."""

@@ -170,12 +170,34 @@ class Records:
         methods = (method_call(call, *CHANGES_KEYS) for call in self._tree.below(function, cst.Call))
         return any(method is not None and self._is_one(method.value, record) for method in methods)
 
+    def may_lose_graph(self, record: cst.Name) -> bool:
+        """Return whether something may detach the items that a dictionary is made with, or replace them.
+
+        What is put into one that starts empty is all that it holds.
+        """
+        if self.is_changed(record) or self._is_reduced(record):
+            return True
+        bindings = self._evaluator.flow.definitions(record)
+        made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+        put = {_key(place) for place in self._stores(record)}
+        if isinstance(made, cst.Dict):
+            keys = {literal(e.key) for e in made.elements if isinstance(e, cst.DictElement)}
+            return bool(keys) and not put.isdisjoint((None, *keys))
+        return bool(put)
+
     def _is_detached(self, record: cst.Name) -> bool:
         """Whether an item is replaced by what may carry no graph, or a function may do so."""
+        return bool(self._stores(record)) or self._is_reduced(record)
+
+    def _stores(self, record: cst.Name) -> list[cst.Subscript]:
+        """The places of a dictionary that the function around writes to."""
         function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
-        for target in self._tree.below(function, cst.AssignTarget):
-            if isinstance(target.target, cst.Subscript) and self._is_one(target.target.value, record):
-                return True
+        places = (target.target for target in self._tree.below(function, cst.AssignTarget))
+        return [p for p in places if isinstance(p, cst.Subscript) and self._is_one(p.value, record)]
+
+    def _is_reduced(self, record: cst.Name) -> bool:
+        """Whether a function that is named for it may detach the items of a dictionary."""
+        function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
         calls = (call for call in self._tree.below(function, cst.Call) if _REDUCES.search(identifier(call.func)))
         calls = (call for call in calls if isinstance(self._tree.parent(call), cst.Expr))  # others may give another
         return any(self._is_one(argument.value, record) for call in calls for argument in call.args)
