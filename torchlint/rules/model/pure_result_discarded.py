@@ -31,23 +31,17 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.pure_methods import IN_PLACE_TOO, MOVES, PURE_METHODS
 from torchlint.semantics.values import Origin
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
-IN_PLACE_TOO = frozenset(
-    "abs add addcmul addmm atan2 bitwise_and ceil clamp clip cos cumprod cumsum detach div divide erf exp expm1 floor "
-    "fmod lerp log log10 log1p log2 logical_and logical_not logical_or masked_fill masked_scatter mul multiply "
-    "nan_to_num neg pow reciprocal relu remainder round rsqrt scatter scatter_add sigmoid sign sin sqrt square squeeze "
-    "sub subtract tan tanh transpose trunc unsqueeze".split()
+METHODS = IN_PLACE_TOO | MOVES | PURE_METHODS
+WARM_UP = frozenset("mm bmm matmul".split())
+"""Functions that are run for their own sake, where no method would be."""
+MEASURES = re.compile(
+    r"^synchronize$|CUDAGraph|memory_(allocated|reserved|stats|summary)|peak_memory|tracemalloc|[Ff]lop_?[Cc]ounter"
 )
-MOVES = frozenset("to cuda cpu float double half bfloat16 int long bool type type_as".split())
-OTHERS = frozenset(
-    "amax amin argmax argmin bmm clone contiguous expand flatten flip gather index_select log_softmax masked_select "
-    "matmul mean mm permute prod repeat reshape roll softmax std sum unfold var view where".split()
-)
-METHODS = IN_PLACE_TOO | MOVES | OTHERS
-MEASURES = re.compile(r"memory_(allocated|reserved|stats|summary)|peak_memory|tracemalloc|[Ff]lop_?[Cc]ounter")
 CHECKS = re.compile(r"^_*(check|assert|validate|verify|probe|ensure|warm|bench\w*|profile)(_|$)|warm_?up")
 # Contexts in which an operation whose result is dropped has no effect either.
 PLAIN_CONTEXTS = re.compile(
@@ -126,8 +120,8 @@ def _owner(call: cst.Call, model: Model) -> cst.BaseExpression | None:
     """The tensor of which a method, or a function of torch of that name, computes another one."""
     name = identifier(call.func)
     if name in METHODS and model.qualified_name(call.func) == f"torch.{name}":
-        first = call.args[0] if call.args else None
-        return first.value if first is not None and first.keyword is None and not first.star else None
+        is_plain = bool(call.args) and call.args[0].keyword is None and not any(a.star for a in call.args)
+        return call.args[0].value if is_plain and name not in WARM_UP and not _is_all(call, cst.For, model) else None
     function = method_call(call, *METHODS)
     return function.value if function is not None else None
 
@@ -182,9 +176,13 @@ def _is_watched(statement: cst.Expr, model: Model) -> bool:
     names = (identifier(context.func if isinstance(context, cst.Call) else context) for context in contexts)
     if any(PLAIN_CONTEXTS.search(name) is None for name in names):
         return True
-    loop = model.enclosing(statement, cst.While)
-    below = model.descendants(loop.body) if loop is not None else ()
-    lines = [node for node in below if isinstance(node, cst.SimpleStatementLine)]
+    return _is_all(statement, cst.While, model)
+
+
+def _is_all(node: cst.CSTNode, kind: type[cst.For | cst.While], model: Model) -> bool:
+    """Whether the loop around a node does nothing else than such statements."""
+    loop = model.enclosing(node, kind)
+    lines = [n for n in model.descendants(loop.body) if isinstance(n, cst.SimpleStatementLine)] if loop else []
     return bool(lines) and all(isinstance(part, cst.Expr) for line in lines for part in line.body)
 
 

@@ -20,7 +20,6 @@ from torchlint.semantics.evaluate import (
     containers,
     hints,
     host_modules,
-    iterators,
     kept_batches,
     names,
     narrowing,
@@ -258,7 +257,7 @@ def _says_nothing(value: Value) -> bool:
 
 
 def _iterated(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> Value:
-    found = iterators.handed_out(evaluator.value(loop.iter), evaluator)
+    found = evaluator.value(loop.iter).iterated()
     is_counted = _qualified_call(loop.iter, evaluator) == "builtins.enumerate" and len(found.elements or ()) == 2
     counted = (found.elements or (found,))[-1] if is_counted else found
     is_open = _says_nothing(counted)

@@ -363,7 +363,7 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         made = evaluator.value(function.body) if isinstance(function, cst.Lambda) else UNKNOWN
         return of(Kind.ITERATOR, made) if made.known else UNKNOWN
     if name == "next":
-        return iterators.handed_out(first, evaluator)
+        return iterators.given_next(first, evaluator)
     if name in ("iter", "list", "tuple", "set", "sorted", "reversed", "filter"):
         if first.kind in (Kind.DATALOADER, Kind.TENSOR, Kind.SEQUENCE, Kind.ITERATOR):
             return of(Kind.ITERATOR, first.iterated()) if first.iterated().known else Value(Kind.ITERATOR)

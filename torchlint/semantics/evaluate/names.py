@@ -23,7 +23,8 @@ _CLASS = re.compile(r"^[A-Z][a-z]\w+$")
 _MADE = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 _LOADER_OF_SPLIT = re.compile(r"^(train|val|valid|validation|test|eval|dev)_?(data_?)?loader$")
 _SHAPE = re.compile(r"(^|_)shape$")
-_WHOLE_NUMBERS = re.compile(r"(^|_)(lens?|lengths?|counts?|sizes?|idxs?|inds?|index(es)?|indices|ids)$")
+_ESTIMATE = re.compile(r"log|pred|soft|mean|expected|est", re.IGNORECASE)
+_WHOLE_NUMBERS = re.compile(r"(^|_)(lens?|lengths?|idxs?|inds?|index(es)?|indices|ids)$")
 
 
 def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
@@ -183,7 +184,7 @@ def of_binding(binding: Binding, evaluator: Evaluator) -> Value:
     if kind is BindingKind.ITERATION:
         return unpack(_iteration(binding, evaluator), binding.path)
     if kind is BindingKind.ASSIGNMENT:
-        return _whole_numbers(binding, unpack(evaluator.value(binding.value), binding.path))
+        return _whole_numbers(binding, unpack(evaluator.value(binding.value), binding.path), evaluator)
     if kind is BindingKind.CONTEXT:
         return unpack(evaluator.value(binding.value), binding.path)
     return UNKNOWN
@@ -200,12 +201,17 @@ def unpack(value: Value, path: tuple[int, ...]) -> Value:
     return value
 
 
-def _whole_numbers(binding: Binding, value: Value) -> Value:
-    """The value of a variable, without a graph if a model gives it beside others and it is named for whole numbers."""
+def _whole_numbers(binding: Binding, value: Value, evaluator: Evaluator) -> Value:
+    """The value of a variable, without a graph if a model gives it beside others and it is named for whole numbers.
+
+    Not if the file shows the model, which may compute with lengths that it predicts.
+    """
     is_one = bool(binding.path) and value.is_tensor and value.origin is Origin.OUTPUT
-    if is_one and isinstance(binding.node, cst.Name) and _WHOLE_NUMBERS.search(binding.node.value):
-        return value._replace(graph=Graph.DETACHED)
-    return value
+    name = binding.node.value if is_one and isinstance(binding.node, cst.Name) else ""
+    if not _WHOLE_NUMBERS.search(name) or _ESTIMATE.search(name):
+        return value
+    model = evaluator.value(binding.value.func) if isinstance(binding.value, cst.Call) else UNKNOWN
+    return value if model.definition is not None else value._replace(graph=Graph.DETACHED)
 
 
 def _iteration(binding: Binding, evaluator: Evaluator) -> Value:

@@ -24,6 +24,8 @@ _EVALUATION_LOADER = re.compile(
     r"(^|_)(test|testing|val|valid|validation|eval|evaluation|dev)_?(data_?)?(loader|dl|iter|iterator|batches)s?$",
     re.IGNORECASE,
 )
+# What goes over a loader for somebody who watches.
+_BAR = re.compile(r"tqdm|trange|[Pp]rogress|^(enumerate|iter|track)$|(^|_)p?bar$")
 _NUMBERS = ("builtins.float", "builtins.int")
 _NAMED = (cst.Name, cst.Attribute, cst.Subscript)
 
@@ -115,7 +117,10 @@ class EvaluationLoops:
 
     def _repeats(self, loop: cst.CSTNode) -> bool:
         """Whether a loop only evaluates again and again, on another set of data each time."""
-        return isinstance(loop, cst.For) and not self._trains(loop)
+        if not isinstance(loop, cst.For) or self._trains(loop):
+            return False
+        named = (node for part in (loop.iter, loop.target) for node in (part, *self._tree.descendants(part)))
+        return any(_EVALUATION_LOADER.search(_name(node)) for node in named if isinstance(node, _NAMED))
 
     def _leaves(self, name: cst.Name, statement: cst.Assign, frame: cst.CSTNode) -> bool:
         """Whether a variable that a statement binds is returned, or flows into a backward pass."""
@@ -185,7 +190,10 @@ class EvaluationLoops:
             nodes = [node for node in (loop.iter, *self._tree.descendants(loop.iter)) if isinstance(node, _NAMED)]
             names = (node for node in nodes if isinstance(node, cst.Name))
             bars = [binding.value for name in names for binding in self._evaluator.flow.definitions(name)]
-            nodes += [name for bar in bars if isinstance(bar, cst.Call) for name in self._names(bar)]
+            shown = [
+                b.args[0].value for b in bars if isinstance(b, cst.Call) and b.args and _BAR.search(identifier(b.func))
+            ]
+            nodes += [name for each in shown for name in self._names(each)]
             self._over_evaluation_data[id(loop)] = any(_EVALUATION_LOADER.search(_name(node)) for node in nodes)
         return self._over_evaluation_data[id(loop)]
 

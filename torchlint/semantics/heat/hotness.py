@@ -385,7 +385,8 @@ class Hotness:
     def _called_from(self, calls: Sequence[cst.Call], besides: frozenset[Guard] = frozenset()) -> Heat | None:
         found: Heat | None = None
         for call in calls:
-            heat = self.heat(call, besides)
+            is_look = isinstance(self._tree.parent(call), cst.Expr)  # a check that is asked for is no step
+            heat = self.heat(call, frozenset() if is_look else besides)
             looks_up = isinstance(self._tree.enclosing(call, *_ASKING, cst.FunctionDef), _ASKING)  # what is kept then
             if heat is None or heat.role is Role.METRIC or (heat.role is Role.DENOISING and looks_up):
                 continue  # helpers of metrics work on copies on the host

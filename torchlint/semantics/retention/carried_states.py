@@ -132,9 +132,12 @@ class CarriedStates:
         function = self._evaluator.definitions.enclosing_function(attribute)
         if function is not None and function.name.value == "__init__":
             return True
-        around = [self._evaluator.definitions.enclosing_function(call) for call in self._keeping]
-        return all(each is function for each in around) and not any(
-            self._tree.within(attribute, loop) for call in self._keeping for loop in self._loops_around(call)
+        around = [
+            (self._evaluator.definitions.enclosing_function(c), list(self._loops_around(c))) for c in self._keeping
+        ]
+        return all(
+            each is function and loops and not any(self._tree.within(attribute, loop) for loop in loops)
+            for each, loops in around
         )
 
     def _loops_around(self, call: cst.Call) -> Iterator[cst.CSTNode]:

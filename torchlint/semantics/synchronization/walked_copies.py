@@ -9,6 +9,8 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.unknown_calls import passed_for
+from torchlint.semantics.synchronization.host_reasons import HostReasons
+from torchlint.semantics.values import Device
 from torchlint.syntax.calls import identifier, method_call
 
 _CUTTING = frozenset("split split_with_sizes tensor_split roll".split())
@@ -17,35 +19,56 @@ _PASSING = frozenset(f"builtins.{name}" for name in "enumerate zip reversed tupl
 _CHANGING = frozenset("cumsum astype copy".split())
 _TOGETHER = frozenset(("torch.stack", "torch.cat"))
 # What many programs leave on the host, and hand to a forward pass beside the data.
-_SIZES = re.compile(r"(^|_)(lens?|lengths?|sizes?|counts?|splits?|shapes?|nums?)(_|$)")
+_SIZES = re.compile(r"(lens?|lengths?)$|(^|_)(sizes?|counts?|splits?|shapes?|nums?)(_|$)|^n_")
+_DEPTH = 3
+"""Through how many variables a tensor is followed to what it is computed of."""
 
 
 def is_walked(copy: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a copy is gone over, or cuts a tensor, at once or by a name: ``for end in ends.tolist()``.
 
-    What was put together first, so that the host waits once, is left out: ``torch.stack([x, y]).tolist()``; so are
-    sizes that a function is given, which may be on the host already.
+    In a function that gives tensors. What was put together first, so that the host waits once, is left out:
+    ``torch.stack([x, y]).tolist()``; so is what may be on the host already, and what is wanted there.
     """
     method = method_call(copy, "tolist", "numpy")
-    source = method.value if method is not None else None
-    if method is not None and method.attr.value == "numpy" and method_call(method.value, "cpu") is None:
+    if method is None or (method.attr.value == "numpy" and method_call(method.value, "cpu") is None):
         return False  # perhaps of another library, which has that method too
-    if source is None or evaluator.names.qualified(getattr(source, "func", source)) in _TOGETHER:
+    function = evaluator.definitions.enclosing_function(copy)
+    if evaluator.names.qualified(getattr(method.value, "func", method.value)) in _TOGETHER or function is None:
         return False
-    if _is_given_size(source, evaluator):
+    results = evaluator.definitions.results(function)
+    if not results or not all(_gives_tensor(result, evaluator) for result in results):
         return False
     top = _handed_on(copy, evaluator)
-    return _takes_apart(top, evaluator) or any(
-        _takes_apart(_handed_on(name, evaluator), evaluator) for name in _names(top, evaluator)
-    )
+    places = [top, *(_handed_on(name, evaluator) for name in _names(top, evaluator))]
+    return any(_takes_apart(place, evaluator) for place in places) and not _may_be_on_host(method.value, evaluator)
 
 
-def _is_given_size(source: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Whether a tensor is a parameter that is named for sizes, and no call of the file shows what computes them."""
-    if not isinstance(source, cst.Name) or _SIZES.search(source.value) is None:
-        return False
-    given = [b for b in evaluator.flow.definitions(source) if b.kind is BindingKind.PARAMETER]
-    return any(all(_is_given_size(each, evaluator) for each in passed_for(binding, evaluator)) for binding in given)
+def _gives_tensor(result: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    parts = [element.value for element in result.elements] if isinstance(result, cst.Tuple) else [result]
+    values = [evaluator.value(part) for part in parts]
+    return any(value.is_tensor or value.iterated().is_tensor for value in values)
+
+
+def _may_be_on_host(source: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:
+    """Whether a tensor is computed of a parameter that is named for sizes, or that a call gives something unmoved.
+
+    Not of one that all calls of the file give what is computed and named for something else.
+    """
+    for name in [source] if isinstance(source, cst.Name) else evaluator.tree.below(source, cst.Name):
+        for binding in evaluator.flow.definitions(name):
+            if binding.kind is BindingKind.PARAMETER:
+                given = passed_for(binding, evaluator)
+                if any(evaluator.value(each).device is Device.CPU for each in given):
+                    return True
+                named = [each for each in given if _SIZES.search(identifier(each))]
+                if _SIZES.search(name.value) and len(named) == len(given):
+                    return True
+            elif depth < _DEPTH and isinstance(binding.value, cst.BaseExpression) and not binding.path:
+                is_same = any(binding.node is each for each in evaluator.tree.below(binding.value, cst.Name))
+                if not is_same and _may_be_on_host(binding.value, evaluator, depth + 1):
+                    return True
+    return False
 
 
 def _names(top: cst.CSTNode, evaluator: Evaluator) -> list[cst.Name]:
@@ -74,8 +97,15 @@ def _handed_on(node: cst.CSTNode, evaluator: Evaluator) -> cst.CSTNode:
 
 
 def _takes_apart(node: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Whether a loop goes over values, and does nothing that belongs on the host, or they are sizes of parts."""
     parent = evaluator.tree.parent(node)
     if isinstance(parent, (cst.For, cst.CompFor)):
-        return parent.iter is node
+        loop = evaluator.tree.parent(parent) if isinstance(parent, cst.CompFor) else parent
+        calls = evaluator.tree.below(loop, cst.Call) if loop is not None else ()
+        return parent.iter is node and not any(map(HostReasons(evaluator).belongs_there, calls))
     call = evaluator.tree.parent(parent) if isinstance(parent, cst.Arg) else None
-    return isinstance(call, cst.Call) and identifier(call.func) in _CUTTING and evaluator.value(call).known
+    if not isinstance(call, cst.Call) or identifier(call.func) not in _CUTTING:
+        return False
+    owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    is_of_torch = (evaluator.names.qualified(call.func) or "").startswith("torch.")
+    return is_of_torch or (owner is not None and evaluator.value(owner).is_tensor)

@@ -1,0 +1,20 @@
+"""Methods of tensors that give another tensor, and change nothing."""
+
+from __future__ import annotations
+
+IN_PLACE_TOO = frozenset(
+    "abs add addcmul addmm atan2 bitwise_and ceil clamp clip cos cumprod cumsum detach div divide erf exp expm1 floor "
+    "fmod lerp log log10 log1p log2 logical_and logical_not logical_or masked_fill masked_scatter mul multiply "
+    "nan_to_num neg pow reciprocal relu remainder round rsqrt scatter scatter_add sigmoid sign sin sqrt square squeeze "
+    "sub subtract tan tanh transpose trunc unsqueeze".split()
+)
+"""Those that have a form which works in place."""
+
+MOVES = frozenset("to cuda cpu float double half bfloat16 int long bool type type_as".split())
+"""Those that move or convert."""
+
+PURE_METHODS = frozenset(
+    "amax amin argmax argmin bmm clone contiguous expand flatten flip gather index_select log_softmax masked_select "
+    "matmul mean mm permute prod repeat reshape roll softmax std sum unfold var view where".split()
+)
+"""All others."""
