@@ -19,7 +19,7 @@ _PASSING = frozenset(f"builtins.{name}" for name in "enumerate zip reversed tupl
 _CHANGING = frozenset("cumsum astype copy".split())
 _TOGETHER = frozenset(("torch.stack", "torch.cat"))
 # What many programs leave on the host, and hand to a forward pass beside the data.
-_SIZES = re.compile(r"(lens?|lengths?)$|(^|_)(sizes?|counts?|splits?|shapes?|nums?)(_|$)|^n_")
+_SIZES = re.compile(r"(lens?|lengths?)$|(^|_)(sizes?|counts?|splits?|shapes?|nums?)(_|$)|^n_\w+s$")
 _DEPTH = 3
 """Through how many variables a tensor is followed to what it is computed of."""
 
