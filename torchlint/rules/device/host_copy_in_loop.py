@@ -13,8 +13,9 @@ collect the detached tensors and move them together. What is known before a loop
 `lengths = mask.sum(1).tolist()` outside the loop that denoises. Rows are not copied one by one (`x[i].tolist()`): one
 `x.tolist()` waits once. What is only added up, in an evaluation too, is added up on the device: `x.sum()`, not
 `x.cpu().sum()`. What a forward pass keeps for the next one stays on the device, and so does what it would bring back:
-`f(x.cpu().numpy())` that goes `.to(x.device)` in the same function makes the GPU wait twice. Write `.detach().cpu()`,
-not `.cpu().detach()`: the latter records the copy in the graph first.
+`f(x.cpu().numpy())` that goes `.to(x.device)` in the same function makes the GPU wait twice. Sizes by which it cuts
+tensors (`x.split(counts.tolist())`) are best kept on the host beside them. Write `.detach().cpu()`, not
+`.cpu().detach()`: the latter records the copy in the graph first.
 
 ## When to ignore it
 
