@@ -41,7 +41,6 @@ from torchlint.edits.operations import AddDecorator
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.model import Model
-from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluation.inference import InferenceCall
@@ -148,7 +147,7 @@ def _report(call: cst.Call, found: InferenceCall, model: Model) -> Iterator[Find
     if rule.silent("no-graph", found.switches_off or gradients.disabled(call) or gradients.left_open(call)):
         return
     wanted = gradients.wanted(call) or found.needs_gradients
-    if rule.silent("wanted", wanted) or rule.silent("volatile", _is_volatile(found, model)):
+    if rule.silent("wanted", wanted) or rule.silent("volatile", gradients.is_volatile(found.function)):
         return
     place = f"`{found.function.name.value}`" if found.function is not None else "This script"
     waste = "although nothing is backpropagated" if found.turn is None else "also where it only evaluates"
@@ -158,14 +157,6 @@ def _report(call: cst.Call, found: InferenceCall, model: Model) -> Iterator[Find
         f"{waste}. {_cure(found, model)}",
         _fix(found, model),
     )
-
-
-def _is_volatile(found: InferenceCall, model: Model) -> bool:
-    """Whether the routine still asks for `volatile=True`, which TL504 reports with the same advice."""
-    nodes = model.descendants(found.function) if found.function is not None else iter(model.nodes(cst.Arg))
-    arguments = (node for node in nodes if isinstance(node, cst.Arg))
-    named = ((argument.keyword.value, argument.value) for argument in arguments if argument.keyword is not None)
-    return any(name == "volatile" and literal(value) is not False for name, value in named)
 
 
 def _cure(found: InferenceCall, model: Model) -> str:

@@ -71,6 +71,17 @@ class Flow:
             child = ancestor
         return found
 
+    def named_reads(self, value: cst.CSTNode) -> list[cst.Name]:
+        """Return where the variable is read into which an assignment puts a value, and nothing else."""
+        statement = self._tree.parent(value)
+        if not isinstance(statement, cst.Assign) or statement.value is not value or len(statement.targets) != 1:
+            return []
+        target = statement.targets[0].target
+        if not isinstance(target, cst.Name):
+            return []
+        same = (name for name in self._tree.named(target.value) if name is not target)
+        return [name for name in same if any(binding.node is target for binding in self.definitions(name))]
+
     def definitions(self, name: cst.Name) -> list[Binding]:
         """Return the bindings whose value a name can have where it is read, in document order.
 

@@ -23,7 +23,7 @@ _SHAPED = frozenset(
 )
 """Methods of tensors that are given sizes."""
 _MOVES = ("to", "cuda")
-# What may be moved, readied and called, or set to evaluate, and is no model.
+# What may be moved, loaded and called, or set to evaluate, and is no model.
 _NO_MODELS = re.compile(
     r"norm(ali[sz]\w*)?$|metrics?$|meter$|scaler$|stats?$|tokeni[sz]er$|(^|_)(data(set|loader)?|loader)s?$",
     re.IGNORECASE,

@@ -107,6 +107,12 @@ class Gradients:
             child = ancestor
         return False
 
+    def is_volatile(self, function: cst.FunctionDef | None) -> bool:
+        """Return whether a function, or the script, asks for `volatile=True`, which switched graphs off before 0.4."""
+        around = function if function is not None else self._evaluator.tree.module
+        named = (a for a in self._evaluator.tree.below(around, cst.Arg) if a.keyword is not None)
+        return any(a.keyword.value == "volatile" and literal(a.value) is not False for a in named if a.keyword)
+
     def wanted(self, node: cst.CSTNode) -> bool:
         """Return whether the function around a node switches gradients on for it."""
         return self._decision(node) is False

@@ -23,7 +23,7 @@ _CLASS = re.compile(r"^[A-Z][a-z]\w+$")
 _MADE = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 _LOADER_OF_SPLIT = re.compile(r"^(train|val|valid|validation|test|eval|dev)_?(data_?)?loader$")
 _SHAPE = re.compile(r"(^|_)shape$")
-_ESTIMATE = re.compile(r"log|pred|soft|mean|expected|est", re.IGNORECASE)
+_ESTIMATE = re.compile(r"(^|_)(log|pred\w*|soft\w*|mean|expected|estimat\w*)_")
 _WHOLE_NUMBERS = re.compile(r"(^|_)(lens?|lengths?|idxs?|inds?|index(es)?|indices|ids)$")
 
 

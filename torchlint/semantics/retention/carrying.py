@@ -66,6 +66,10 @@ class Carrying:
             return Evidence.INFERRED, True
         if part is None and heat.trains and not self._is_known(value) and self._cut_off.carries(value):
             return Evidence.INFERRED, True
+        if not heat.trains and self._evaluator.gradients.is_volatile(
+            self._evaluator.definitions.enclosing_function(node)
+        ):
+            return None
         if part is None and not heat.trains and self.evaluated.gives(value, heat.root):
             return Evidence.INFERRED, True
         found = unpack(self._evaluator.value(value), () if part is None else (part,))

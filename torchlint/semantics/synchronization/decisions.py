@@ -49,18 +49,8 @@ class Decisions:
 
     def sizes(self, call: cst.Call) -> bool:
         """Return whether what a call reads is a size, at once or by a name of its own: a bound of a slice, a shape."""
-        if self._is_size(call):
-            return True
-        statement, top = self._evaluator.flow.statement(call), self._through(call)
-        if not isinstance(statement, cst.Assign) or statement.value is not top or len(statement.targets) != 1:
-            return False
-        target, flow = statement.targets[0].target, self._evaluator.flow
-        if not isinstance(target, cst.Name):
-            return False
-        same = self._evaluator.tree.named(target.value)
-        return any(
-            self._is_size(name) and any(binding.node is target for binding in flow.definitions(name)) for name in same
-        )
+        reads = self._evaluator.flow.named_reads(self._through(call))
+        return self._is_size(call) or any(map(self._is_size, reads))
 
     def _is_size(self, node: cst.CSTNode) -> bool:
         tree, top = self._evaluator.tree, self._through(node)

@@ -21,15 +21,7 @@ def feeds_tensors(read: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether what is read only goes into tensors, at once or by a name of its own: ``x / x.max().item()``."""
     if _feeds(read, evaluator):
         return True
-    top = _chosen(read, evaluator)
-    statement = evaluator.tree.parent(top)
-    if not isinstance(statement, cst.Assign) or statement.value is not top or len(statement.targets) != 1:
-        return False
-    target = statement.targets[0].target
-    if not isinstance(target, cst.Name):
-        return False
-    same = [name for name in evaluator.tree.named(target.value) if name is not target]
-    users = [name for name in same if any(b.node is target for b in evaluator.flow.definitions(name))]
+    users = evaluator.flow.named_reads(_chosen(read, evaluator))
     return bool(users) and all(_feeds(user, evaluator) for user in users)
 
 

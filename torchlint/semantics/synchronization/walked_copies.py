@@ -40,7 +40,7 @@ def is_walked(copy: cst.Call, evaluator: Evaluator) -> bool:
     if not results or not all(_gives_tensor(result, evaluator) for result in results):
         return False
     top = _handed_on(copy, evaluator)
-    places = [top, *(_handed_on(name, evaluator) for name in _names(top, evaluator))]
+    places = [top, *(_handed_on(name, evaluator) for name in evaluator.flow.named_reads(top))]
     return any(_takes_apart(place, evaluator) for place in places) and not _may_be_on_host(method.value, evaluator)
 
 
@@ -69,18 +69,6 @@ def _may_be_on_host(source: cst.BaseExpression, evaluator: Evaluator, depth: int
                 if not is_same and _may_be_on_host(binding.value, evaluator, depth + 1):
                     return True
     return False
-
-
-def _names(top: cst.CSTNode, evaluator: Evaluator) -> list[cst.Name]:
-    """Where the variable is read into which a value is put."""
-    statement = evaluator.tree.parent(top)
-    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
-        return []
-    target = statement.targets[0].target
-    if not isinstance(target, cst.Name):
-        return []
-    same = (name for name in evaluator.tree.named(target.value) if name is not target)
-    return [name for name in same if any(b.node is target for b in evaluator.flow.definitions(name))]
 
 
 def _handed_on(node: cst.CSTNode, evaluator: Evaluator) -> cst.CSTNode:
