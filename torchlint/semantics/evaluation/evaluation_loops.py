@@ -152,7 +152,7 @@ class EvaluationLoops:
         if self._backward.passes(loop):
             return True
         below = [node for node in self._tree.descendants(loop) if isinstance(node, cst.Call)]
-        if any(self._prepares_step(call) for call in below):
+        if any(self._prepares_step(call) or self._is_left_to_other(call) for call in below):
             return True
         inside = {id(call) for call in below}
         trainers = (self._evaluator.definitions.enclosing_function(p) for p in self._backward.passes())
@@ -164,6 +164,18 @@ class EvaluationLoops:
         if method is None or method.attr.value != "step":
             return method is not None
         return self._evaluator.value(method.value).kind in (Kind.OPTIMIZER, Kind.SCALER)
+
+    def leaves_step_to_other(self, call: cst.Call) -> bool:
+        """Return whether the loop around a call hands a loss and the optimizer to a function of another file."""
+        loop = self._loop(call)
+        return loop is not None and any(map(self._is_left_to_other, self._tree.below(loop.body, cst.Call)))
+
+    def _is_left_to_other(self, call: cst.Call) -> bool:
+        """Whether a function of another file is given a tensor and the optimizer: ``update(optimizer, loss)``."""
+        if self._evaluator.definitions.definition(call.func) is not None:
+            return False
+        given = [self._evaluator.value(argument.value) for argument in call.args]
+        return any(v.kind is Kind.OPTIMIZER for v in given) and any(v.is_tensor for v in given)
 
     def _is_backpropagated(self, part: cst.CSTNode, frame: cst.CSTNode) -> bool:
         """Whether a backward pass of the routine starts from something that a part of it binds."""

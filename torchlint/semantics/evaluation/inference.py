@@ -152,7 +152,7 @@ class Inference:
             return None
         trains = not is_part and bool(self._backward.passes(frame))
         trains = trains or ((not is_part or turn is not None) and self.fed_passes.by(function))
-        trains = trains or self.fed_passes.stored(call, function)
+        trains = trains or self.fed_passes.stored(call, function) or self._evaluation_loops.leaves_step_to_other(call)
         trains = trains or (function is not None and is_objective(function, self._evaluator))
         trains = trains or (is_part and turn is None and self.fed_passes.collected(call, frame))
         return InferenceCall(
