@@ -104,11 +104,13 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("measured", _is_measured(statement, model)):
         return
     form = f".{name}" if isinstance(call.func, cst.Attribute) and call.func.value is owner else f"torch.{name}"
+    is_parameter = value.origin is Origin.PARAMETER  # which takes no tensor, and no change that is recorded
+    in_place = f", or use `.{name}_()`{' under `torch.no_grad()`' if is_parameter else ''}"
     what = "moves and converts no tensor: it gives another one" if name in MOVES else "gives a new tensor"
     yield Finding(
         call,
         f"`{form}()` {what}, and {model.shown(owner, 'the tensor')} stays as it is: the result is dropped. "
-        f"Assign it{f', or use `.{name}_()`' if name in IN_PLACE_TOO else ''}.",
+        f"{'Compute with it' if is_parameter else 'Assign it'}{in_place if name in IN_PLACE_TOO else ''}.",
     )
 
 

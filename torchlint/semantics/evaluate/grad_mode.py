@@ -109,9 +109,12 @@ class Gradients:
 
     def is_volatile(self, function: cst.FunctionDef | None) -> bool:
         """Return whether a function, or the script, asks for `volatile=True`, which switched graphs off before 0.4."""
-        around = function if function is not None else self._evaluator.tree.module
-        named = (a for a in self._evaluator.tree.below(around, cst.Arg) if a.keyword is not None)
-        return any(a.keyword.value == "volatile" and literal(a.value) is not False for a in named if a.keyword)
+        return any(function is None or self._tree.within(argument, function) for argument in self._volatile)
+
+    @cached_property
+    def _volatile(self) -> list[cst.Arg]:
+        named = (argument for argument in self._tree.nodes(cst.Arg) if argument.keyword is not None)
+        return [a for a in named if a.keyword and a.keyword.value == "volatile" and literal(a.value) is not False]
 
     def wanted(self, node: cst.CSTNode) -> bool:
         """Return whether the function around a node switches gradients on for it."""

@@ -17,6 +17,7 @@ from torchlint.semantics.evaluation.fates import Fate, Fates
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
 from torchlint.syntax.statements import is_main_guard
 from torchlint.syntax.walk import children
 
@@ -147,6 +148,7 @@ class EvaluationLoops:
         found = self._tree.enclosing(call, cst.For, *FUNCTIONS)
         return found if isinstance(found, cst.For) else None
 
+    @remembered
     def _trains(self, loop: cst.For) -> bool:
         """Whether a loop computes gradients or takes steps, itself or in a function of the file."""
         if self._backward.passes(loop):
@@ -168,7 +170,11 @@ class EvaluationLoops:
     def leaves_step_to_other(self, call: cst.Call) -> bool:
         """Return whether the loop around a call hands a loss and the optimizer to a function of another file."""
         loop = self._loop(call)
-        return loop is not None and any(map(self._is_left_to_other, self._tree.below(loop.body, cst.Call)))
+        return loop is not None and self._hands_step_over(loop)
+
+    @remembered
+    def _hands_step_over(self, loop: cst.For) -> bool:
+        return any(map(self._is_left_to_other, self._tree.below(loop.body, cst.Call)))
 
     def _is_left_to_other(self, call: cst.Call) -> bool:
         """Whether a function of another file is given a tensor and the optimizer: ``update(optimizer, loss)``."""

@@ -35,10 +35,7 @@ READERS = frozenset(
         *(name.rpartition(".")[2] for name in _LOGGERS),
         *_CONVERSIONS,
         *dir(math),
-        "cbrt",
-        "exp2",
-        "sumprod",
-        "fma",
+        *"cbrt exp2 sumprod fma".split(),
     )
 )
 """The names of what reads a scalar, among them all functions of ``math``; the last came after Python 3.10."""
