@@ -58,7 +58,7 @@ def codes(diagnostics: tuple[Diagnostic, ...]) -> list[str]:
 
 
 def test_where_nothing_is_found_the_draft_is_enough() -> None:
-    results = [check_file(read_source(str(path)), Settings(), rules(), UNKNOWN_TARGET) for path in FIXTURES]
+    results = [check_file(read_source(str(path)), Settings(), rules(), UNKNOWN_TARGET) for path in FIXTURES[::3]]
     silent = [result for result in results if not result.diagnostics and "draft" in result.timings]
     assert sum("parse" not in result.timings for result in silent) > 0.8 * len(silent) > 20
 

@@ -8,7 +8,7 @@ from itertools import cycle
 
 import pytest
 
-from tests.fixture_files import FixtureFile, fixture_files
+from tests.fixture_files import FixtureFile, every_file
 from torchlint.engine.file import check_file
 from torchlint.engine.ignores import Ignored, add_ignores, open_rows
 from torchlint.registry import rules
@@ -21,7 +21,6 @@ CODES = ("TL101", "TL202", "TL601")
 CHOSEN = [rule for rule in rules() if rule.code in CODES]
 KNOWN = {**{rule.code: rule.name for rule in rules()}, **BUILT_IN}
 HEAD = "import torch\nfrom torch.utils.data import DataLoader\n"
-BAD = [file for file in fixture_files() if file.path.name.startswith(("bad", "edge"))]
 
 
 def ignored(text: str) -> Ignored:
@@ -114,13 +113,14 @@ def test_what_no_comment_can_silence_is_left_with_the_reason() -> None:
     assert [finding.code for finding, _ in broken.left] == ["TL000"]
 
 
-@pytest.mark.parametrize(("fixture", "newline"), list(zip(BAD, cycle(("\n", "\r\n")), strict=False)), ids=str)
+@pytest.mark.parametrize(("fixture", "newline"), list(zip(every_file(), cycle(("\n", "\r\n")), strict=False)), ids=str)
 def test_whatever_is_found_can_be_silenced(fixture: FixtureFile, newline: str) -> None:
     text = fixture.text.replace("\n", newline)
     check = partial(check_file, settings=fixture.settings, rules=rules(), target=fixture.target)
     result = add_ignores(fixture.source(text), check, KNOWN)
-    assert result.result.diagnostics == ()
-    assert fixture.check(result.text, chosen=rules()).diagnostics == ()
+    again = fixture.check(result.text, chosen=rules())
+    assert result.result.diagnostics == again.diagnostics == ()
+    assert again.suppressed == len(fixture.by_all_rules.diagnostics)
     assert ast.dump(ast.parse(result.text)) == ast.dump(ast.parse(text))
 
 
