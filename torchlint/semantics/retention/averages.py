@@ -39,5 +39,5 @@ class Averages:
         found = self._of_parameters.kept(node) if self._asks_for_parameters else None
         if found is not None:
             return found, False
-        found = self._of_inputs.kept(node) if isinstance(node, cst.Assign) and self._of_inputs.occur else None
+        found = self._of_inputs.kept(node) if self._of_inputs.occur else None
         return (found, True) if found is not None else None

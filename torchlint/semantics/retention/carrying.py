@@ -62,7 +62,7 @@ class Carrying:
             return Evidence.NAMED if self._backward.may_be_number(value) else Evidence.INFERRED, True
         if part is None and heat.trains and self._is_handed(value):
             return Evidence.INFERRED, True
-        if part is None and heat.trains and self._is_given_in_record(value):
+        if part is None and heat.trains and (self._is_given_in_record(value) or self._is_item(value, heat.root)):
             return Evidence.INFERRED, True
         if part is None and heat.trains and not self._is_known(value) and self._cut_off.carries(value):
             return Evidence.INFERRED, True
@@ -123,6 +123,17 @@ class Carrying:
     def _is_given_in_record(self, value: cst.BaseExpression) -> bool:
         """Whether a function takes a value out of a dictionary of losses that steps of the file give it."""
         return any(map(self._is_loss_at_calls, self.records.given(value)))
+
+    def _is_item(self, value: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Whether a loop takes a value out of a dictionary of losses that a step, or a function of it, differentiates.
+
+        ``for name, loss in self.train_step(batch).items()``, by a variable
+        """
+        records = self.records.iterated(value)
+        made = (found for record in records if (found := self.records.returned(record)) is not None)
+        if any(self.records.holds_loss(name, self._backward.losses(function)) for name, function in made):
+            return True
+        return any(self.records.holds_loss(record, self._backward.losses(root)) for record in records)
 
     def _is_changed_at_calls(self, record: Binding) -> bool:
         """Whether a call gives a dictionary into which a method has put something else: ``losses.update(numbers)``."""

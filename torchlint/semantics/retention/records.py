@@ -12,7 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import elements
 from torchlint.semantics.tables.container_methods import CHANGES_KEYS
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import element_at, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
@@ -48,13 +48,34 @@ class Records:
 
     def source(self, item: Binding) -> Binding | None:
         """Return the parameter of whose dictionary a loop gives an item a name; None if it goes over something else."""
+        record = self._gone_over(item)
+        held = self._evaluator.flow.definitions(record) if record is not None else []
+        return held[0] if len(held) == 1 and held[0].kind is BindingKind.PARAMETER else None
+
+    def _gone_over(self, item: Binding) -> cst.Name | None:
+        """The dictionary of which a loop gives an item a name, None if something may detach its items."""
         method = method_call(item.value, "items", "values") if item.kind is BindingKind.ITERATION else None
         is_value = method is not None and item.path == ((1,) if method.attr.value == "items" else ())
         record = method.value if is_value and method is not None else None
-        if isinstance(record, cst.Name) and self._is_detached(record):
+        return record if isinstance(record, cst.Name) and not self._is_detached(record) else None
+
+    def iterated(self, value: cst.BaseExpression) -> list[cst.Name]:
+        """Return the dictionaries of which loops take a value or its factors, as ``given`` does."""
+        factors = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
+        taken = [self._evaluator.flow.definitions(each) for each in factors if isinstance(each, cst.Name)]
+        found = [self._gone_over(bindings[0]) for bindings in taken if len(bindings) == 1]
+        return [record for record in found if record is not None]
+
+    def returned(self, record: cst.Name) -> tuple[cst.Name, cst.FunctionDef] | None:
+        """Return the variable that a function of the file hands out as a dictionary: ``terms = self.step(batch)``."""
+        definitions = self._evaluator.flow.definitions(record)
+        made = definitions[0] if len(definitions) == 1 else None
+        function = self._run(made.value) if made is not None else None
+        if made is None or function is None or self.may_lose_graph(record):
             return None
-        held = self._evaluator.flow.definitions(record) if isinstance(record, cst.Name) else []
-        return held[0] if len(held) == 1 and held[0].kind is BindingKind.PARAMETER else None
+        results = self._evaluator.definitions.results(function)
+        given = element_at(results[0], made.path) if len(results) == 1 else None
+        return (given, function) if isinstance(given, cst.Name) else None
 
     def items(self, value: cst.BaseExpression, root: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
         """Return what a pass through ``root`` writes into a dictionary that a variable holds; nothing if unclear."""
@@ -70,22 +91,38 @@ class Records:
 
     def _returned_beside(self, record: Binding, root: cst.CSTNode) -> Iterator[cst.Name]:
         """What a function returns in a dictionary and beside it: ``loss`` of ``log, loss = self.step(batch)``."""
-        call, statement = record.value, self._evaluator.flow.statement(record.node)
-        function = self._evaluator.definitions.definition(call.func) if isinstance(call, cst.Call) else None
+        pairs = self._unpacked(record)
+        made = self._written_out(pairs[record.path[0]][0]) if pairs else None
+        entries = elements(made) if made is not None else ()
+        for given, bound in pairs:
+            if isinstance(given, cst.Name) and any(self._is_one(entry, given) for entry in entries):
+                yield from self._reads(bound, root) if isinstance(bound, cst.Name) else ()
+
+    def _unpacked(self, part: Binding) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+        """What a function of the file returns in a tuple, and where a statement puts each, a variable among them."""
+        statement = self._evaluator.flow.statement(part.node)
+        function = self._run(part.value) if len(part.path) == 1 else None
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
-        if not isinstance(function, cst.FunctionDef) or not isinstance(target, cst.Tuple) or len(record.path) != 1:
-            return
-        results = self._evaluator.definitions.results(function)
+        results = self._evaluator.definitions.results(function) if function is not None else []
         given = results[0] if len(results) == 1 else None
-        if not isinstance(given, cst.Tuple) or len(given.elements) != len(target.elements):
-            return
-        entries = (
-            elements(made) if (made := self._written_out(given.elements[record.path[0]].value)) is not None else ()
-        )
-        for each, bound in zip(given.elements, target.elements, strict=True):
-            is_entry = isinstance(each.value, cst.Name) and any(self._is_one(entry, each.value) for entry in entries)
-            if is_entry and isinstance(bound.value, cst.Name):
-                yield from self._reads(bound.value, root)
+        if not isinstance(given, cst.Tuple) or not isinstance(target, cst.Tuple):
+            return []
+        if len(given.elements) != len(target.elements):
+            return []
+        return [(each.value, bound.value) for each, bound in zip(given.elements, target.elements, strict=True)]
+
+    def _run(self, call: cst.CSTNode | None) -> cst.FunctionDef | None:
+        """The function of the file that a call runs, also by an object: ``self.criterion(output, target)``."""
+        if not isinstance(call, cst.Call):
+            return None
+        definitions = self._evaluator.definitions
+        function = definitions.definition(call.func)
+        if isinstance(function, cst.FunctionDef):
+            return function
+        called = self._evaluator.value(call.func)
+        if not isinstance(called.definition, cst.ClassDef) or called.kind is Kind.CLASS:
+            return None
+        return definitions.method(called.definition, "forward" if called.kind is Kind.MODULE else "__call__")
 
     def _written_out(self, record: cst.BaseExpression) -> cst.Dict | None:
         """The dictionary that a function writes out and leaves as it is."""
@@ -133,10 +170,14 @@ class Records:
 
     def _held(self, loss: cst.BaseExpression) -> Iterator[cst.Name]:
         """The dictionaries that a loss is taken from."""
+        if isinstance(loss, cst.Call) and len(loss.args) == 1 and method_call(loss, "scale") is not None:
+            loss = loss.args[0].value  # `scaler.scale(loss).backward()`
         if isinstance(loss, cst.Name):
             definitions = self._evaluator.flow.definitions(loss)
             made = definitions[0] if len(definitions) == 1 else None
             is_plain = made is not None and made.kind is BindingKind.ASSIGNMENT and not made.path
+            if made is not None and made.path:
+                yield from self._summed_beside(made)
             given = made.value if made is not None and is_plain else None
             if not isinstance(given, cst.BaseExpression) or isinstance(given, cst.Name):
                 return
@@ -155,6 +196,15 @@ class Records:
                 items = method_call(summed.for_in.iter, "values", "items")
             if items is not None and isinstance(items.value, cst.Name):
                 yield items.value
+
+    def _summed_beside(self, total: Binding) -> Iterator[cst.Name]:
+        """The dictionary that a function returns beside the sum of its items: ``return sum(terms.values()), terms``."""
+        pairs = self._unpacked(total)
+        summed = list(self._held(pairs[total.path[0]][0])) if pairs else []
+        around = self._evaluator.definitions.enclosing_function(total.node) or self._tree.module
+        for given, bound in pairs:
+            if isinstance(given, cst.Name) and any(self._is_one(one, given) for one in summed):
+                yield from self._reads(bound, around) if isinstance(bound, cst.Name) else ()
 
     def _terms(self, total: cst.BinaryOperation) -> tuple[cst.BaseExpression, ...]:
         """The sides of a sum, or that of a product which the other, a number, scales: two items may both do so."""

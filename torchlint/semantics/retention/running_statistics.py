@@ -12,7 +12,7 @@ from torchlint.semantics.binding.qualified_names import Names
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.input_graphs import InputGraphs, assigned_places
-from torchlint.semantics.retention.stores import Store, combined, summed
+from torchlint.semantics.retention.stores import Store, added, combined, summed
 from torchlint.semantics.training.phases import in_evaluation
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier, method_call
@@ -40,9 +40,15 @@ class RunningStatistics:
         return any(each.attr.value in ("training", "detach") for each in self._tree.nodes(cst.Attribute))
 
     @remembered
-    def kept(self, node: cst.Assign) -> Store | None:
-        """Return what ``self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`` keeps of the input of a forward pass."""
-        found = summed(node) or combined(node, self._names) or _mixed(node)
+    def kept(self, node: cst.Assign | cst.Call) -> Store | None:
+        """Return what a module keeps of the input of a forward pass: ``self.mean = 0.9 * self.mean + 0.1 * x.mean(0)``.
+
+        ``self.mean.mul_(0.9).add_(0.1 * x.mean(0))``
+        """
+        if isinstance(node, cst.Call):
+            found = added(node)
+        else:
+            found = summed(node) or combined(node, self._names) or _mixed(node)
         attribute = found.variable if found is not None else None
         if found is None or not isinstance(attribute, cst.Attribute):
             return None
@@ -183,10 +189,11 @@ def observes(owner: cst.ClassDef, tree: Tree) -> bool:
 
 
 def _is_write(statement: cst.CSTNode, attribute: cst.Attribute) -> bool:
-    """Return whether a statement only writes into a tensor: ``self.mean.zero_()``."""
-    call = statement.value if isinstance(statement, cst.Expr) else None
-    method = method_call(call) if call is not None else None
-    return method is not None and method.attr.value.endswith("_") and is_same(method.value, attribute)
+    """Return whether a statement only writes into a tensor: ``self.mean.zero_()``, ``self.mean.mul_(m).add_(x)``."""
+    written = statement.value if isinstance(statement, cst.Expr) else None
+    while written is not None and (method := method_call(written)) is not None and method.attr.value.endswith("_"):
+        written = method.value
+    return isinstance(written, cst.Attribute) and is_same(written, attribute)
 
 
 def _mixed(node: cst.Assign) -> Store | None:
