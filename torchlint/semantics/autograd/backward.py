@@ -166,8 +166,14 @@ class Backward:
         return isinstance(call, cst.Call) and call.func is method and bool(call.args)
 
     def flows_into(self, held: list[cst.BaseExpression], values: list[cst.BaseExpression], root: cst.CSTNode) -> bool:
-        """Return whether values below ``root`` are computed of variables, a name of which counts where it is bound."""
-        keys = {(id(each), each.value) if isinstance(each, cst.Name) else self._key(each) for each in held}
+        """Return whether values below ``root`` are computed of variables.
+
+        A name that is bound counts as that; one that is read, as a list that is appended to, as its variable.
+        """
+        made_by = self._evaluator.scopes.made_by
+        bound = {(id(each), each.value) for each in held if isinstance(each, cst.Name) and made_by(each) is not None}
+        read = (each for each in held if not isinstance(each, cst.Name) or made_by(each) is None)
+        keys = bound | {self._key(each) for each in read}
         reached = self._spread(keys, root) if keys else set()
         return any(self._mentions(value, reached) for value in values)
 

@@ -93,9 +93,15 @@ class Routines:
         caller = self._evaluator.definitions.enclosing_function(call)
         if caller is None or not (id(caller) in self.modes or self._is_given_batch(call, caller)):
             return False
-        if not self.only_evaluates(caller):
+        if not self.only_evaluates(caller) or self._trains_again(call, caller):
             return False
         return not self._speaks_of_optimizers(caller)
+
+    def _trains_again(self, call: cst.Call, caller: cst.FunctionDef) -> bool:
+        """Whether a routine that evaluates has set the model to training before a call: ``model.train()``."""
+        before = [m for m in self.modes.get(id(caller), ()) if self._tree.order(m) < self._tree.order(call)]
+        last = [m for m in before if self._is_of_model(m)][-1:]
+        return bool(last) and mode_set(last[0]) == "train"
 
     def _is_run_after_eval(self, call: cst.Call, function: cst.FunctionDef) -> bool:
         """Whether a script has set the model that a function feeds with batches to evaluation before it calls it."""
