@@ -16,6 +16,9 @@ from torchlint.syntax.calls import element_at, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
+_MAX_DEPTH = 3
+"""Through how many functions that hand it on a dictionary is followed."""
+
 _REDUCES = re.compile(r"(^|_)(detach\w*|reduced?([A-Z]\w*)?|to_host|to_cpu|item)(_|$)")
 
 
@@ -168,7 +171,7 @@ class Records:
         here, there = ({id(b.node) for b in self._evaluator.flow.definitions(each)} for each in (name, other))
         return bool(here) and here == there
 
-    def _held(self, loss: cst.BaseExpression) -> Iterator[cst.Name]:
+    def _held(self, loss: cst.BaseExpression, depth: int = 0) -> Iterator[cst.Name]:
         """The dictionaries that a loss is taken from."""
         if isinstance(loss, cst.Call) and len(loss.args) == 1 and method_call(loss, "scale") is not None:
             loss = loss.args[0].value  # `scaler.scale(loss).backward()`
@@ -176,15 +179,15 @@ class Records:
             definitions = self._evaluator.flow.definitions(loss)
             made = definitions[0] if len(definitions) == 1 else None
             is_plain = made is not None and made.kind is BindingKind.ASSIGNMENT and not made.path
-            if made is not None and made.path:
-                yield from self._summed_beside(made)
+            if made is not None and made.path and depth < _MAX_DEPTH:
+                yield from self._summed_beside(made, depth + 1)
             given = made.value if made is not None and is_plain else None
             if not isinstance(given, cst.BaseExpression) or isinstance(given, cst.Name):
                 return
             loss = given
         if isinstance(loss, cst.BinaryOperation):  # `losses["a"] + 0.1 * losses["b"]`
             for side in self._terms(loss):
-                yield from self._held(side) if not isinstance(side, cst.Name) else ()
+                yield from self._held(side, depth) if not isinstance(side, cst.Name) else ()
         if isinstance(loss, cst.Subscript) and isinstance(loss.value, cst.Name):
             index = loss.slice[0].slice
             if isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString):
@@ -197,10 +200,10 @@ class Records:
             if items is not None and isinstance(items.value, cst.Name):
                 yield items.value
 
-    def _summed_beside(self, total: Binding) -> Iterator[cst.Name]:
+    def _summed_beside(self, total: Binding, depth: int) -> Iterator[cst.Name]:
         """The dictionary that a function returns beside the sum of its items: ``return sum(terms.values()), terms``."""
         pairs = self._unpacked(total)
-        summed = list(self._held(pairs[total.path[0]][0])) if pairs else []
+        summed = list(self._held(pairs[total.path[0]][0], depth)) if pairs else []
         around = self._evaluator.definitions.enclosing_function(total.node) or self._tree.module
         for given, bound in pairs:
             if isinstance(given, cst.Name) and any(self._is_one(one, given) for one in summed):
