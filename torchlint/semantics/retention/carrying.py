@@ -130,10 +130,17 @@ class Carrying:
         ``for name, loss in self.train_step(batch).items()``, by a variable
         """
         records = self.records.iterated(value)
-        made = (found for record in records if (found := self.records.returned(record)) is not None)
-        if any(self.records.holds_loss(name, self._backward.losses(function)) for name, function in made):
-            return True
-        return any(self.records.holds_loss(record, self._backward.losses(root)) for record in records)
+        made = [(record, root) for record in records]
+        made += [found for record in records if (found := self.records.returned(record)) is not None]
+        return any(
+            self.records.holds_loss(name, self._backward.losses(where)) and not self._has_numbers(name)
+            for name, where in made
+        )
+
+    def _has_numbers(self, record: cst.Name) -> bool:
+        """Whether a dictionary is written out with a number among its items, which has nothing to detach."""
+        made = self.records.origin(record)
+        return made is not None and any(map(is_number, elements(made)))
 
     def _is_changed_at_calls(self, record: Binding) -> bool:
         """Whether a call gives a dictionary into which a method has put something else: ``losses.update(numbers)``."""

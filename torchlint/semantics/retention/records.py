@@ -127,6 +127,18 @@ class Records:
             return None
         return definitions.method(called.definition, "forward" if called.kind is Kind.MODULE else "__call__")
 
+    def origin(self, record: cst.Name) -> cst.Dict | None:
+        """Return the dictionary that is written out where a variable comes from, in whatever function."""
+        for _ in range(_MAX_DEPTH):
+            written = self._written_out(record)
+            if written is not None:
+                return written
+            found = self.returned(record)
+            if found is None:
+                return None
+            record = found[0]
+        return None
+
     def _written_out(self, record: cst.BaseExpression) -> cst.Dict | None:
         """The dictionary that a function writes out and leaves as it is."""
         if isinstance(record, cst.Dict) or not isinstance(record, cst.Name):
