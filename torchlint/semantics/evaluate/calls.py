@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.scopes import Binding, BindingKind
-from torchlint.semantics.evaluate import distributions, functions, lambdas, methods
+from torchlint.semantics.evaluate import averages, distributions, functions, lambdas, methods
 from torchlint.semantics.evaluate.decorated import gives_other
 from torchlint.semantics.evaluate.host_modules import runs_on_host
 from torchlint.semantics.evaluate.told_results import result_for, without_graph
@@ -47,6 +47,8 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
         return Value(evaluator.definitions.class_kind(definition), definition=definition)
     if isinstance(definition, cst.FunctionDef):
         found = result_for(definition, call, evaluator)
+        if not found.known and found.kind is not Kind.PENDING:
+            found = averages.averaged(call, definition.name.value, evaluator)
         if evaluator.gradients.disabled(call):
             found = without_graph(found)
         is_open = found.is_tensor and found.device in (Device.UNKNOWN, Device.EITHER)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evaluate import containers, distributions, hints, iterators, packed
+from torchlint.semantics.evaluate import averages, containers, distributions, hints, iterators, packed
 from torchlint.semantics.evaluate.operators import combined
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables import torch_api as api
+from torchlint.semantics.tables.arrays import ARRAYS, SOUNDS
 from torchlint.semantics.tables.loaders import (
     LOADER_KINDS,
     PLACING_TRANSFORMS,
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _WRAPPER_WORDS = ("tqdm", "progress", "prefetch", "pbar", "track")
-# What gives the tensors that it is given, averaged over the processes: `reduce_tensor(loss)`, `reduce_dict(losses)`.
-_REDUCES = re.compile(r"^_?(all_?)?reduced?_(\w+_)?(tensors?|dict|loss(es)?|loss_dict|value|values|mean|metrics)$")
 _PASSES_FIRST_THROUGH = frozenset(
     (
         "torch.nn.DataParallel",
@@ -86,6 +84,8 @@ def evaluate(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         return _builtin(call, last, evaluator)
     if name.startswith("numpy."):
         return NUMBER if name in api.NUMPY_NUMBERS else NDARRAY
+    if name in ARRAYS or name in SOUNDS:
+        return NDARRAY if name in ARRAYS else sequence(NDARRAY, NUMBER)
     if name in LOADER_KINDS:
         return loader(call, name, evaluator)
     if name.startswith("torchtext."):
@@ -125,17 +125,8 @@ def unseen(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     found = passes_loader_through(call, evaluator)
     if not found.known and hints.hands_out_loader(call, name, evaluator):
         return Value(Kind.DATALOADER, Evidence.NAMED)
-    if not found.known and _REDUCES.match(name) and call.args and not call.args[0].star:
-        return _reduced(evaluator.value(call.args[0].value))
+    found = found if found.known else averages.averaged(call, name, evaluator)
     return found if found.known else hints.named_device(name)
-
-
-def _reduced(given: Value) -> Value:
-    """Return a tensor, or a mapping of them, after it was averaged over the processes: maybe without its graph."""
-    if given.kind is Kind.MAPPING and given.element is not None:
-        reduced = _reduced(given.element)
-        return of(Kind.MAPPING, reduced) if reduced.known else UNKNOWN
-    return given._replace(graph=Graph.UNKNOWN).weakened(Evidence.INFERRED) if given.is_tensor else UNKNOWN
 
 
 def _torch(call: cst.Call, name: str, last: str, evaluator: Evaluator) -> Value:

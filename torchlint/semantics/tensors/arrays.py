@@ -15,6 +15,7 @@ from torchlint.semantics.tensors.array_dtypes import OTHER, ArrayDtypes, combine
 from torchlint.semantics.tensors.array_items import ArrayItems
 from torchlint.semantics.tensors.data_frames import is_converted, is_frame
 from torchlint.semantics.tensors.held_arrays import taken_from
+from torchlint.semantics.tensors.library_arrays import given_by
 from torchlint.semantics.tensors.mapped import is_mapped
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, is_none, literal, method_call
@@ -166,7 +167,9 @@ class Arrays:
             if found is not None:
                 return found
         function = self._evaluator.definitions.definition(call.func)
-        return self._returned(function) if isinstance(function, cst.FunctionDef) else None
+        return (
+            self._returned(function) if isinstance(function, cst.FunctionDef) else given_by(call, (), self._evaluator)
+        )
 
     def _numpy(self, call: cst.Call, name: str) -> Array | None:
         given = bind(call.args)
@@ -329,7 +332,7 @@ class Arrays:
         if taken is not None:
             return self._all(taken, self.array)
         part = binding.part if binding.kind is BindingKind.ASSIGNMENT else None
-        return self.array(part) if part is not None else None
+        return self.array(part) if part is not None else given_by(binding.value, binding.path, self._evaluator)
 
     def _is_annotated(self, binding: Binding) -> bool:
         parameter = self._evaluator.tree.parent(binding.node)
