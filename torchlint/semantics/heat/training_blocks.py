@@ -13,9 +13,10 @@ from torchlint.semantics.evaluate.gradient_scalers import scales_and_steps
 from torchlint.semantics.heat.guards import Guard, Guards
 from torchlint.semantics.heat.whole_fits import is_whole_fit
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier, literal, method_call
 
 _PASSES = ("backward", "manual_backward")
+_ADDS_UP = ("sum", "mean", "squeeze")
 _RARE = 100
 """After so many passes of a loop a step is seldom enough for what is read in it."""
 _TAKING = (Kind.OPTIMIZER, Kind.SCALER)
@@ -53,9 +54,24 @@ class TrainingBlocks:
         function = call.func
         if not isinstance(function, cst.Attribute) or function.attr.value not in _PASSES:
             return False
-        if isinstance(function.value, cst.Subscript) and len(function.value.slice) > 1:
-            return False  # of one score, to explain it: `logits[0, label].backward()`
+        if self._is_score(function.value):
+            return False
         return not isinstance(function.value, cst.Call) or identifier(function.value.func) != "super"
+
+    def _is_score(self, value: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether a value is a score of some classes, which is differentiated to explain it: ``logits[0, label]``.
+
+        ``logits.gather(1, labels).sum()``, also by a variable
+        """
+        while (method := method_call(value, *_ADDS_UP)) is not None:
+            value = method.value
+        if isinstance(value, cst.Name) and depth == 0:
+            made = self._evaluator.flow.definitions(value)
+            parts = [binding.part for binding in made]
+            return bool(parts) and all(part is not None and self._is_score(part, depth + 1) for part in parts)
+        if isinstance(value, cst.Subscript):
+            return len(value.slice) > 1
+        return method_call(value, "gather") is not None
 
     def _moves(self, call: cst.Call, *names: str) -> bool:
         function = call.func
