@@ -176,7 +176,9 @@ def _may_differentiate(found: InferenceCall, model: Model) -> bool:
 
 
 def _fix(found: InferenceCall, model: Model) -> Fix | None:
-    if found.function is None or found.is_part or found.is_generator or _may_differentiate(found, model):
+    if found.function is None or found.is_part or found.is_generator or found.leaves:
+        return None
+    if _may_differentiate(found, model):
         return None
     torch = model.spelling("torch.no_grad", found.function)  # where the decorator runs
     if torch is None:

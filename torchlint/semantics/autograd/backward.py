@@ -25,7 +25,7 @@ from torchlint.syntax.walk import children
 _Key = tuple[int, str]
 _Assignment = tuple[set[_Key], cst.CSTNode]
 _ASSIGNING: frozenset[type] = frozenset(
-    (cst.Assign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.WithItem, cst.Return, cst.Call)
+    (cst.Assign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.WithItem, cst.Return, cst.Yield, cst.Call)
 )
 
 ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
@@ -226,7 +226,7 @@ class Backward:
                 yield self._keys(node.target), node.iter
             elif isinstance(node, cst.WithItem) and node.asname is not None:
                 yield self._keys(node.asname.name), node.item
-            elif isinstance(node, cst.Return) and node.value is not None:
+            elif isinstance(node, (cst.Return, cst.Yield)) and node.value is not None:
                 function = self._evaluator.definitions.enclosing_function(node)
                 if function is not None:
                     yield {self._called_by(function)}, node.value

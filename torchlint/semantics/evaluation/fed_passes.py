@@ -18,7 +18,7 @@ from torchlint.syntax.canonical import is_same
 
 _DETACHES = ("detach", "data", "item", "tolist", "shape")
 _NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool", "numpy.argmax"))
-_RUNNING = ("builtins.map", "functools.reduce")  # what they are given first
+_RUN_LATER = ("submit", "map", "starmap", "apply_async")  # of pools of threads
 _MAX_DEPTH = 3
 """Through how many functions that return it a result is followed."""
 
@@ -37,7 +37,11 @@ class FedPasses:
 
         ``collected``: only what goes into a sum or a list there, or is taken apart by a loop.
         """
-        if function is None or depth > _MAX_DEPTH or self._gives_numbers(function):
+        if function is None or depth > _MAX_DEPTH:
+            return False
+        if self._is_wrapped_in_pass(function):
+            return True
+        if self._gives_numbers(function):
             return False
         handed = (run for argument in self._handed_over(function) for run in self._run_by_taker(argument))
         return any(self._by_call(call, depth, collected) for call in (*self._evaluator.callers(function), *handed))
@@ -51,6 +55,11 @@ class FedPasses:
                 given = self._tree.parent(maker) if maker.args[0] is given else None
             if isinstance(given, cst.Arg) and self._evaluator.definitions.definition(name) is function:
                 yield given
+
+    def _is_wrapped_in_pass(self, function: cst.FunctionDef) -> bool:
+        """Whether a decorator of the file differentiates what a function gives: ``@optimised``."""
+        made = (self._evaluator.definitions.definition(each.decorator) for each in function.decorators)
+        return any(isinstance(each, cst.FunctionDef) and bool(self._backward.passes(each)) for each in made)
 
     def _gives_numbers(self, function: cst.FunctionDef) -> bool:
         """Whether all that a function returns has been read from tensors: a replay memory is given it so."""
@@ -98,12 +107,17 @@ class FedPasses:
         taker = self._tree.parent(argument)
         if not isinstance(taker, cst.Call):
             return
-        if self._evaluator.names.qualified(taker.func) in _RUNNING:
+        if self._may_run(taker):
             yield taker
         function = self._evaluator.definitions.definition(taker.func)
         if isinstance(function, cst.FunctionDef):
             taken = parameter_for(function, argument, taker, self._evaluator.definitions)
             yield from lambdas.calls_of(taken.name, self._evaluator) if taken is not None else ()
+
+    def _may_run(self, taker: cst.Call) -> bool:
+        """Whether a function of a library may run what it is given, and give what that gives: ``checkpoint(f, x)``."""
+        name = self._evaluator.names.qualified(taker.func) or ""
+        return name.rpartition(".")[2][:1].islower() or method_call(taker, *_RUN_LATER) is not None
 
     def _takers(self, call: cst.Call) -> Iterator[cst.Call]:
         """The calls that are given a result, or what is computed of it with its graph."""

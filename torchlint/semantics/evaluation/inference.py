@@ -35,6 +35,7 @@ from torchlint.semantics.evaluation.fed_passes import FedPasses
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.handed_results import HandedResults
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
+from torchlint.semantics.evaluation.leaked_results import LeakedResults
 from torchlint.semantics.evaluation.other_passes import OtherPasses
 from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run, model_run_by
 from torchlint.semantics.evaluation.pipelines import Pipelines
@@ -87,6 +88,9 @@ class InferenceCall(NamedTuple):
     turn: cst.BaseExpression | None = None
     """The test by which a routine that trains or evaluates as it is told tells what to do."""
 
+    leaves: bool = False
+    """Whether a result is put with its graph into what others hold, where somebody may want it."""
+
 
 class Inference:
     """Finds the calls."""
@@ -102,6 +106,7 @@ class Inference:
         self.trained_calls = TrainedCalls(evaluator, backward)
         self.gradient_uses = GradientUses(evaluator)
         self._fates = Fates(evaluator)
+        self.leaked_results = LeakedResults(evaluator, backward)
         self.handed_results = HandedResults(evaluator, backward, self._fates)
         self.other_passes = OtherPasses(evaluator, training_code, self.gradient_uses)
         self._abstract_steps = AbstractSteps(evaluator, backward)
@@ -155,6 +160,7 @@ class Inference:
         trains = trains or self.fed_passes.stored(call, function) or self._evaluation_loops.leaves_step_to_other(call)
         trains = trains or (function is not None and is_objective(function, self._evaluator))
         trains = trains or (is_part and turn is None and self.fed_passes.collected(call, frame))
+        trains = trains or self.leaked_results.are_differentiated(call)
         return InferenceCall(
             function,
             Evidence.INFERRED,
@@ -172,6 +178,7 @@ class Inference:
             in_loop,
             is_dry_run(call, self._evaluator),
             turn,
+            self.leaked_results.stay_out_of_sight(call),
         )
 
     def wants_graph(self, call: cst.Call, module: Value) -> bool:

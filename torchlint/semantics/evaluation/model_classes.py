@@ -129,9 +129,18 @@ class ModelClasses:
         calls = self._tree.below(node, cst.Call)
         if any((self._evaluator.names.qualified(inner.func) or "").startswith(AUTOGRAD) for inner in calls):
             return True
+        if any(map(self._asks_for_graph, calls)):
+            return True
         passes = (inner for inner in calls if method_call(inner, "backward") is not None)
         around = (self._tree.enclosing(inner, cst.FunctionDef) for inner in passes)
         return any(method is not None and method.name.value in ("forward", "__call__") for method in around)
+
+    def _asks_for_graph(self, call: cst.Call) -> bool:
+        """Whether a forward pass does to a tensor, in any case, what torch refuses without a graph: ``retain_grad``."""
+        if method_call(call, "register_hook", "retain_grad") is None:
+            return False
+        around = self._tree.enclosing(call, cst.If, cst.FunctionDef)
+        return isinstance(around, cst.FunctionDef) and around.name.value == "forward"
 
     @remembered
     def never_differentiates(self, made: cst.ClassDef) -> bool:

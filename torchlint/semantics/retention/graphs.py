@@ -237,10 +237,18 @@ class Retentions:
             return True
         if isinstance(variable, cst.Name) and self._inference.fed_passes.by_attribute([variable], frame):
             return True
-        if heat.trains or not isinstance(frame, cst.FunctionDef):
+        if self._inference.leaked_results.is_read_with_graph(variable):
+            return True
+        if not isinstance(frame, cst.FunctionDef):
             return False
+        if heat.trains:
+            return self._is_handed_out(variable, frame) and self._inference.fed_passes.by(frame)
         evaluates = self._inference.routine_evaluates(frame)
         return self._carrying.handed.may_be_differentiated(kept.values, variable, frame, evaluates=evaluates)
+
+    def _is_handed_out(self, variable: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+        results = self._evaluator.definitions.results(function)
+        return self._backward.flows_into([variable], results, function)
 
     # What is kept
 
