@@ -345,6 +345,13 @@ def _may_have(receiver: cst.BaseExpression, method: cst.FunctionDef, evaluator: 
     return evaluator.definitions.owner(method) in [owner for owner in owners if isinstance(owner, cst.ClassDef)]
 
 
+def _of_heir(base: cst.ClassDef, candidates: list[cst.FunctionDef], evaluator: Evaluator) -> cst.FunctionDef | None:
+    """Return the method that a class calls on itself and that the only class of the file to derive from it defines."""
+    owners = ((method, evaluator.definitions.owner(method)) for method in candidates)
+    found = [m for m, owner in owners if owner is not None and base in evaluator.definitions.family(owner)]
+    return found[0] if len(found) == 1 else None
+
+
 def called_function(
     call: cst.Call, by_name: dict[str, list[cst.FunctionDef]], evaluator: Evaluator
 ) -> cst.FunctionDef | None:
@@ -364,7 +371,8 @@ def called_function(
             return None
         receiver = evaluator.value(call.func.value)
         if isinstance(receiver.definition, cst.ClassDef):
-            return evaluator.definitions.method(receiver.definition, name)
+            own = evaluator.definitions.method(receiver.definition, name)
+            return own if own is not None else _of_heir(receiver.definition, candidates, evaluator)
         distinctive = name not in ("forward", "step", "update", "train", "eval", "get", "add", "run", "__init__")
         is_one = len(candidates) == 1 and distinctive and _may_have(call.func.value, candidates[0], evaluator)
         return candidates[0] if is_one else None
