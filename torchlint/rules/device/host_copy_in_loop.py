@@ -3,8 +3,7 @@
 ## Why it costs
 
 `.cpu()`, `.numpy()`, `.tolist()`, and a tensor in `print`, `str`, an f-string, a `%` format or the arguments of a
-logger (`logger.info("%s", loss)`) wait until everything queued before has run and then copy: the GPU idles until Python
-has queued new work.
+logger (`logger.info("%s", loss)`) wait until all that is queued has run, then copy: the GPU idles until more is.
 
 ## What to write instead
 
@@ -13,7 +12,8 @@ collect the detached tensors and move them together. What is known before a loop
 `lengths = mask.sum(1).tolist()` outside the loop that denoises. Rows are not copied one by one (`x[i].tolist()`): one
 `x.tolist()` waits once. What is only added up, in an evaluation too, is added up on the device: `x.sum()`, not
 `x.cpu().sum()`. What a forward pass keeps for the next one stays on the device, and so does what it would bring back:
-`f(x.cpu().numpy())` that goes `.to(x.device)` in the same function makes the GPU wait twice. Sizes by which it cuts
+`f(x.cpu().numpy())` that goes `.to(x.device)` in the same function makes the GPU wait twice, as does, in any loop, what
+torch computes on the device as well: `torch.multinomial(p.cpu(), 1).to(device)`. Sizes by which a forward pass cuts
 tensors (`x.split(counts.tolist())`) are best kept on the host beside them. Write `.detach().cpu()`, not
 `.cpu().detach()`: the latter records the copy in the graph first.
 
@@ -52,6 +52,10 @@ _ADDED = (
 _BACK = (
     ", and what is made of it there is copied back, by {}: the GPU waits for the host, and the host for the GPU. "
     "Compute it on the device."
+)
+_BY_TORCH = (
+    ", and what torch computes of it there is copied back, by {}: the GPU waits for the host, and the host for the "
+    "GPU. Leave out both copies: torch computes that on the device as well."
 )
 _WALKED = (
     ", where Python goes on by its values: the host waits for the GPU. Compute on the tensor itself; "
@@ -116,30 +120,31 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     walked = heat.role is Role.FORWARD and model.host_reads.is_walked(call)
     needless = walked or model.host_reads.shows(call) or model.host_reads.is_kept(call)
     roles = (*_ROLES, Role.FORWARD) if needless else _ROLES
-    back = _round_trip(call, heat, model) if not (known or rows or added) else None
-    if not (known or rows or added or back is not None or _runs_often(call, heat, roles, model)):
+    back = "" if known or rows or added else _round_trip(call, heat, model)
+    if not (known or rows or added or back or _runs_often(call, heat, roles, model)):
         return
     if rule.silent("read-as-number", model.host_reads.is_read_as_number(call)):
         return
     if rule.silent("decision", model.decides(call)) or rule.silent("needs-host", model.host_reads.needs_host(call)):
         return
     shown = model.code(call)
-    comes_back = "" if back is None else _BACK.format(model.shown(back, f"`{identifier(back.func)}(...)`"))
-    instead = comes_back or (_WALKED if walked else _NEEDLESS)
+    instead = back or (_WALKED if walked else _NEEDLESS)
     yield Finding(
         call,
         f"`{shown if len(shown) <= 60 else model.code(copied)}` is copied to the host {heat.often}"
         f"{_KNOWN if known else _ROWS if rows else _ADDED if added else instead}",
-        _fix(call, model) if back is None else None,
+        _fix(call, model) if not back else None,
     )
 
 
-def _round_trip(call: cst.Call, heat: Heat, model: Model) -> cst.Call | None:
-    """Return the call in a forward pass or loss that brings back to the device what the host made of a copy."""
-    if heat.role not in (Role.FORWARD, Role.LOSS) or heat.evaluates:
-        return None
-    back = model.decisions.brought_back(call)
-    return None if back is None or rule.silent("rare", _is_decided_by_tensor(call, model)) else back
+def _round_trip(call: cst.Call, heat: Heat, model: Model) -> str:
+    """Return what to say of a copy from which the host makes something that goes back; in loops only torch may."""
+    back, instead = model.decisions.computed_by_torch(call), _BY_TORCH
+    if back is None and heat.role in (Role.FORWARD, Role.LOSS) and not heat.evaluates:
+        back, instead = model.decisions.brought_back(call), _BACK
+    if back is None or heat.role is Role.DATA or rule.silent("rare", _is_decided_by_tensor(call, model)):
+        return ""
+    return instead.format(model.shown(back, f"`{identifier(back.func)}(...)`"))
 
 
 def _fix(call: cst.Call, model: Model) -> Fix | None:

@@ -12,6 +12,8 @@ from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import targets as bound_names
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.synchronization.host_detours import HostDetours
+from torchlint.semantics.synchronization.host_reasons import HostReasons
+from torchlint.semantics.synchronization.torch_round_trips import TorchRoundTrips
 from torchlint.semantics.values import Kind
 from torchlint.syntax.assignments import pairs
 from torchlint.syntax.calls import identifier, method_call
@@ -41,11 +43,17 @@ class Decisions:
 
     def __init__(self, evaluator: Evaluator, moves: Moves) -> None:
         self._evaluator = evaluator
-        self._detours = HostDetours(evaluator, moves)
+        reasons = HostReasons(evaluator)
+        self._detours = HostDetours(evaluator, moves, reasons)
+        self._round_trips = TorchRoundTrips(evaluator, self._detours, reasons)
 
     def brought_back(self, copy: cst.Call) -> cst.Call | None:
         """Return the call that copies to a device again what the host made of a copy, None if there is none."""
         return self._detours.back(copy)
+
+    def computed_by_torch(self, copy: cst.Call) -> cst.Call | None:
+        """Return the same where nothing but torch computes with the copy, and all that comes of it goes back."""
+        return self._round_trips.back(copy)
 
     def sizes(self, call: cst.Call) -> bool:
         """Return whether what a call reads is a size, at once or by a name of its own: a bound of a slice, a shape."""

@@ -34,10 +34,12 @@ _SIZED = frozenset(
         "array_split tensor_split interpolate pad resize_ select transpose permute flatten squeeze unsqueeze"
     ).split()
 )
-_PROPERTIES = frozenset("shape size dim ndim device dtype numel nelement is_cuda requires_grad".split())
+PROPERTIES = frozenset("shape size dim ndim device dtype numel nelement is_cuda requires_grad".split())
 _ENDING = (cst.Lambda, cst.BaseFormattedStringContent, cst.CompIf, cst.Param)
 """Where what is made of a value is no longer a value of the function."""
 _COMPUTING = (cst.Call, cst.BinaryOperation, cst.Comparison, cst.BaseComp)
+OTHER_DEVICES = ("npu", "xpu", "mlu", "musa", "hpu")
+"""Methods that move to the devices of other makers, as ``cuda`` does."""
 
 
 class _Step(NamedTuple):
@@ -50,11 +52,11 @@ class _Step(NamedTuple):
 class HostDetours:
     """Follows what is copied to the host to where it goes back, within one function."""
 
-    def __init__(self, evaluator: Evaluator, moves: Moves) -> None:
+    def __init__(self, evaluator: Evaluator, moves: Moves, reasons: HostReasons) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._moves = moves
-        self._reasons = HostReasons(evaluator)
+        self._reasons = reasons
 
     @remembered
     def back(self, copy: cst.Call) -> cst.Call | None:
@@ -87,7 +89,7 @@ class HostDetours:
                 if not isinstance(ancestor, cst.NamedExpr):
                     return
             elif isinstance(ancestor, cst.Call):
-                goes_back, belongs_there = self._goes_back(ancestor, child), self._reasons.belongs_there(ancestor)
+                goes_back, belongs_there = self.goes_back(ancestor, child), self._reasons.belongs_there(ancestor)
                 if (goes_back and is_computed) or belongs_there:
                     yield ancestor
                 if goes_back or belongs_there:
@@ -103,25 +105,27 @@ class HostDetours:
     def _passes(self, ancestor: cst.CSTNode, child: cst.CSTNode) -> bool:
         """Whether an expression is made of the values of a part of it."""
         if isinstance(ancestor, cst.Attribute):
-            return ancestor.attr.value not in _PROPERTIES
+            return ancestor.attr.value not in PROPERTIES
         if isinstance(ancestor, cst.Subscript):
             return child is ancestor.value
         if isinstance(ancestor, cst.IfExp):
             return child is not ancestor.test
         if isinstance(ancestor, cst.BinaryOperation):
-            return not self._is_elsewhere(ancestor.right if child is ancestor.left else ancestor.left)
+            return not self.is_elsewhere(ancestor.right if child is ancestor.left else ancestor.left)
         return not isinstance(ancestor, _ENDING)
 
-    def _goes_back(self, call: cst.Call, child: cst.CSTNode) -> bool:
-        """Whether a call copies a part of it to a device."""
+    def goes_back(self, call: cst.Call, child: cst.CSTNode) -> bool:
+        """Return whether a call copies a part of it to a device."""
         if child is call.func:
+            if method_call(call, *OTHER_DEVICES) is not None:
+                return not call.args
             if literal(bind(call.args).get("non_blocking")) is True:
                 return False  # somebody has thought about what waits
             move = self._moves.move(call)
             return move.place is not Device.CPU if move is not None else self._moves.to_other(call) is not None
         method = method_call(call, "new_tensor")
         if method is not None:
-            return child is call.args[0] and self._is_elsewhere(method.value)
+            return child is call.args[0] and self.is_elsewhere(method.value)
         if self._evaluator.names.qualified(call.func) not in _MAKING or child is not call.args[0]:
             return False
         device = bind(call.args).get("device")
@@ -136,15 +140,15 @@ class HostDetours:
             return last == "len" and isinstance(child, cst.Arg) and self._is_item(child.value)
         receiver = [call.func.value] if isinstance(call.func, cst.Attribute) else []
         others = [*receiver, *(argument.value for argument in call.args if argument is not child)]
-        return not any(map(self._is_elsewhere, others))
+        return not any(map(self.is_elsewhere, others))
 
     def _is_item(self, expression: cst.BaseExpression) -> bool:
         """Whether an expression is an item of what was computed, whose length is a result as well."""
         bindings = self._evaluator.flow.definitions(expression) if isinstance(expression, cst.Name) else ()
         return any(binding.kind is BindingKind.ITERATION for binding in bindings)
 
-    def _is_elsewhere(self, other: cst.BaseExpression) -> bool:
-        """Whether an expression is a tensor that may be on a device, so that what is computed with it is as well."""
+    def is_elsewhere(self, other: cst.BaseExpression) -> bool:
+        """Return whether an expression is a tensor that may be on a device, and so what is computed with it."""
         value = self._evaluator.value(other)
         return value.is_tensor and value.evidence >= Evidence.INFERRED and value.device is not Device.CPU
 
@@ -168,12 +172,12 @@ class HostDetours:
             targets = []
         for target in targets:
             if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
-                if not self._is_elsewhere(target.value):
+                if not self.is_elsewhere(target.value):
                     yield from self._read_later(target.value)
             else:
-                yield from (name for bound, _ in bound_names(target) for name in self._reads(bound, child))
+                yield from (name for bound, _ in bound_names(target) for name in self.reads(bound, child))
 
-    def _reads(self, bound: cst.Name, child: cst.CSTNode) -> Iterator[cst.Name]:
+    def reads(self, bound: cst.Name, child: cst.CSTNode) -> Iterator[cst.Name]:
         """Yield the names that can have the value that a place binds, if that is made of ``child``."""
         for name in self._tree.named(bound.value):
             found = (b for b in self._evaluator.flow.definitions(name) if name is not bound and b.node is bound)

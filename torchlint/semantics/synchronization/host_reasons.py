@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.flow import ends_in_jump
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import bind, identifier
 
 _LIBRARIES = re.compile(
     r"^(scipy|sklearn|cv2|PIL|skimage|networkx|faiss|munkres|lap|lapsolver|numba|ot|trimesh|open3d|pyworld|librosa|"
@@ -21,12 +21,14 @@ _LIBRARIES = re.compile(
 _FUNCTIONS = re.compile(
     r"^(svd|symeig|eigh?|eigvalsh?|p?inv(erse)?|pinverse|qr|lu|lu_\w+|cholesky\w*|lstsq|l?solve\w*|slogdet|det|logdet|"
     r"i?r?fft[n2]?|matrix_exp|\w*nms|\w*linear_sum_assignment|(\w+_)?decode(_\w+)?|\w*tokeni[sz]e\w*|"
-    r"multinomial|randperm|sample(_\w+)?|\w*(align|viterbi|dtw)\w*|pack_padded_sequence|ctc_loss)$"
+    r"randperm|sample(_\w+)?|\w*(align|viterbi|dtw)\w*|pack_padded_sequence|ctc_loss)$"
 )
 _WHERE = re.compile(
     r"device|cuda|mps|npu|xpu|xla|tpu|hpu|mlu|cpu|onnx|export|trac(e|ing)|script|backend|debug|verbose|visual|available|isinstance|tensor",
     re.IGNORECASE,
 )
+# Is there a device at all? Of those of Apple and of TPUs many programs know what they lack.
+_ACCELERATORS = re.compile(r"(^|_)(cuda|npu|xpu|mlu|musa|hpu)(_|$)")
 _TARGETS = (cst.AssignTarget, cst.AugAssign)
 
 
@@ -38,7 +40,12 @@ class HostReasons:
         self._tree = evaluator.tree
 
     def belongs_there(self, call: cst.Call) -> bool:
-        """Return whether a call runs what is at its best on the host, or of a library that computes there only."""
+        """Return whether a call runs what is at its best on the host, or of a library that computes there only.
+
+        A generator belongs to a device: what draws from that of the host draws there.
+        """
+        if bind(call.args).get("generator") is not None:
+            return True
         return bool(_FUNCTIONS.match(identifier(call.func))) or any(map(_LIBRARIES.search, self._origins(call)))
 
     def _origins(self, call: cst.Call) -> Iterator[str]:
@@ -53,7 +60,7 @@ class HostReasons:
         """Return whether a test of where or how the program runs, a missing value or an error decides about a call."""
         child: cst.CSTNode = call
         for ancestor in self._tree.ancestors(call):
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test and self._asks(ancestor.test):
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and self._decides(ancestor, child):
                 return True
             if isinstance(ancestor, cst.Try):
                 return True
@@ -63,6 +70,12 @@ class HostReasons:
                 return False
             child = ancestor
         return False
+
+    def _decides(self, branch: cst.If | cst.IfExp, child: cst.CSTNode) -> bool:
+        """Whether the test of a branch is of that kind: not only if there is the device to which a result goes."""
+        if child is branch.test or not self._asks(branch.test):
+            return False
+        return child is not branch.body or not self._is_availability(branch.test)
 
     def _is_left_before(self, block: cst.IndentedBlock, child: cst.CSTNode) -> bool:
         """Whether a test of that kind leaves a block before a part of it."""
@@ -77,6 +90,12 @@ class HostReasons:
         return any(_WHERE.search(identifier(part)) for part in parts) or any(
             identifier(target.comparator) == "None" for each in kept for target in each.comparisons
         )
+
+    def _is_availability(self, test: cst.BaseExpression) -> bool:
+        """Whether a test only asks if there is an accelerator: ``torch.cuda.is_available()``."""
+        if not isinstance(test, cst.Call) or test.args or not identifier(test.func).endswith("available"):
+            return False
+        return any(_ACCELERATORS.search(identifier(part)) for part in self._tree.descendants(test.func))
 
     def goes_step_by_step(self, start: cst.Call, end: cst.Call, function: cst.FunctionDef) -> bool:
         """Return whether a loop between two calls needs in each pass what the last one found."""
