@@ -14,6 +14,8 @@ from torchlint.semantics.tables.torch_api import (
     DTYPE_CASTS,
     DTYPE_OF_CONSTRUCTOR,
     LEGACY_CONSTRUCTORS,
+    RANDOM_FACTORIES,
+    RANDOM_METHODS,
     RESHAPING_METHODS,
 )
 from torchlint.semantics.tensors.casts import FLOATING
@@ -166,6 +168,43 @@ def _is_rebound(found: Creation, model: Model) -> bool:
     }
     nodes = (node for statement in found.between for node in model.descendants(statement))
     return any(isinstance(node, cst.Name) and node.value in used and _is_bound(node, model) for node in nodes)
+
+
+def risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]:
+    """Yield a sentence for everything that can be different after the fix."""
+    name, given = model.callee(found.factory), model.arguments(found.factory)
+    if name in RANDOM_FACTORIES or found.methods & RANDOM_METHODS:
+        yield "The generator of the device draws other numbers than that of the CPU."
+    if name in ("torch.rand", "torch.randn") and found.move is not None and found.move.dtype:
+        yield "It draws floats only, and refuses a dtype of whole numbers."
+    steps = model.arguments(found.factory, ("start", "end", "step"))
+    if name in ("torch.linspace", "torch.logspace") or (
+        name == "torch.arange" and not model.constructors.counts(steps)
+    ):
+        yield "CPU and device can round the steps differently."
+    if found.takes_part:
+        yield "The result stays a view of a tensor with more or fewer elements, which the move would have copied out."
+    elif found.is_view:
+        yield "The result stays a view, which refuses `detach_`, and values with a gradient if it was made without."
+    if model.vocabulary.mentions_streams:
+        yield "The host no longer waits until the tensor is there: another stream could read it too early."
+    if asks_for_gradient(found, model):
+        yield "The tensor on the device becomes a leaf, which gets the gradient itself."
+    if not placement.exact:
+        yield "The dtype or the kind of the data is what this file suggests, not certain."
+    if placement.is_recorded:
+        yield "A recorder, as `torch.jit.trace` and the older export to ONNX are, keeps the device of its example."
+    if not placement.alike:
+        yield "A float that the integer type cannot hold is converted differently by CPU and device."
+    if name in ("torch.tensor", "torch.as_tensor") and not model.constructors.is_data(found.factory.args[0].value):
+        yield "What the data is cannot be seen here."
+    plain = found.move is None or all(model.is_plain(expression) for expression in found.move.names)
+    if not plain or may_be_another_device(found, model):
+        yield "The device is worked out earlier than before."
+    if given.get("fill_value") is not None and model.value(given.named["fill_value"]).is_tensor:
+        yield "The fill value is a tensor."
+    if is_seen_halfway(found, model):
+        yield "Something can see the tensor on the CPU: what catches the error of the move, or what an assignment runs."
 
 
 def is_seen_halfway(found: Creation, model: Model) -> bool:

@@ -15,7 +15,8 @@ dtype=..)` for data, `torch.empty(.., dtype=..)` for a size. `torch.zeros(n).to(
 `torch.zeros(n, device=x.device, dtype=x.dtype)`.
 
 So does what is computed of such tensors and of numbers alone: `torch.arange(n, device=device) * k`. A mask that is
-made, filled and moved in the end is best filled where it ends.
+made, filled and moved in the end is best filled where it ends. A function that makes a grid or a mask of numbers takes
+a device: `grid(h, w, device=x.device)`, not `grid(h, w).to(x.device)` in every forward pass.
 
 The fix passes the device to the factory and drops the move. It is safe for `zeros`, `ones`, `full`, `eye`, `empty`,
 integer `arange`, and for `tensor` of Python data. It is unsafe for random factories (the generator of the device
@@ -38,16 +39,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.edits.placing import Placement, asks_for_gradient, is_seen_halfway, may_be_another_device, place
+from torchlint.edits.placing import place, risks
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.heat.hotness import Role
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.torch_api import (
     CASTABLE_FACTORIES,
     FACTORIES,
     LEGACY_CONSTRUCTORS,
-    RANDOM_FACTORIES,
-    RANDOM_METHODS,
 )
 from torchlint.semantics.values import Device
 from torchlint.syntax.calls import literal
@@ -83,7 +83,7 @@ rule = Rule(
         "host": "The tensor is moved to the CPU.",
         "no-device": "The argument of `.to` is a dtype, or nothing that is known to be a device or another tensor.",
         "empty": "The tensor has no elements: there is nothing to copy.",
-        "once": "What is filled over several lines before it moves is not made in every step.",
+        "once": "What is filled over several lines before it moves, or made by a function, is not made in every step.",
         "placed": "The factory has `device=`, `out=` or `pin_memory` already, or `**` arguments that may carry them.",
         "generator": "The numbers come from a generator, which belongs to the CPU. An argument may be None instead.",
         "tensor-data": "`tensor` and `as_tensor` of an existing tensor, `as_tensor` of an array, `normal` of tensors.",
@@ -116,6 +116,26 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rare or rule.silent("default-device", model.on_default_device(call)):
         return
     yield Finding(call, _message(found, model), _fix(found, model))
+
+
+@rule.check(cst.Call)
+def check_function(call: cst.Call, model: Model) -> Iterator[Finding]:
+    """Report a function of the file whose tensor, which it makes of numbers in every step, is moved at once."""
+    found = model.creations.by_function(call)
+    if found is None or rule.silent("host", found.move is not None and found.move.place is Device.CPU):
+        return
+    heat = model.heat(call)
+    if rule.silent("once", heat is None or heat.role is Role.DATA) or heat is None:
+        return
+    if rule.silent("default-device", model.on_default_device(call) or model.device_context(call)):
+        return
+    function = model.code(call.func)
+    yield Finding(
+        call,
+        f"`{function}(...)` computes a tensor in host memory {heat.often}, which `{_mover(found, model)}(...)` then "
+        f"copies to the device: the program waits for the copy. Give `{function}` a parameter `device`, and hand it to "
+        "the factories in it.",
+    )
 
 
 def _message(found: Creation, model: Model) -> str:
@@ -153,7 +173,7 @@ def _fix(found: Creation, model: Model) -> Fix | None:
     drawn = model.arguments(found.factory).get("generator") is not None
     if placement is None or found.move is None or drawn or model.device_context(found.factory):
         return None
-    why = " ".join(_risks(found, placement, model))
+    why = " ".join(risks(found, placement, model))
     return Fix(
         f"Pass `device={found.move.device}` to `{model.code(found.factory.func)}`",
         placement.edits,
@@ -161,40 +181,3 @@ def _fix(found: Creation, model: Model) -> Fix | None:
         why,
         placement.evidence,
     )
-
-
-def _risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]:
-    """Yield a sentence for everything that can be different after the fix."""
-    name, given = model.callee(found.factory), model.arguments(found.factory)
-    if name in RANDOM_FACTORIES or found.methods & RANDOM_METHODS:
-        yield "The generator of the device draws other numbers than that of the CPU."
-    if name in ("torch.rand", "torch.randn") and found.move is not None and found.move.dtype:
-        yield "It draws floats only, and refuses a dtype of whole numbers."
-    steps = model.arguments(found.factory, ("start", "end", "step"))
-    if name in ("torch.linspace", "torch.logspace") or (
-        name == "torch.arange" and not model.constructors.counts(steps)
-    ):
-        yield "CPU and device can round the steps differently."
-    if found.takes_part:
-        yield "The result stays a view of a tensor with more or fewer elements, which the move would have copied out."
-    elif found.is_view:
-        yield "The result stays a view, which refuses `detach_`, and values with a gradient if it was made without."
-    if model.vocabulary.mentions_streams:
-        yield "The host no longer waits until the tensor is there: another stream could read it too early."
-    if asks_for_gradient(found, model):
-        yield "The tensor on the device becomes a leaf, which gets the gradient itself."
-    if not placement.exact:
-        yield "The dtype or the kind of the data is what this file suggests, not certain."
-    if placement.is_recorded:
-        yield "A recorder, as `torch.jit.trace` and the older export to ONNX are, keeps the device of its example."
-    if not placement.alike:
-        yield "A float that the integer type cannot hold is converted differently by CPU and device."
-    if name in ("torch.tensor", "torch.as_tensor") and not model.constructors.is_data(found.factory.args[0].value):
-        yield "What the data is cannot be seen here."
-    plain = found.move is None or all(model.is_plain(expression) for expression in found.move.names)
-    if not plain or may_be_another_device(found, model):
-        yield "The device is worked out earlier than before."
-    if given.get("fill_value") is not None and model.value(given.named["fill_value"]).is_tensor:
-        yield "The fill value is a tensor."
-    if is_seen_halfway(found, model):
-        yield "Something can see the tensor on the CPU: what catches the error of the move, or what an assignment runs."

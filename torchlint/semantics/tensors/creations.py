@@ -18,6 +18,7 @@ from torchlint.semantics.tables.torch_api import (
 )
 from torchlint.semantics.tensors.computed import Computed
 from torchlint.semantics.tensors.destinations import Destinations
+from torchlint.semantics.tensors.host_functions import HostFunctions
 from torchlint.semantics.tensors.moves import Move, Moves
 from torchlint.semantics.tensors.optional_moves import optional_move
 from torchlint.semantics.tensors.sights import Sights
@@ -112,6 +113,7 @@ class Creations:
         self._destinations = Destinations(evaluator, moves)
         self._sights = Sights(evaluator)
         self._computed = Computed(evaluator, self._destinations, self._sights)
+        self._functions = HostFunctions(evaluator)
         self._movers: dict[int, bool] = {}
 
     def creation(self, call: cst.Call, name: str | None) -> Creation | None:
@@ -119,6 +121,10 @@ class Creations:
         if (name not in FACTORIES and name not in LEGACY_CONSTRUCTORS) or self._is_looked_at(call):
             return None
         return self._follow(call, call, ()) or self._compute(call)
+
+    def by_function(self, call: cst.Call) -> Creation | None:
+        """Return what happens to the tensor that a function of the file makes on the host, if that is a move."""
+        return self._follow(call, call, ()) if self._functions.make_anew(call) else None
 
     def ends_in(self, move: cst.Call) -> bool:
         """Return whether a move is that of a tensor which a factory makes in the same function."""
@@ -241,13 +247,9 @@ class Creations:
                 yield from _branches(node.value)
 
     def _moved_name(self, expression: cst.BaseExpression) -> str | None:
-        return self._base_name(expression) if any(self._host_moves(expression)) else None
-
-    def _host_moves(self, expression: cst.BaseExpression) -> Iterator[bool]:
-        for link in self._chain(expression):
-            move = self._moves.move(link) if isinstance(link, cst.Call) else None
-            if move is not None and move.place in (Device.ACCELERATOR, Device.EITHER):
-                yield True
+        moves = (self._moves.move(link) for link in self._chain(expression) if isinstance(link, cst.Call))
+        goes = any(move is not None and move.place in (Device.ACCELERATOR, Device.EITHER) for move in moves)
+        return self._base_name(expression) if goes else None
 
     def _base_name(self, expression: cst.BaseExpression) -> str | None:
         last = expression

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import libcst as cst
 
@@ -41,6 +43,16 @@ class HostValues:
         self._evaluator = evaluator
         self._constructors = Constructors(evaluator)
         self._active: list[int] = []
+        self._numbers: frozenset[int] = frozenset()
+
+    @contextmanager
+    def given(self, names: Iterable[cst.Name]) -> Iterator[None]:
+        """Look at a function whose parameters of these names are given numbers, dtypes and shapes."""
+        before, self._numbers = self._numbers, frozenset(map(id, names))
+        try:
+            yield
+        finally:
+            self._numbers = before
 
     def is_fresh(self, expression: cst.CSTNode) -> bool:
         """Return whether an expression is a tensor that is computed of fresh ones and numbers."""
@@ -66,6 +78,8 @@ class HostValues:
             return all(self.is_own(element.value) for element in expression.elements)
         if literal(expression) is not None or is_none(expression) or isinstance(expression, cst.Ellipsis):
             return True
+        if self._is_given(expression):
+            return True
         if self.is_number(expression) or self.is_fresh(expression):
             return True
         return self._evaluator.value(expression).kind in _PLAIN or identifier(expression).endswith("dtype")
@@ -87,7 +101,7 @@ class HostValues:
         """Return whether an expression is a Python number, also by a name that only sizes have."""
         if depth == 0:
             return False
-        if isinstance(literal(expression), (int, float)):
+        if isinstance(literal(expression), (int, float)) or self._is_given(expression):
             return True
         if isinstance(expression, cst.UnaryOperation):
             return self.is_number(expression.expression, depth - 1)
@@ -101,6 +115,21 @@ class HostValues:
         if name in _CONSTANTS or name.startswith("math."):
             return True
         return self._constructors.is_integer(expression) or self._is_number_variable(expression, depth)
+
+    def _is_given(self, expression: cst.CSTNode) -> bool:
+        """Whether an expression is a parameter that is given no tensor, or a part of what one is given."""
+        if not self._numbers:
+            return False
+        if isinstance(expression, cst.Subscript):
+            return self._is_given(expression.value)
+        if not isinstance(expression, cst.Name):
+            return False
+        found = self._evaluator.flow.definitions(expression)
+        return bool(found) and all(
+            id(binding.node) in self._numbers
+            or (bool(binding.path) and binding.value is not None and self._is_given(binding.value))
+            for binding in found
+        )
 
     def _gives_number(self, call: cst.Call, depth: int) -> bool:
         name = self._evaluator.names.qualified(call.func) or ""
@@ -128,7 +157,9 @@ class HostValues:
         return all(map(self.is_own, parts)) and any(map(self.is_fresh, parts))
 
     def _is_fresh_call(self, call: cst.Call) -> bool:
-        if any(argument.star for argument in call.args):
+        if any(
+            argument.star == "**" or (argument.star and not self._is_given(argument.value)) for argument in call.args
+        ):
             return False
         name = self._evaluator.names.qualified(call.func)
         if name in SIZED_FACTORIES:  # data is copied to the device wherever one computes with it
