@@ -194,6 +194,10 @@ class Inference:
         is_asked &= self._evaluator.value(call).kind not in (Kind.NDARRAY, Kind.NUMBER)
         return is_asked and bool(self._backward.passes()) and self._kept_results.is_kept(call)
 
+    def outlives(self, call: cst.Call) -> bool:
+        """Return whether what a call gives may be used after the function around it has ended: it is kept."""
+        return self._kept_results.is_kept(call)
+
     def run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
         """Return the model that a function of the file runs, which is not reported itself: others train by it."""
         step = self._shared_steps.function(call)

@@ -124,7 +124,10 @@ class Creations:
 
     def by_function(self, call: cst.Call) -> Creation | None:
         """Return what happens to the tensor that a function of the file makes on the host, if that is a move."""
-        return self._follow(call, call, ()) if self._functions.make_anew(call) else None
+        if not isinstance(self._evaluator.definitions.definition(call.func), cst.FunctionDef):
+            return None
+        found = self._follow(call, call, ())
+        return found if found is not None and self._functions.makes(call) else None
 
     def ends_in(self, move: cst.Call) -> bool:
         """Return whether a move is that of a tensor which a factory makes in the same function."""

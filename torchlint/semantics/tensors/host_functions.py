@@ -9,7 +9,6 @@ import libcst as cst
 
 from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
-from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.tables.torch_api import RESHAPING_METHODS, SIZED_FACTORIES
 from torchlint.semantics.tensors.host_values import HostValues
 from torchlint.semantics.values import Kind
@@ -35,15 +34,10 @@ class HostFunctions:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._values = HostValues(evaluator)
-        self._kept_results = KeptResults(evaluator)
-
-    def make_anew(self, call: cst.Call) -> bool:
-        """Return whether a call makes such a tensor, and nothing keeps it for the next time."""
-        return self._makes(call) and not self._kept_results.is_kept(call)
 
     @remembered
-    def _makes(self, call: cst.Call) -> bool:
-        """Whether a call runs a function of the file that computes a tensor on the host of numbers alone."""
+    def makes(self, call: cst.Call) -> bool:
+        """Return whether a call runs a function of the file that computes a tensor on the host of numbers alone."""
         function = self._evaluator.definitions.definition(call.func)
         if not isinstance(function, cst.FunctionDef) or not self._is_own(function) or function.params.star_kwarg:
             return False
