@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _PLAIN = (Kind.NUMBER, Kind.DTYPE, Kind.STRING, Kind.NONE)
-_CONTEXTS = frozenset(("torch.no_grad", "torch.inference_mode"))
+_DECORATORS = frozenset(("torch.no_grad", "torch.inference_mode", "builtins.staticmethod"))
 _AROUND_SIZES = (cst.Arg, cst.BinaryOperation, cst.Tuple, cst.List, cst.Element)
 _TEXTS = (cst.SimpleString, cst.ConcatenatedString)
 _HARMLESS = (cst.Return, cst.Assert, cst.Raise, cst.Pass, cst.Import, cst.ImportFrom)
@@ -39,7 +39,11 @@ class HostFunctions:
     def makes(self, call: cst.Call) -> bool:
         """Return whether a call runs a function of the file that computes a tensor on the host of numbers alone."""
         function = self._evaluator.definitions.definition(call.func)
-        if not isinstance(function, cst.FunctionDef) or not self._is_own(function) or function.params.star_kwarg:
+        if (
+            not isinstance(function, cst.FunctionDef)
+            or not self._runs_each_time(function)
+            or function.params.star_kwarg
+        ):
             return False
         if any(argument.star for argument in call.args) or isinstance(function.params.star_arg, cst.Param):
             return False
@@ -50,17 +54,16 @@ class HostFunctions:
         with self._values.given([name for name in given if name is not None]):
             return all(map(self._values.is_fresh, results)) and all(map(self._only_computes, statements))
 
-    def _is_own(self, function: cst.FunctionDef) -> bool:
+    def _runs_each_time(self, function: cst.FunctionDef) -> bool:
         """Whether a function runs whenever it is called, and is no method that another file may write anew."""
         definitions, qualified = self._evaluator.definitions, self._evaluator.names.qualified
         named = [getattr(each.decorator, "func", each.decorator) for each in function.decorators]
-        is_static = definitions.is_static(function)
-        if function.asynchronous or not all(is_static or qualified(each) in _CONTEXTS for each in named):
+        if function.asynchronous or not all(qualified(each) in _DECORATORS for each in named):
             return False
         if definitions.owner(function) is None:
             return True
         same = [f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == function.name.value]
-        return len(same) == 1 and (is_static or function.name.value.startswith("_"))
+        return len(same) == 1 and (definitions.is_static(function) or function.name.value.startswith("_"))
 
     def _given(self, function: cst.FunctionDef, call: cst.Call) -> Iterator[cst.Name | None]:
         """Yield the parameters for which a call gives numbers or a shape, None for every other."""
@@ -108,10 +111,10 @@ class HostFunctions:
         return isinstance(call.func, cst.Attribute) and call.func.attr.value in RESHAPING_METHODS
 
     def _statements(self, block: cst.BaseSuite) -> Iterator[cst.CSTNode]:
-        """Yield the statements of a block and of its branches, of a branch also its test."""
+        """Yield the statements of a block and of its branches, of a branch also its test; no texts."""
         for line in block.body:
             if isinstance(line, cst.SimpleStatementLine):
-                yield from line.body
+                yield from (each for each in line.body if not isinstance(getattr(each, "value", None), _TEXTS))
             elif isinstance(line, cst.If):
                 yield from self._branches(line)
             else:
@@ -129,7 +132,7 @@ class HostFunctions:
         """Whether a statement of a function computes on the host, and neither loops nor asks for an element."""
         values = self._values
         if isinstance(statement, cst.Expr):
-            return isinstance(statement.value, _TEXTS) or values.is_fresh(statement.value)
+            return values.is_fresh(statement.value)
         if isinstance(statement, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
             targets = (
                 [each.target for each in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
