@@ -54,8 +54,8 @@ _BACK = (
     "Compute it on the device."
 )
 _BY_TORCH = (
-    ", and what torch computes of it there is copied back, by {}: the GPU waits for the host, and the host for the "
-    "GPU. Leave out both copies: torch computes that on the device as well."
+    ", and what torch makes of it there is copied back, by {}: the GPU waits for the host, and the host for the "
+    "GPU. Leave out both copies: torch can make that on the device as well."
 )
 _WALKED = (
     ", where Python goes on by its values: the host waits for the GPU. Compute on the tensor itself; "
