@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import libcst as cst
@@ -35,6 +36,8 @@ ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
 _NO_RESULTS = frozenset(
     "parameters named_parameters train eval zero_grad state_dict modules children to cuda cpu training device".split()
 )
+# Methods that objects of many classes have.
+_COMMON = frozenset("forward step update train eval get add run __call__ log compute".split())
 # The functions of torch that go with them.
 _MAKES_ANEW = ("Variable", "argmax", "argmin", "argsort")
 
@@ -131,9 +134,30 @@ class Backward:
     def _running_a_pass(self, call: cst.Call) -> cst.FunctionDef | None:
         """The function of the file that a call runs, if it takes a backward pass then."""
         function = self._evaluator.definitions.definition(call.func)
-        if not isinstance(function, cst.FunctionDef):
-            return None
-        return function if self.passes_for(call, function) else None
+        if isinstance(function, cst.FunctionDef) and self.passes_for(call, function):
+            return function
+        named = self._differentiating.get(identifier(call.func), ()) if isinstance(call.func, cst.Attribute) else ()
+        return next((method for method in named if self._may_run(call, method)), None)
+
+    @cached_property
+    def _differentiating(self) -> dict[str, list[cst.FunctionDef]]:
+        """The methods of the file that take backward passes, by their names."""
+        found: dict[str, list[cst.FunctionDef]] = {}
+        for function in self._tree.nodes(cst.FunctionDef):
+            if self._evaluator.definitions.owner(function) is not None and self.passes(function):
+                found.setdefault(function.name.value, []).append(function)
+        return found
+
+    def _may_run(self, call: cst.Call, method: cst.FunctionDef) -> bool:
+        """Whether a call may run a method: of a heir of the object's class, or of an object that nothing tells of."""
+        if not isinstance(call.func, cst.Attribute) or self._evaluator.names.qualified(call.func) is not None:
+            return False
+        if not self.passes_for(call, method):
+            return False
+        owner, held = self._evaluator.definitions.owner(method), self._evaluator.value(call.func.value)
+        if isinstance(held.definition, cst.ClassDef):
+            return owner is not None and held.definition in self._evaluator.definitions.family(owner)
+        return not held.known and method.name.value not in _COMMON
 
     def _spread(self, keys: set[_Key], root: cst.CSTNode) -> set[_Key]:
         """These variables, and those below ``root`` that they flow into."""

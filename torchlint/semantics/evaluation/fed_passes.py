@@ -12,7 +12,7 @@ from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import FUNCTIONS, targets
 from torchlint.semantics.evaluate import lambdas
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.tables.container_methods import PUTS_INTO
+from torchlint.semantics.tables.container_methods import PUTS_INTO, STORES
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
@@ -211,12 +211,20 @@ class FedPasses:
         return bool(above) and all(isinstance(a, cst.Attribute) and a.attr.value in _DETACHES for a in above)
 
     def _kept(self, held: list[cst.BaseExpression], frame: cst.CSTNode) -> Iterator[cst.Attribute]:
-        """The attributes that are computed of such variables: ``self.objective = torch.stack(terms).sum()``."""
+        """The attributes that are computed of such variables: ``self.objective = torch.stack(terms).sum()``.
+
+        Or that are given them: ``self.losses.update(total=total)``
+        """
         for target in self._tree.below(frame, cst.AssignTarget) if held else ():
             statement = self._tree.parent(target)
             value = statement.value if isinstance(statement, cst.Assign) else None
             if isinstance(target.target, cst.Attribute) and value is not None and self._mentions(value, held):
                 yield target.target
+        for call in self._tree.below(frame, cst.Call) if held else ():
+            put = method_call(call, *STORES)
+            given = (argument.value for argument in call.args) if put is not None else ()
+            if put is not None and isinstance(put.value, cst.Attribute) and any(self._mentions(g, held) for g in given):
+                yield put.value
 
     def _is_returned(self, call: cst.Call, held: list[cst.BaseExpression], frame: cst.FunctionDef) -> bool:
         results = self._evaluator.definitions.results(frame)

@@ -81,9 +81,10 @@ class HandedResults:
             node = ancestor
 
     def _needs_graph(self, taker: cst.Call, result: cst.BaseExpression, call: cst.Call) -> bool:
-        made = self._evaluator.definitions.definition(taker.func)
-        if isinstance(made, cst.FunctionDef):
-            return self._backward.differentiates_given(taker, result)
+        if self._backward.differentiates_given(taker, result):
+            return True
+        if isinstance(self._evaluator.definitions.definition(taker.func), cst.FunctionDef):
+            return False
         if takes_no_pass(taker.func, self._evaluator):
             return False
         name = identifier(taker.func)
