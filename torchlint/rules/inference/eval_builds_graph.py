@@ -20,7 +20,8 @@ A routine evaluates where it says so (its name, `model.eval()`), or where its mo
 pipeline that denoises. In training code a forward pass is reported of which nothing but pictures are made
 (`save_image`, `imshow`, ...); out of it one in a loop, or by an object that loaded the model, whose result is only
 detached or read. Of a model with a method `inference` or `infer` that method is, once, as are `generate` and `sample`
-that only add what they draw or choose to a sequence; a step or method of training where evaluation calls it.
+that only add what they draw or choose to a sequence, and a sampler of a diffusion model that goes back in time from
+noise by a network; a step or method of training where evaluation calls it.
 
 ## When to ignore it
 
@@ -124,8 +125,8 @@ def check_values(call: cst.Call, model: Model) -> Iterator[Finding]:
 @rule.check(cst.FunctionDef)
 def check_method(function: cst.FunctionDef, model: Model) -> Iterator[Finding]:
     """Report `inference` of a model, which its users may call with gradients on."""
-    call = model.inference.methods.first_pass(function)
-    if call is not None and model.inference.call(call) is None:
+    call = model.inference.first_pass(function)
+    if call is not None:
         cure = "Wrap what it computes in" if function.asynchronous is not None else "Decorate it with"
         yield Finding(
             call,
@@ -136,6 +137,8 @@ def check_method(function: cst.FunctionDef, model: Model) -> Iterator[Finding]:
 
 
 def _report(call: cst.Call, found: InferenceCall, model: Model) -> Iterator[Finding]:
+    if model.inference.is_reported_within(call):
+        return
     feeds = found.function is not None and model.inference.methods.may_feed_loss(found.function)
     if rule.silent("trains", found.trains or feeds) or rule.silent("frozen", found.frozen):
         return

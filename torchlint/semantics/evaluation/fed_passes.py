@@ -70,6 +70,14 @@ class FedPasses:
         name = self._evaluator.names.qualified(value.func) if isinstance(value, cst.Call) else None
         return name in _NUMBERS or method_call(value, "item", "tolist", "numpy") is not None
 
+    def by_call(self, call: cst.Call) -> bool:
+        """Return whether what a call gives is backpropagated where it stands, or by those that are given it."""
+        return self._by_call(call, 0, collected=False)
+
+    def hands_out(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Return whether a function returns what a call in it gives, or what is computed of that."""
+        return self._is_returned(call, list(self._held(call, collected=False)), function)
+
     def _by_call(self, call: cst.Call, depth: int, collected: bool) -> bool:
         frame = self._evaluator.definitions.enclosing_function(call) or self._tree.module
         if any(self._by_call(run, depth + 1, collected) for run in self._runs(call, depth)):

@@ -41,6 +41,7 @@ from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run
 from torchlint.semantics.evaluation.pipelines import Pipelines
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.routines import Routines, is_named
+from torchlint.semantics.evaluation.sampling_loops import SamplingLoops
 from torchlint.semantics.evaluation.shared_steps import SharedSteps
 from torchlint.semantics.evaluation.trained_calls import TrainedCalls
 from torchlint.semantics.evaluation.turns import Turns
@@ -117,6 +118,9 @@ class Inference:
         self.fed_passes = FedPasses(evaluator, backward)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
+        self._sampling_loops = SamplingLoops(
+            evaluator, backward, self.gradient_uses, self.other_passes, self.fed_passes, self.methods, self.called_model
+        )
 
     @remembered
     def call(self, call: cst.Call) -> InferenceCall | None:
@@ -211,6 +215,21 @@ class Inference:
         if self._shared_steps.is_differentiated(call, step):
             return None
         return next((m for m in self._shared_steps.models(call) if self.called_model(m) is not None), None)
+
+    def first_pass(self, function: cst.FunctionDef) -> cst.Call | None:
+        """Return the first pass of a network in what its users may call with gradients on, though it only infers."""
+        call = self.methods.first_pass(function) or self._sampling_loops.first_pass(function)
+        found = self.call(call) if call is not None else None
+        return call if found is None or not found.returns_host_values else None
+
+    def is_reported_within(self, call: cst.Call) -> bool:
+        """Return whether a call runs a function of which the first pass is reported, whoever calls it."""
+        return id(call) in self._calls_of_samplers
+
+    @cached_property
+    def _calls_of_samplers(self) -> frozenset[int]:
+        samplers = [f for f in self._tree.nodes(cst.FunctionDef) if self._sampling_loops.first_pass(f) is not None]
+        return frozenset(id(call) for sampler in samplers for call in self._evaluator.callers(sampler))
 
     @cached_property
     def speaks_of_evaluation(self) -> bool:

@@ -126,11 +126,11 @@ class InferenceMethods:
 
     def is_used_on(self, function: cst.FunctionDef) -> bool:
         """Return whether a function of the file calls a method and hands out something: perhaps a loss."""
-        callers = (self._evaluator.definitions.enclosing_function(call) for call in self._calls(function))
+        callers = (self._evaluator.definitions.enclosing_function(call) for call in self.calls(function))
         return any(caller is not None and caller is not function and self._hands_out(caller) for caller in callers)
 
-    def _calls(self, function: cst.FunctionDef) -> list[cst.Call]:
-        """The calls by its name that may be calls of a method: not those of an object known to be another."""
+    def calls(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """Return the calls by its name that may be calls of a method: not those of an object known to be another."""
         owner = self._evaluator.definitions.owner(function)
         named = [c for c in self._tree.calls_named(function.name.value) if method_call(c) is not None]
         return [call for call in named if self._may_reach(call, owner)]
@@ -156,7 +156,7 @@ class InferenceMethods:
             return True
         if "forward" not in definitions.methods(owner):
             return True
-        return any(self._is_by_module(call, owner) for call in self._calls(function))
+        return any(self._is_by_module(call, owner) for call in self.calls(function))
 
     def _is_by_module(self, call: cst.Call, owner: cst.ClassDef) -> bool:
         """Whether the model itself calls the method, or another module does for what may be one of its parts."""

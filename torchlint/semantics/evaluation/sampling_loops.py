@@ -1,0 +1,212 @@
+"""Samplers of diffusion models: loops that go back in time from noise and feed a network with what it gave before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import libcst as cst
+
+from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.binding.flow import last_statement
+from torchlint.semantics.binding.scopes import targets
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.entry_points import Called, may_be_model
+from torchlint.semantics.evaluation.fed_passes import FedPasses
+from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.evaluation.inference_methods import InferenceMethods
+from torchlint.semantics.evaluation.model_classes import AUTOGRAD
+from torchlint.semantics.evaluation.other_passes import OtherPasses
+from torchlint.semantics.values import Graph, Value
+from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.remembered import remembered
+
+_SAMPLES = re.compile(r"(^|_)(samples?|sampling|denoise|denoising|generate|generation|synthesi[sz]e|inpaint)(_|$)")
+# What uses a sampler once its model is trained, or while it is, to look at what it draws.
+_USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|visuali[sz]e|plot|demo|main)(_|$)")
+# What draws in a training step, and is trained by what comes of it.
+_ACTS = re.compile(r"(Policy|Actor|Agent)$")
+_BAR = re.compile(r"tqdm|[Pp]rogress|(^|_)p?bar$")
+_PASSES_ON = frozenset(f"builtins.{name}" for name in "enumerate list tuple zip".split())
+# Times of a process by their name, which schedules give from the last to the first.
+_TIMES = re.compile(r"^(\w+_)?time_?steps$|^time_?pairs$")
+_NOISE = frozenset(("torch.randn", "torch.randn_like", "torch.normal"))
+_DRAWS = frozenset(("normal_", "randn_tensor"))
+_MAX_DEPTH = 3
+"""Through how many functions of the file a loop is followed to its network."""
+
+
+class SamplingLoops:
+    """Finds those which their users may call with gradients on."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        backward: Backward,
+        gradient_uses: GradientUses,
+        other_passes: OtherPasses,
+        fed_passes: FedPasses,
+        methods: InferenceMethods,
+        called_model: Callable[[Called], Value | None],
+    ) -> None:
+        self._evaluator = evaluator
+        self._tree = evaluator.tree
+        self._backward = backward
+        self._gradient_uses = gradient_uses
+        self._other_passes = other_passes
+        self._fed_passes = fed_passes
+        self._methods = methods
+        self._called_model = called_model
+
+    @remembered
+    def first_pass(self, function: cst.FunctionDef) -> cst.Call | None:
+        """Return the call in such a loop that runs the network, None if gradients may be wanted or off."""
+        if _SAMPLES.search(function.name.value) is None or not self._decides(function):
+            return None
+        loops = [loop for loop in self._tree.below(function.body, cst.For) if self._goes_back_in_time(loop)]
+        calls = [call for loop in loops for call in self._passes(loop, function)]
+        if not calls or not self._draws_noise(function, 0):
+            return None
+        if self._is_switched_off(function) or self._backward.passes(function):
+            return None
+        if self._other_passes.run_by(function) or self._is_fed(function, 0):
+            return None
+        return next((call for call in calls if not self._needs_gradients(call)), None)
+
+    def _decides(self, function: cst.FunctionDef) -> bool:
+        """Whether a function shows by whom it is run: by its callers, and by nothing else around it."""
+        if function.asynchronous is not None or self._evaluator.definitions.yielded(function):
+            return False
+        owner = self._evaluator.definitions.owner(function)
+        if owner is not None and _ACTS.search(owner.name.value):
+            return False
+        names = (self._evaluator.names.qualified(c.func) for c in self._tree.below(owner or function, cst.Call))
+        if any((name or "").startswith(AUTOGRAD) for name in names):
+            return False  # it is guided by gradients, or another sampler of the class is
+        names = (self._evaluator.names.qualified(each.decorator) for each in function.decorators)
+        return all(name is not None and name.startswith("builtins.") for name in names)
+
+    def _goes_back_in_time(self, loop: cst.For) -> bool:
+        """Whether a loop counts backwards, or goes through the time steps of a schedule."""
+        return not isinstance(last_statement(loop.body), cst.Break) and self._is_backwards(loop.iter, 0)
+
+    def _is_backwards(self, source: cst.BaseExpression, depth: int) -> bool:
+        if depth > _MAX_DEPTH:
+            return False
+        if _TIMES.search(identifier(source)):
+            return True
+        if isinstance(source, cst.Name):
+            bindings = self._evaluator.flow.definitions(source)
+            made = [binding.value for binding in bindings if binding.value is not None and not binding.path]
+            return len(made) == len(bindings) == 1 and self._is_backwards(made[0], depth + 1)
+        if isinstance(source, cst.Subscript):
+            part = source.slice[0].slice
+            return isinstance(part, cst.Slice) and literal(part.step) == -1
+        if not isinstance(source, cst.Call) or not source.args:
+            return False
+        name, first = self._evaluator.names.qualified(source.func), source.args[0].value
+        if name == "builtins.range":
+            step = source.args[2].value if len(source.args) > 2 else None
+            return isinstance(step, cst.UnaryOperation) and isinstance(step.operator, cst.Minus)
+        if name == "builtins.reversed":
+            return self._counts(first)
+        return (name in _PASSES_ON or _BAR.search(identifier(source.func)) is not None) and self._is_backwards(
+            first, depth + 1
+        )
+
+    def _counts(self, source: cst.BaseExpression) -> bool:
+        """Whether something is a range of numbers, perhaps by a variable, or the times of a process."""
+        if isinstance(source, cst.Name):
+            made = [binding.value for binding in self._evaluator.flow.definitions(source)]
+            return bool(_TIMES.search(source.value)) or (len(made) == 1 and self._is_range(made[0]))
+        return _TIMES.search(identifier(source)) is not None or self._is_range(source)
+
+    def _is_range(self, made: cst.CSTNode | None) -> bool:
+        while isinstance(made, cst.Call) and self._evaluator.names.qualified(made.func) in _PASSES_ON and made.args:
+            made = made.args[0].value
+        return isinstance(made, cst.Call) and self._evaluator.names.qualified(made.func) == "builtins.range"
+
+    def _passes(self, loop: cst.For, function: cst.FunctionDef) -> Iterator[cst.Call]:
+        """The calls of a network in a loop that are given the time, and what came of the pass before."""
+        times = [name for name, _ in targets(loop.target)]
+        counted = {name.value for name in times}
+        for call in sorted(self._tree.below(loop.body, cst.Call), key=self._tree.order):
+            statement = self._evaluator.flow.statement(call)
+            if (
+                not isinstance(statement, cst.Assign)
+                or self._evaluator.definitions.enclosing_function(call) is not function
+            ):
+                continue
+            if any(name.value in counted for name in self._tree.below(call.func, cst.Name)):
+                continue  # a layer for each count
+            if not self._runs_network(call, 0) or self._evaluator.gradients.disabled(call):
+                continue
+            given: list[cst.BaseExpression] = [argument.value for argument in call.args]
+            made: list[cst.BaseExpression] = [name for t in statement.targets for name, _ in targets(t.target)]
+            if self._backward.flows_into(made, given, loop) and self._backward.flows_into([*times], given, loop):
+                yield call
+
+    def _runs_network(self, call: cst.Call, depth: int) -> bool:
+        """Whether a call runs a model with gradients on, perhaps by functions of the file."""
+        if not may_be_model(call.func) or depth > _MAX_DEPTH or self._evaluator.gradients.disabled(call):
+            return False
+        if self._called_model(call.func) is not None:
+            return True
+        made = self._evaluator.definitions.definition(call.func)
+        if not isinstance(made, cst.FunctionDef):
+            return False
+        return any(self._runs_network(inner, depth + 1) for inner in self._tree.below(made.body, cst.Call))
+
+    def _draws_noise(self, function: cst.FunctionDef, depth: int) -> bool:
+        """Whether a function draws from a normal distribution, also by one of the file that its calls name."""
+        calls = self._tree.below(function.body, cst.Call)
+        if any(
+            self._evaluator.names.qualified(call.func) in _NOISE or identifier(call.func) in _DRAWS for call in calls
+        ):
+            return True
+        named = {identifier(call.func) for call in calls}
+        others = (other for other in self._tree.nodes(cst.FunctionDef) if other.name.value in named)
+        return depth < _MAX_DEPTH and any(
+            self._draws_noise(other, depth + 1) for other in others if other is not function
+        )
+
+    def _needs_gradients(self, call: cst.Call) -> bool:
+        """Whether gradients may be off at a call of the network, or be wanted of it."""
+        gradients = self._evaluator.gradients
+        if gradients.left_open(call) or gradients.wanted(call) or self._gradient_uses.of_inputs(call):
+            return True
+        model = self._called_model(call.func) if may_be_model(call.func) else None
+        return model is not None and self._gradient_uses.of_model(model)
+
+    def _is_fed(self, function: cst.FunctionDef, depth: int) -> bool:
+        """Whether a caller may train by what a function returns, which has a graph: it hands that out itself."""
+        if self._is_detached(function):
+            return False
+        if depth > _MAX_DEPTH or self._fed_passes.by(function):
+            return True
+        return any(self._is_used_on(call, function, depth) for call in self._calls(function))
+
+    def _calls(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls that may run a function, also by the name of a method only."""
+        is_method = self._evaluator.definitions.owner(function) is not None
+        return self._methods.calls(function) if is_method else self._evaluator.callers(function)
+
+    def _is_switched_off(self, function: cst.FunctionDef) -> bool:
+        """Whether the callers switch gradients off, for all that the file shows."""
+        calls = [call for call in self._calls(function) if not self._tree.within(call, function)]
+        return bool(calls) and all(map(self._evaluator.gradients.disabled, calls))
+
+    def _is_detached(self, function: cst.FunctionDef) -> bool:
+        returned = self._evaluator.returned(function)
+        first = (returned.elements or (returned,))[0]
+        return first.is_tensor and first.graph is Graph.DETACHED
+
+    def _is_used_on(self, call: cst.Call, function: cst.FunctionDef, depth: int) -> bool:
+        caller = self._evaluator.definitions.enclosing_function(call)
+        if caller is None or caller is function or self._evaluator.gradients.disabled(call):
+            return False
+        if self._fed_passes.by_call(call):
+            return True
+        if _USES.search(caller.name.value) or not self._fed_passes.hands_out(call, caller):
+            return False
+        return _SAMPLES.search(caller.name.value) is None or self._is_fed(caller, depth + 1)
