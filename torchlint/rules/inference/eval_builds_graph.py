@@ -20,8 +20,9 @@ A routine evaluates where it says so (its name, `model.eval()`), or where its mo
 pipeline that denoises. In training code a forward pass is reported of which nothing but pictures are made
 (`save_image`, `imshow`, ...); out of it one in a loop, or by an object that loaded the model, whose result is only
 detached or read. Of a model with a method `inference` or `infer` that method is, once, as are `generate` and `sample`
-that only add what they draw or choose to a sequence, and a sampler of a diffusion model that goes back in time from
-noise by a network; a step or method of training where evaluation calls it.
+that only add what they draw or choose to a sequence, `generate_text` or `sample_words` of a model or of what holds one
+that draw in a loop and hand out texts, numbers or what they have drawn, and a sampler of a diffusion model that goes
+back in time from noise by a network; a step or method of training where evaluation calls it.
 
 ## When to ignore it
 
@@ -126,7 +127,7 @@ def check_values(call: cst.Call, model: Model) -> Iterator[Finding]:
 def check_method(function: cst.FunctionDef, model: Model) -> Iterator[Finding]:
     """Report `inference` of a model, which its users may call with gradients on."""
     call = model.inference.first_pass(function)
-    if call is not None:
+    if call is not None and model.detached.outside_training(call) is None:
         cure = "Wrap what it computes in" if function.asynchronous is not None else "Decorate it with"
         yield Finding(
             call,

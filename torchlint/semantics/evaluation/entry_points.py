@@ -27,9 +27,10 @@ _PARTS = re.compile(r"^forward_\w+$|_forward$|^(decode_|decoder_)?step$")
 Called = cst.Name | cst.Attribute | cst.Subscript
 """What a model may be: a variable, an attribute, an item of a dictionary."""
 
-_TEXTS = re.compile(
+TEXTS = re.compile(
     r"(^|_)(labels|vocab|vocabulary|tokenizer|alphabet|charset|itos|stoi|id2\w+|idx2\w+|index2\w+|dictionary)$"
 )
+"""What things are called that look words up."""
 _PRODUCTS = frozenset("mm spmm matmul bmm einsum linear addmm baddbmm".split())
 _DEPTH = 3
 """Through how many classes of the file the parts of a module are looked for."""
@@ -199,7 +200,7 @@ def works_on_texts(model: cst.BaseExpression, evaluator: Evaluator) -> bool:
     made = (value for value in evaluator.held_by(model) if isinstance(value, cst.Call))
     calls = (call for call in made if evaluator.definitions.definition(call.func) is None)
     given = (argument.value for call in calls for argument in call.args)
-    return any(_TEXTS.search(identifier(value)) for value in given)
+    return any(TEXTS.search(identifier(value)) for value in given)
 
 
 def only_filters(model: cst.BaseExpression, evaluator: Evaluator) -> bool:

@@ -228,7 +228,7 @@ class Inference:
 
     @cached_property
     def _calls_of_samplers(self) -> frozenset[int]:
-        samplers = [f for f in self._tree.nodes(cst.FunctionDef) if self._sampling_loops.first_pass(f) is not None]
+        samplers = [f for f in self._tree.nodes(cst.FunctionDef) if self.first_pass(f) is not None]
         return frozenset(id(call) for sampler in samplers for call in self._evaluator.callers(sampler))
 
     @cached_property

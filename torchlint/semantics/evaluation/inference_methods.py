@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.drawn_tokens import DrawnTokens
 from torchlint.semantics.evaluation.entry_points import may_have_parameters, run_by_method
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.tables.container_methods import STORES
@@ -41,16 +42,21 @@ class InferenceMethods:
         self._tree = evaluator.tree
         self._backward = backward
         self._gradient_uses = gradient_uses
+        self._drawn_tokens = DrawnTokens(evaluator)
 
     @remembered
     def first_pass(self, function: cst.FunctionDef) -> cst.Call | None:
         """Return the first call of a layer with parameters in such a method, None if gradients may be wanted or off."""
-        is_named = _INFERS.match(function.name.value) is not None or self._generates_tokens(function)
-        if not is_named or self._is_inner(function) or self._gives_distribution(function):
+        drawing = self._drawn_tokens.loops(function) if self.is_plain(function) else []
+        is_named = bool(drawing) or _INFERS.match(function.name.value) is not None or self._generates_tokens(function)
+        if not is_named or self._is_inner(function, draws=bool(drawing)) or self._gives_distribution(function):
             return None
-        if self._backward.passes(function) or self._gradient_uses.of_calls(function) or self.is_used_on(function):
+        if self._backward.passes(function) or self._gradient_uses.of_calls(function):
             return None
-        calls = sorted(self._tree.below(function.body, cst.Call), key=self._tree.order)
+        if self.is_switched_off(function) or (not drawing and self.is_used_on(function)):
+            return None
+        bodies = [loop.body for loop in drawing] or [function.body]
+        calls = sorted((call for body in bodies for call in self._tree.below(body, cst.Call)), key=self._tree.order)
         runs = (call for call in calls if self._runs_model(call))
         return next((call for call in runs if not self._evaluator.gradients.disabled(call)), None)
 
@@ -126,11 +132,11 @@ class InferenceMethods:
 
     def is_used_on(self, function: cst.FunctionDef) -> bool:
         """Return whether a function of the file calls a method and hands out something: perhaps a loss."""
-        callers = (self._evaluator.definitions.enclosing_function(call) for call in self.calls(function))
+        callers = (self._evaluator.definitions.enclosing_function(call) for call in self._calls(function))
         return any(caller is not None and caller is not function and self._hands_out(caller) for caller in callers)
 
-    def calls(self, function: cst.FunctionDef) -> list[cst.Call]:
-        """Return the calls by its name that may be calls of a method: not those of an object known to be another."""
+    def _calls(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls by its name that may be calls of a method: not those of an object known to be another."""
         owner = self._evaluator.definitions.owner(function)
         named = [c for c in self._tree.calls_named(function.name.value) if method_call(c) is not None]
         return [call for call in named if self._may_reach(call, owner)]
@@ -148,15 +154,37 @@ class InferenceMethods:
             return False
         return any(statement.value is not None for statement in self._tree.below(function.body, cst.Return))
 
-    def _is_inner(self, function: cst.FunctionDef) -> bool:
-        """Whether a method belongs to no model, or to a part of one, or is called by modules of the file."""
+    def is_plain(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function does what it does when it is called, by no decorator of another file."""
+        if function.asynchronous is not None or self._evaluator.definitions.yielded(function):
+            return False
+        names = (self._evaluator.names.qualified(each.decorator) for each in function.decorators)
+        return all(name is not None and name.startswith("builtins.") for name in names)
+
+    def is_switched_off(self, function: cst.FunctionDef) -> bool:
+        """Return whether what may call a function switches gradients off, for all that the file shows."""
+        calls = [call for call in self.possible_calls(function) if not self._tree.within(call, function)]
+        return bool(calls) and all(map(self._evaluator.gradients.disabled, calls))
+
+    def possible_calls(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """Return the calls that may run a function, also by the name of a method only."""
+        is_method = self._evaluator.definitions.owner(function) is not None
+        return self._calls(function) if is_method else self._evaluator.callers(function)
+
+    def _is_inner(self, function: cst.FunctionDef, *, draws: bool) -> bool:
+        """Whether a method belongs to no model, or to a part of one, or is called by modules of the file.
+
+        ``draws``: it may belong to what holds a model, since all that it gives are values.
+        """
         definitions = self._evaluator.definitions
         owner = definitions.owner(function)
-        if owner is None or definitions.class_kind(owner) is not Kind.MODULE or _PART.search(owner.name.value):
+        if owner is None or _PART.search(owner.name.value):
             return True
+        if definitions.class_kind(owner) is not Kind.MODULE:
+            return not draws
         if "forward" not in definitions.methods(owner):
             return True
-        return any(self._is_by_module(call, owner) for call in self.calls(function))
+        return any(self._is_by_module(call, owner) for call in self._calls(function))
 
     def _is_by_module(self, call: cst.Call, owner: cst.ClassDef) -> bool:
         """Whether the model itself calls the method, or another module does for what may be one of its parts."""

@@ -61,30 +61,25 @@ class SamplingLoops:
     @remembered
     def first_pass(self, function: cst.FunctionDef) -> cst.Call | None:
         """Return the call in such a loop that runs the network, None if gradients may be wanted or off."""
-        if _SAMPLES.search(function.name.value) is None or not self._decides(function):
+        if _SAMPLES.search(function.name.value) is None or not self._methods.is_plain(function):
             return None
         loops = [loop for loop in self._tree.below(function.body, cst.For) if self._goes_back_in_time(loop)]
         calls = [call for loop in loops for call in self._passes(loop, function)]
-        if not calls or not self._draws_noise(function, 0):
+        if not calls or self._is_guided(function) or not self._draws_noise(function, 0):
             return None
-        if self._is_switched_off(function) or self._backward.passes(function):
+        if self._methods.is_switched_off(function) or self._backward.passes(function):
             return None
         if self._other_passes.run_by(function) or self._is_fed(function, 0):
             return None
         return next((call for call in calls if not self._needs_gradients(call)), None)
 
-    def _decides(self, function: cst.FunctionDef) -> bool:
-        """Whether a function shows by whom it is run: by its callers, and by nothing else around it."""
-        if function.asynchronous is not None or self._evaluator.definitions.yielded(function):
-            return False
+    def _is_guided(self, function: cst.FunctionDef) -> bool:
+        """Whether what a function draws is trained by, or follows gradients, as another function of its class does."""
         owner = self._evaluator.definitions.owner(function)
         if owner is not None and _ACTS.search(owner.name.value):
-            return False
-        names = (self._evaluator.names.qualified(c.func) for c in self._tree.below(owner or function, cst.Call))
-        if any((name or "").startswith(AUTOGRAD) for name in names):
-            return False  # it is guided by gradients, or another sampler of the class is
-        names = (self._evaluator.names.qualified(each.decorator) for each in function.decorators)
-        return all(name is not None and name.startswith("builtins.") for name in names)
+            return True
+        names = (self._evaluator.names.qualified(call.func) for call in self._tree.below(owner or function, cst.Call))
+        return any((name or "").startswith(AUTOGRAD) for name in names)
 
     def _goes_back_in_time(self, loop: cst.For) -> bool:
         """Whether a loop counts backwards, or goes through the time steps of a schedule."""
@@ -184,17 +179,7 @@ class SamplingLoops:
             return False
         if depth > _MAX_DEPTH or self._fed_passes.by(function):
             return True
-        return any(self._is_used_on(call, function, depth) for call in self._calls(function))
-
-    def _calls(self, function: cst.FunctionDef) -> list[cst.Call]:
-        """The calls that may run a function, also by the name of a method only."""
-        is_method = self._evaluator.definitions.owner(function) is not None
-        return self._methods.calls(function) if is_method else self._evaluator.callers(function)
-
-    def _is_switched_off(self, function: cst.FunctionDef) -> bool:
-        """Whether the callers switch gradients off, for all that the file shows."""
-        calls = [call for call in self._calls(function) if not self._tree.within(call, function)]
-        return bool(calls) and all(map(self._evaluator.gradients.disabled, calls))
+        return any(self._is_used_on(call, function, depth) for call in self._methods.possible_calls(function))
 
     def _is_detached(self, function: cst.FunctionDef) -> bool:
         returned = self._evaluator.returned(function)
