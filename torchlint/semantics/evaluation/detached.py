@@ -13,6 +13,7 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.binding.flow import last_statement
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.drawn_tokens import ACTS
 from torchlint.semantics.evaluation.entry_points import (
     belongs_to_module,
     lacks_parameters,
@@ -44,6 +45,10 @@ _COMPUTES = frozenset(
 )
 
 
+# What a trained model does.
+_USES = re.compile(r"^_?(generate|predict|sample|infer|synthesi[sz]e|reconstruct)(_|$)")
+_AGENT = re.compile(r"Agent|Policy|Actor|Critic|Player|DQN|PPO|DDPG|SAC")
+_GAMES = ("gym", "gymnasium")
 _STAND_INS = frozenset(f"torch.{name}" for name in "zeros ones rand randn empty randint".split())
 
 
@@ -111,9 +116,10 @@ class DetachedForwards:
         """
         if id(call) not in self.candidates or self._evaluator.names.qualified(call.func) is not None:
             return None  # asked first: most calls are none of a model
-        if not (self._is_repeated(call) or self._is_of_loaded(call) or self._read_inputs.given_to(call)):
-            return None
         function = self._evaluator.definitions.enclosing_function(call)
+        is_said = self._is_repeated(call) or self._is_of_loaded(call) or self._read_inputs.given_to(call)
+        if not is_said and (function is None or not self._is_named(function)):
+            return None
         found = self.forward(call) if self._decides(function) else None
         if found is None or found.is_array or not found.is_network or found.differentiates:
             return None
@@ -121,7 +127,11 @@ class DetachedForwards:
             return None
         model = self._inference.called_model(call.func) if may_be_model(call.func) else None
         gradients = self._evaluator.gradients
-        if self._is_tried_out(call) or self._is_trained_elsewhere(call.func) or gradients.sometimes_disabled(call):
+        if (
+            (is_said and self._is_tried_out(call))
+            or self._is_trained_elsewhere(call.func)
+            or gradients.sometimes_disabled(call)
+        ):
             return None
         return InferenceCall(
             function,
@@ -132,10 +142,29 @@ class DetachedForwards:
             returns_host_values=True,
             switches_off=found.switches_off,
             needs_gradients=model is not None and self._inference.wants_graph(call, model),
-            is_part=True,
+            is_part=is_said or function is None or not self._hands_out_values(function, call),
             in_loop=False,
             is_dry_run=False,
         )
+
+    def _hands_out_values(self, function: cst.FunctionDef, call: cst.Call) -> bool:
+        is_plain = self._inference.methods.is_plain(function)
+        return is_plain and self._inference.returns_host_values(function, call, alone=True)
+
+    @remembered
+    def _is_named(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is named for what a trained model does, and no step of training calls it, nor an agent."""
+        name, owner = function.name.value, self._evaluator.definitions.owner(function)
+        if _USES.search(name) is None or ACTS.search(name) or any(map(self._evaluator.scopes.imports, _GAMES)):
+            return False
+        contexts = self._evaluator.gradients.contexts
+        if owner is not None and (_AGENT.search(owner.name.value) or contexts.stay_switched(owner)):
+            return False
+        for call in self._inference.methods.possible_calls(function):
+            around = self._evaluator.definitions.enclosing_function(call)
+            if self._evaluator.gradients.disabled(call) or not self._decides(around):
+                return False
+        return True
 
     def _may_be_packed(self, model: Value) -> bool:
         """Whether a model may give a packed sequence: a recurrent layer, or any in a file that packs."""
@@ -169,6 +198,7 @@ class DetachedForwards:
         owners = (self._tree.enclosing(one, cst.ClassDef) for one in self._loading)
         around += [owner for owner in owners if owner is not None]
         around += [*self._helpers, *self._read_inputs.frames]
+        around += [each for each in self._tree.nodes(cst.FunctionDef) if self._decides(each) and self._is_named(each)]
         return frozenset(id(call) for node in around for call in self._tree.below(node, cst.Call))
 
     def _decides(self, function: cst.FunctionDef | None) -> bool:

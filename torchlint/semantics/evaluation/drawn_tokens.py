@@ -14,8 +14,9 @@ from torchlint.semantics.values import Graph, Kind, Value
 from torchlint.syntax.calls import identifier, method_call
 
 _GENERATES = re.compile(r"^_?(generate|sample)(_\w+)?$")
-# What acts, and is trained by what it has drawn.
-_ACTS = re.compile(r"(^|_)(actions?|acts?|moves?|policy|rollouts?|episodes?|trajector(y|ies)|experiences?|games?)(_|$)")
+ACTS = re.compile(r"(^|_)(actions?|acts?|moves?|policy|rollouts?|episodes?|trajector(y|ies)|experiences?|games?)(_|$)")
+"""What acts, and is trained by what it has drawn."""
+
 _DRAWS = frozenset("multinomial argmax topk".split())
 _DISTRIBUTION = "torch.distributions.Categorical"
 _WITHOUT_GRAPH = frozenset((Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.NDARRAY))
@@ -32,7 +33,7 @@ class DrawnTokens:
     def loops(self, function: cst.FunctionDef) -> list[cst.For | cst.While]:
         """Return the loops of a function that draw, none if something with a graph may leave the function."""
         name = function.name.value
-        if _GENERATES.match(name) is None or _ACTS.search(name) or self._evaluator.definitions.yielded(function):
+        if _GENERATES.match(name) is None or ACTS.search(name) or self._evaluator.definitions.yielded(function):
             return []
         around: list[cst.For | cst.While] = [
             *self._tree.below(function.body, cst.For),

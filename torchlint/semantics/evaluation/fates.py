@@ -86,6 +86,8 @@ class Fates:
             return end
         if isinstance(parent, (cst.Assign, cst.AugAssign)):
             return self._of_bound(parent, node, depth)
+        if isinstance(parent, (cst.For, cst.CompFor)) and node is parent.iter:
+            return self._of_names(parent, list(names_bound(parent.target)), depth)
         if isinstance(parent, cst.Return) and id(self._tree.enclosing(parent, cst.FunctionDef)) in self._entered:
             return Fate.DROPPED  # the call is followed on
         collected = self.collecting(parent, node) if isinstance(parent, cst.Call) else None

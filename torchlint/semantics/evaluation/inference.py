@@ -174,7 +174,7 @@ class Inference:
             function is None
             or is_part
             or denoises
-            or self._returns_host_values(function, call, alone=is_followed)
+            or self.returns_host_values(function, call, alone=is_followed)
             or self._evaluator.is_engine_step(function),
             self.switches_off(called, module) or self.handed_results.is_array(call),
             self._asks_for_gradients(call, module) or (turn is None and self.handed_results.need_graph(call)),
@@ -388,8 +388,8 @@ class Inference:
             return True
         return any(self._evaluator.definitions.enclosing_function(y) is function for y in self._tree.nodes(cst.Yield))
 
-    def _returns_host_values(self, function: cst.FunctionDef, call: cst.Call, *, alone: bool) -> bool:
-        """Whether a function hands out no tensor with a graph, or only to functions that are no part of a model.
+    def returns_host_values(self, function: cst.FunctionDef, call: cst.Call, *, alone: bool) -> bool:
+        """Return whether a function hands out no tensor with a graph, or only to functions that are no part of a model.
 
         What a method gives is followed itself, since nothing is known of it but that training starts from it.
         ``alone``: the callers in the file do not count, since those of other files may want the graph.

@@ -162,7 +162,10 @@ class InferenceMethods:
         return all(name is not None and name.startswith("builtins.") for name in names)
 
     def is_switched_off(self, function: cst.FunctionDef) -> bool:
-        """Return whether what may call a function switches gradients off, for all that the file shows."""
+        """Return whether what may call a function switches gradients off, for all that the file shows, or its class."""
+        owner = self._evaluator.definitions.owner(function)
+        if owner is not None and self._evaluator.gradients.contexts.stay_switched(owner):
+            return True
         calls = [call for call in self.possible_calls(function) if not self._tree.within(call, function)]
         return bool(calls) and all(map(self._evaluator.gradients.disabled, calls))
 
