@@ -18,11 +18,12 @@ over a validation loader, or behind `model.eval()`), wrap the loop that evaluate
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
 (by the object, by a function of the file, at the top level of a script) and nothing in the file trains, and so does a
 pipeline that denoises. In training code a forward pass is reported of which nothing but pictures are made
-(`save_image`, `imshow`, ...); out of it one in a loop, by an object that loaded the model, or in a function that is
-named for it (`generate_samples`, `predict`), whose result is only detached or read. Once, where they are defined, are
-reported: a method `inference` or `infer` of a model, `generate` and `sample` that only add what they draw or choose to
-a sequence, `generate_text` and the like that draw in a loop and hand out texts, numbers or what was drawn, a sampler of
-a diffusion model that goes back in time from noise; a step or method of training where evaluation calls it.
+(`save_image`, `imshow`, ..., also by a function of the file); out of it one in a loop, by an object that loaded the
+model, or in a function that is named for it (`generate_samples`, `predict`), whose result is only detached or read.
+Once, where they are defined, are reported: a method `inference` or `infer` of a model, `generate` and `sample` that
+only add what they draw or choose to a sequence, `generate_text` and the like that draw in a loop and hand out texts,
+numbers or what was drawn, a sampler of a diffusion model that goes back in time from noise; a step or method of
+training where evaluation calls it.
 
 ## When to ignore it
 

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.detached import DetachedForwards
 from torchlint.semantics.evaluation.differentiating_models import differentiates
@@ -19,6 +20,7 @@ from torchlint.syntax.calls import identifier
 from torchlint.syntax.remembered import remembered
 
 _DEPTH = 3
+_COUNTS = "builtins.enumerate"
 # What is done to what was trained, or is to be: transforms have no modes, and no weights to load.
 _OF_MODELS = frozenset(("eval", "train", "state_dict", "load_state_dict", "zero_grad", "named_parameters"))
 
@@ -76,6 +78,8 @@ class ShownForwards:
     def pictured(self) -> frozenset[str]:
         """The names of variables of which a picture may be made, also by other variables: asked before their uses."""
         calls = self._tree.calls_named(*PICTURES)
+        helpers = [each.name.value for each in self._tree.nodes(cst.FunctionDef) if self._makes_pictures(each)]
+        calls = [*calls, *self._tree.calls_named(*helpers)] if helpers else calls
         found = {name.value for call in calls for name in self._tree.below(call, cst.Name)}
         bound = [(_bound(each), each.value) for each in self._tree.nodes(cst.Assign)] if found else []
         for _ in range(_DEPTH):
@@ -99,6 +103,10 @@ class ShownForwards:
                 may_be = len(parent.targets) == 1 and not self.pictured.isdisjoint(_bound(parent))
                 variables = list(names_bound(parent.targets[0].target)) if may_be and depth < _DEPTH else []
                 return self._are_shown(variables, depth)
+            if isinstance(parent, (cst.For, cst.CompFor)) and node is parent.iter:
+                return depth < _DEPTH and self._are_shown(list(names_bound(_item(parent, self._evaluator))), depth)
+            if isinstance(parent, cst.Call) and (taken := self._taken_by_helper(parent, node)) is not None:
+                return depth < _DEPTH and self._are_shown([taken], depth)
             collected = self._fates.collecting(parent, node) if isinstance(parent, cst.Call) else None
             if collected is not None:
                 return depth < _DEPTH and self._are_shown([collected], depth)
@@ -106,6 +114,20 @@ class ShownForwards:
                 return False
             node, parent = parent, self._tree.parent(parent)
         return False
+
+    def _taken_by_helper(self, call: cst.Call, argument: cst.CSTNode) -> cst.Name | None:
+        """The parameter of a function of the file that a call gives an argument to, which may make a picture of it."""
+        function = self._evaluator.definitions.definition(call.func) if isinstance(argument, cst.Arg) else None
+        if not isinstance(argument, cst.Arg) or not isinstance(function, cst.FunctionDef):
+            return None
+        if not self._makes_pictures(function) or function.asynchronous is not None:
+            return None
+        taken = parameter_for(function, argument, call, self._evaluator.definitions)
+        return taken.name if taken is not None and not self._evaluator.definitions.yielded(function) else None
+
+    @remembered
+    def _makes_pictures(self, function: cst.FunctionDef) -> bool:
+        return any(self._tree.within(call, function.body) for call in self._tree.calls_named(*PICTURES))
 
     def _are_shown(self, variables: list[cst.Name | None], depth: int) -> bool:
         """Whether a picture is made of one of the variables, and nothing of any that could want its graph."""
@@ -118,7 +140,16 @@ class ShownForwards:
     def _carries(self, parent: cst.CSTNode, node: cst.CSTNode) -> bool:
         if isinstance(parent, (cst.Tuple, cst.List, cst.Element)):
             return True
+        if isinstance(parent, cst.Call) and isinstance(self._tree.parent(parent), (cst.For, cst.CompFor)):
+            return parent.func is not node and self._evaluator.names.qualified(parent.func) == _COUNTS
         return self._fates.carries(parent, node)
+
+
+def _item(loop: cst.For | cst.CompFor, evaluator: Evaluator) -> cst.BaseExpression:
+    """Return what a loop gives each item to, ``image`` of ``for i, image in enumerate(images)``."""
+    target = loop.target
+    counts = isinstance(loop.iter, cst.Call) and evaluator.names.qualified(loop.iter.func) == _COUNTS
+    return target.elements[-1].value if counts and isinstance(target, cst.Tuple) else target
 
 
 def _bound(statement: cst.Assign) -> set[str]:
