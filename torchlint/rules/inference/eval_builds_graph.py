@@ -97,7 +97,8 @@ def evaluate(model: torch.nn.Module, loader):
         "no-model": "What is called is no model: a loss, a metric, a transform, `generate` of a library.",
         "frozen": "The parameters of the model are frozen (`requires_grad_(False)`): no graph is built.",
         "dry-run": "The model is tried out once, and nothing looks at the result.",
-        "returned": "It returns a result with its graph, and no caller in the file shows what becomes of it.",
+        "returned": "It returns a result with its graph, other than features gathered over a whole loader, and no "
+        "caller in the file shows what becomes of it.",
         "is-forward": "It is part of a model's own forward pass.",
     },
     fixes=(Safety.UNSAFE,),

@@ -11,7 +11,6 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.handed import is_objective
 from torchlint.semantics.binding.definitions import parameters
-from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -32,6 +31,7 @@ from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, scr
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
 from torchlint.semantics.evaluation.fates import Fate, Fates
 from torchlint.semantics.evaluation.fed_passes import FedPasses
+from torchlint.semantics.evaluation.gathered_features import GatheredFeatures
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
 from torchlint.semantics.evaluation.handed_results import HandedResults
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
@@ -113,6 +113,7 @@ class Inference:
         self._abstract_steps = AbstractSteps(evaluator, backward)
         self._pipelines = Pipelines(evaluator, backward)
         self._routines = Routines(evaluator, backward, self._pipelines, self._evaluation_loops)
+        self._gathered_features = GatheredFeatures(evaluator, backward, self._routines)
         self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses)
         self._kept_results = KeptResults(evaluator)
         self.fed_passes = FedPasses(evaluator, backward)
@@ -145,7 +146,7 @@ class Inference:
         is_part = is_part or turn is not None
         if not (whole or is_part) or self._is_kept(call, step or turn, function):
             return None
-        if function is not None and self._is_of_other(function, called, whole):
+        if function is not None and self._is_of_other(function, call, called, whole):
             return None
         denoises = function is not None and self._pipelines.infers(function)
         module = self.called_model(called, weak=denoises)
@@ -174,6 +175,7 @@ class Inference:
             function is None
             or is_part
             or denoises
+            or (self._gathered_features.hold(call, called, function) and not self.methods.is_switched_off(function))
             or self.returns_host_values(function, call, alone=is_followed)
             or self._evaluator.is_engine_step(function),
             self.switches_off(called, module) or self.handed_results.is_array(call),
@@ -324,11 +326,12 @@ class Inference:
             for call, f in within
         )
 
-    def _is_of_other(self, function: cst.FunctionDef, called: Called, whole: bool) -> bool:
+    def _is_of_other(self, function: cst.FunctionDef, call: cst.Call, called: Called, whole: bool) -> bool:
         """Whether a function only runs within a forward pass, or within what is reported itself."""
         if self._is_reported_by_caller(function):
             return True
-        return self._is_part_of_forward(function) and not (whole and self._is_given(called, function))
+        is_apart = whole and self._gathered_features.is_apart(call, called, function)
+        return self._is_part_of_forward(function) and not is_apart
 
     def _is_part_of_forward(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
@@ -341,14 +344,6 @@ class Inference:
         callers = self._evaluator.callers(function)
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
         return all(f is not None and belongs_to_module(f, self._evaluator) for f in within)
-
-    def _is_given(self, called: Called, function: cst.FunctionDef) -> bool:
-        """Whether a function is given the model that it sets to evaluate and runs, as a metric does."""
-        if not isinstance(called, cst.Name) or self._evaluator.definitions.receiver(called) is not None:
-            return False
-        if not self._routines.sets(called, function):
-            return False
-        return any(binding.kind is BindingKind.PARAMETER for binding in self._evaluator.flow.definitions(called))
 
     def routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
         """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""
