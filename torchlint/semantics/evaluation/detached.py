@@ -142,14 +142,10 @@ class DetachedForwards:
             returns_host_values=True,
             switches_off=found.switches_off,
             needs_gradients=model is not None and self._inference.wants_graph(call, model),
-            is_part=is_said or function is None or not self._hands_out_values(function, call),
+            is_part=is_said or function is None or not self._inference.returns_host_values(function, call, alone=True),
             in_loop=False,
             is_dry_run=False,
         )
-
-    def _hands_out_values(self, function: cst.FunctionDef, call: cst.Call) -> bool:
-        is_plain = self._inference.methods.is_plain(function)
-        return is_plain and self._inference.returns_host_values(function, call, alone=True)
 
     @remembered
     def _is_named(self, function: cst.FunctionDef) -> bool:
@@ -159,6 +155,8 @@ class DetachedForwards:
             return False
         contexts = self._evaluator.gradients.contexts
         if owner is not None and (_AGENT.search(owner.name.value) or contexts.stay_switched(owner)):
+            return False
+        if not self._inference.methods.is_plain(function):
             return False
         for call in self._inference.methods.possible_calls(function):
             around = self._evaluator.definitions.enclosing_function(call)

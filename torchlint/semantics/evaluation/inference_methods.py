@@ -31,6 +31,8 @@ _USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|synthesi[sz
 _MEAN = re.compile(r"(^|_)(mu|mean|loc)(_|$)")
 _SPREAD = re.compile(r"(^|_)(log_?(var|std|sigma|scale)|sigma|std|var)(_|$)")
 _FORWARD = ("forward", "__call__")
+# Bases that call no method of their own accord which switches gradients off around it.
+_BASES = ("torch.nn.", "builtins.object", "abc.", "typing.", "lightning.", "pytorch_lightning.")
 _JOINS = ("torch.cat", "torch.concat", "torch.hstack")
 
 
@@ -57,7 +59,7 @@ class InferenceMethods:
             return None
         bodies = [loop.body for loop in drawing] or [function.body]
         calls = sorted((call for body in bodies for call in self._tree.below(body, cst.Call)), key=self._tree.order)
-        runs = (call for call in calls if self._runs_model(call))
+        runs = (call for call in calls if self._runs_model(call) and not self._backward.frozen.holds(call.func))
         return next((call for call in runs if not self._evaluator.gradients.disabled(call)), None)
 
     def _gives_distribution(self, function: cst.FunctionDef) -> bool:
@@ -155,11 +157,13 @@ class InferenceMethods:
         return any(statement.value is not None for statement in self._tree.below(function.body, cst.Return))
 
     def is_plain(self, function: cst.FunctionDef) -> bool:
-        """Return whether a function does what it does when it is called, by no decorator of another file."""
+        """Return whether only calls run a function, of the file or its users: no decorator or base of another file."""
         if function.asynchronous is not None or self._evaluator.definitions.yielded(function):
             return False
-        names = (self._evaluator.names.qualified(each.decorator) for each in function.decorators)
-        return all(name is not None and name.startswith("builtins.") for name in names)
+        owner = self._evaluator.definitions.owner(function)
+        inherited = self._evaluator.definitions.ancestry(owner) if owner is not None else ()
+        names = (self._evaluator.names.qualified(each.decorator) or "" for each in function.decorators)
+        return all(n.startswith("builtins.") for n in names) and all(n.startswith(_BASES) for n in inherited)
 
     def is_switched_off(self, function: cst.FunctionDef) -> bool:
         """Return whether what may call a function switches gradients off, for all that the file shows, or its class."""

@@ -146,7 +146,7 @@ class SamplingLoops:
         if not may_be_model(call.func) or depth > _MAX_DEPTH or self._evaluator.gradients.disabled(call):
             return False
         if self._called_model(call.func) is not None:
-            return True
+            return not self._backward.frozen.holds(call.func)
         made = self._evaluator.definitions.definition(call.func)
         if not isinstance(made, cst.FunctionDef):
             return False
