@@ -120,7 +120,7 @@ class Inference:
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
         self._sampling_loops = SamplingLoops(
-            evaluator, backward, self.gradient_uses, self.other_passes, self.fed_passes, self.methods, self.called_model
+            evaluator, backward, self.gradient_uses, self.other_passes, self.fed_passes, self.methods
         )
 
     @remembered
@@ -218,9 +218,10 @@ class Inference:
             return None
         return next((m for m in self._shared_steps.models(call) if self.called_model(m) is not None), None)
 
+    @remembered
     def first_pass(self, function: cst.FunctionDef) -> cst.Call | None:
         """Return the first pass of a network in what its users may call with gradients on, though it only infers."""
-        call = self.methods.first_pass(function) or self._sampling_loops.first_pass(function)
+        call = self.methods.first_pass(function) or self._sampling_loops.first_pass(function, self.called_model)
         found = self.call(call) if call is not None else None
         return call if found is None or not found.returns_host_values else None
 

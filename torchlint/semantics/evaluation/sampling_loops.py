@@ -19,7 +19,8 @@ from torchlint.semantics.evaluation.model_classes import AUTOGRAD
 from torchlint.semantics.evaluation.other_passes import OtherPasses
 from torchlint.semantics.values import Graph, Value
 from torchlint.syntax.calls import identifier, literal
-from torchlint.syntax.remembered import remembered
+
+ModelOf = Callable[[Called], Value | None]
 
 _SAMPLES = re.compile(r"(^|_)(samples?|sampling|denoise|denoising|generate|generation|synthesi[sz]e|inpaint)(_|$)")
 # What uses a sampler once its model is trained, or while it is, to look at what it draws.
@@ -47,7 +48,6 @@ class SamplingLoops:
         other_passes: OtherPasses,
         fed_passes: FedPasses,
         methods: InferenceMethods,
-        called_model: Callable[[Called], Value | None],
     ) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
@@ -56,22 +56,23 @@ class SamplingLoops:
         self._other_passes = other_passes
         self._fed_passes = fed_passes
         self._methods = methods
-        self._called_model = called_model
 
-    @remembered
-    def first_pass(self, function: cst.FunctionDef) -> cst.Call | None:
-        """Return the call in such a loop that runs the network, None if gradients may be wanted or off."""
+    def first_pass(self, function: cst.FunctionDef, model_of: ModelOf) -> cst.Call | None:
+        """Return the call in such a loop that runs the network, None if gradients may be wanted or off.
+
+        ``model_of`` tells which model calling something runs.
+        """
         if _SAMPLES.search(function.name.value) is None or not self._methods.is_plain(function):
             return None
         loops = [loop for loop in self._tree.below(function.body, cst.For) if self._goes_back_in_time(loop)]
-        calls = [call for loop in loops for call in self._passes(loop, function)]
+        calls = [call for loop in loops for call in self._passes(loop, function, model_of)]
         if not calls or self._is_guided(function) or not self._draws_noise(function, 0):
             return None
         if self._methods.is_switched_off(function) or self._backward.passes(function):
             return None
         if self._other_passes.run_by(function) or self._is_fed(function, 0):
             return None
-        return next((call for call in calls if not self._needs_gradients(call)), None)
+        return next((call for call in calls if not self._needs_gradients(call, model_of)), None)
 
     def _is_guided(self, function: cst.FunctionDef) -> bool:
         """Whether what a function draws is trained by, or follows gradients, as another function of its class does."""
@@ -121,7 +122,7 @@ class SamplingLoops:
             made = made.args[0].value
         return isinstance(made, cst.Call) and self._evaluator.names.qualified(made.func) == "builtins.range"
 
-    def _passes(self, loop: cst.For, function: cst.FunctionDef) -> Iterator[cst.Call]:
+    def _passes(self, loop: cst.For, function: cst.FunctionDef, model_of: ModelOf) -> Iterator[cst.Call]:
         """The calls of a network in a loop that are given the time, and what came of the pass before."""
         times = [name for name, _ in targets(loop.target)]
         counted = {name.value for name in times}
@@ -134,23 +135,23 @@ class SamplingLoops:
                 continue
             if any(name.value in counted for name in self._tree.below(call.func, cst.Name)):
                 continue  # a layer for each count
-            if not self._runs_network(call, 0) or self._evaluator.gradients.disabled(call):
+            if not self._runs_network(call, model_of, 0) or self._evaluator.gradients.disabled(call):
                 continue
             given: list[cst.BaseExpression] = [argument.value for argument in call.args]
             made: list[cst.BaseExpression] = [name for t in statement.targets for name, _ in targets(t.target)]
             if self._backward.flows_into(made, given, loop) and self._backward.flows_into([*times], given, loop):
                 yield call
 
-    def _runs_network(self, call: cst.Call, depth: int) -> bool:
+    def _runs_network(self, call: cst.Call, model_of: ModelOf, depth: int) -> bool:
         """Whether a call runs a model with gradients on, perhaps by functions of the file."""
         if not may_be_model(call.func) or depth > _MAX_DEPTH or self._evaluator.gradients.disabled(call):
             return False
-        if self._called_model(call.func) is not None:
+        if model_of(call.func) is not None:
             return not self._backward.frozen.holds(call.func)
         made = self._evaluator.definitions.definition(call.func)
         if not isinstance(made, cst.FunctionDef):
             return False
-        return any(self._runs_network(inner, depth + 1) for inner in self._tree.below(made.body, cst.Call))
+        return any(self._runs_network(inner, model_of, depth + 1) for inner in self._tree.below(made.body, cst.Call))
 
     def _draws_noise(self, function: cst.FunctionDef, depth: int) -> bool:
         """Whether a function draws from a normal distribution, also by one of the file that its calls name."""
@@ -165,12 +166,12 @@ class SamplingLoops:
             self._draws_noise(other, depth + 1) for other in others if other is not function
         )
 
-    def _needs_gradients(self, call: cst.Call) -> bool:
+    def _needs_gradients(self, call: cst.Call, model_of: ModelOf) -> bool:
         """Whether gradients may be off at a call of the network, or be wanted of it."""
         gradients = self._evaluator.gradients
         if gradients.left_open(call) or gradients.wanted(call) or self._gradient_uses.of_inputs(call):
             return True
-        model = self._called_model(call.func) if may_be_model(call.func) else None
+        model = model_of(call.func) if may_be_model(call.func) else None
         return model is not None and self._gradient_uses.of_model(model)
 
     def _is_fed(self, function: cst.FunctionDef, depth: int) -> bool:
