@@ -26,7 +26,7 @@ _SAMPLES = re.compile(r"(^|_)(samples?|sampling|denoise|denoising|generate|gener
 # What uses a sampler once its model is trained, or while it is, to look at what it draws.
 _USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|visuali[sz]e|plot|demo|main)(_|$)")
 # What draws in a training step, and is trained by what comes of it.
-_ACTS = re.compile(r"(Policy|Actor|Agent)$")
+_ACTS = re.compile(r"Policy|Actor|Agent")
 _BAR = re.compile(r"tqdm|[Pp]rogress|(^|_)p?bar$")
 _PASSES_ON = frozenset(f"builtins.{name}" for name in "enumerate list tuple zip".split())
 # Times of a process by their name, which schedules give from the last to the first.
