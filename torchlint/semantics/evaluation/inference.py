@@ -37,7 +37,13 @@ from torchlint.semantics.evaluation.handed_results import HandedResults
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.leaked_results import LeakedResults
 from torchlint.semantics.evaluation.other_passes import OtherPasses
-from torchlint.semantics.evaluation.own_care import cares_for_itself, is_dry_run, model_run_by
+from torchlint.semantics.evaluation.own_care import (
+    cares_for_itself,
+    is_dry_run,
+    model_run_by,
+    runs_without_graph,
+    switches_off_a_part,
+)
 from torchlint.semantics.evaluation.pipelines import Pipelines
 from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.routines import Routines, is_named
@@ -253,28 +259,12 @@ class Inference:
         method = method_behind(called, module, self._evaluator)
         if method is None:
             return False
-        if method.name.value == "forward" and self._runs_without(method):
+        if method.name.value == "forward" and runs_without_graph(method, self._evaluator):
             return True
         returned = self._evaluator.returned(method)
         detached = returned.is_tensor and returned.graph is Graph.DETACHED
-        cares = method.name.value != "forward" and self._cares_for_gradients(method)
+        cares = method.name.value != "forward" and switches_off_a_part(method, self._evaluator)
         return detached or cares or self._evaluator.gradients.function_disabled(method)
-
-    def _runs_without(self, forward: cst.FunctionDef) -> bool:
-        """Whether a forward pass runs all modules, and makes all that it gives, where gradients are off."""
-        calls = [
-            c for c in self._tree.below(forward.body, cst.Call) if self._evaluator.value(c.func).kind is Kind.MODULE
-        ]
-        given = self._evaluator.definitions.results(forward)
-        bound = [each.node for r in given if isinstance(r, cst.Name) for each in self._evaluator.flow.definitions(r)]
-        made = [r for r in given if not isinstance(r, cst.Name)]
-        return bool(calls) and all(map(self._evaluator.gradients.disabled, (*calls, *bound, *made)))
-
-    def _cares_for_gradients(self, function: cst.FunctionDef) -> bool:
-        """Whether a function switches gradients off for a part of itself."""
-        blocks = (node for node in self._tree.descendants(function.body) if isinstance(node, cst.With))
-        switches = self._evaluator.gradients.switches_off
-        return any(switches(item.item) is True for block in blocks for item in block.items)
 
     def called_model(self, function: Called, *, weak: bool = False) -> Value | None:
         """Return the model whose forward pass calling this runs, None for losses and layers without parameters.

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.host_modules import INTEGER_MODULES
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, literal, method_call
 
 # Arguments of the `encode` of sentence transformers.
@@ -147,3 +148,19 @@ def _switches_off_itself(made: cst.BaseExpression, evaluator: Evaluator) -> bool
     if name.startswith("facenet_pytorch."):
         return name.endswith(".MTCNN")  # its networks of faces leave gradients to their users
     return name.startswith("ultralytics.") or (isinstance(repository, str) and repository.startswith("ultralytics/"))
+
+
+def runs_without_graph(forward: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a forward pass runs all modules, and makes all that it gives, where gradients are off."""
+    calls = [c for c in evaluator.tree.below(forward.body, cst.Call) if evaluator.value(c.func).kind is Kind.MODULE]
+    given = evaluator.definitions.results(forward)
+    bound = [each.node for r in given if isinstance(r, cst.Name) for each in evaluator.flow.definitions(r)]
+    made = [r for r in given if not isinstance(r, cst.Name)]
+    return bool(calls) and all(map(evaluator.gradients.disabled, (*calls, *bound, *made)))
+
+
+def switches_off_a_part(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function switches gradients off for a part of itself."""
+    blocks = evaluator.tree.below(function.body, cst.With)
+    switches = evaluator.gradients.switches_off
+    return any(switches(item.item) is True for block in blocks for item in block.items)
