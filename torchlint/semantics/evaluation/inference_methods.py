@@ -59,7 +59,9 @@ class InferenceMethods:
             return None
         bodies = [loop.body for loop in drawing] or [function.body]
         calls = sorted((call for body in bodies for call in self._tree.below(body, cst.Call)), key=self._tree.order)
-        runs = (call for call in calls if self._runs_model(call) and not self._backward.frozen.holds(call.func))
+        runs = (call for call in calls if self._runs_model(call))
+        if drawing:
+            runs = (call for call in runs if not self._backward.frozen.holds(call.func))
         return next((call for call in runs if not self._evaluator.gradients.disabled(call)), None)
 
     def _gives_distribution(self, function: cst.FunctionDef) -> bool:
