@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -13,11 +14,14 @@ from torchlint.semantics.binding.scopes import FUNCTIONS, targets
 from torchlint.semantics.evaluate import lambdas
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.container_methods import PUTS_INTO, STORES
+from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import method_call
 from torchlint.syntax.canonical import is_same
 
 _DETACHES = ("detach", "data", "item", "tolist", "shape")
 _NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool", "numpy.argmax"))
+# What runs where nothing is called: `scores @ batch`, `scores[batch]`.
+_OPERATOR = re.compile(r"^__(?!init__|call__|enter__|exit__|len__|iter__|next__|new__)\w+__$")
 _RUN_LATER = ("submit", "map", "starmap", "apply_async")  # of pools of threads
 _MAX_DEPTH = 3
 """Through how many functions that return it a result is followed."""
@@ -39,7 +43,7 @@ class FedPasses:
         """
         if function is None or depth > _MAX_DEPTH:
             return False
-        if self._is_wrapped_in_pass(function):
+        if self._is_wrapped_in_pass(function) or self._is_operator(function):
             return True
         if self._gives_numbers(function):
             return False
@@ -60,6 +64,13 @@ class FedPasses:
         """Whether a decorator of the file differentiates what a function gives: ``@optimised``."""
         made = (self._evaluator.definitions.definition(each.decorator) for each in function.decorators)
         return any(isinstance(each, cst.FunctionDef) and bool(self._backward.passes(each)) for each in made)
+
+    def _is_operator(self, function: cst.FunctionDef) -> bool:
+        """Whether a method runs where nothing is called, in a file that differentiates; loaders ask data sets."""
+        owner = self._evaluator.definitions.owner(function)
+        if owner is None or _OPERATOR.match(function.name.value) is None or not self._backward.passes():
+            return False
+        return self._evaluator.definitions.class_kind(owner) is not Kind.DATASET
 
     def _gives_numbers(self, function: cst.FunctionDef) -> bool:
         """Whether all that a function returns has been read from tensors: a replay memory is given it so."""

@@ -22,6 +22,7 @@ from torchlint.syntax.remembered import remembered
 _READS = frozenset((*ENDS, *"data shape size dim dtype device ndim numel".split()))
 _TELLS = frozenset("len print str repr float int bool isinstance type id format round hash".split())
 _HEAP = ("heapq.heappush", "heapq.heappushpop", "heapq.heapreplace")
+_SENDS = ("send", "emit", "publish", "notify")
 # What computes numbers of what it is given, or shows it, whatever its method is called.
 _MEASURES = re.compile(r"meter|metric|acc|avg|average|stat|log|writer|evaluator|confusion|bar|tracker|recorder|history")
 _MAX_DEPTH = 3
@@ -103,6 +104,9 @@ class LeakedResults:
                 return
             if isinstance(ancestor, cst.Attribute) and ancestor.attr.value in _READS:
                 return
+            if isinstance(ancestor, cst.Raise) and isinstance(ancestor.exc, cst.Call):
+                yield Leak(ancestor.exc, None)  # `raise Diverged(loss)`
+                return
             if isinstance(ancestor, cst.Call) and child is not ancestor.func:
                 yield from self._given(child, ancestor, depth, seen)
                 if self._only_tells(ancestor):
@@ -173,7 +177,7 @@ class LeakedResults:
         functions = self._run_by(call)
         for function in functions if depth < _MAX_DEPTH else ():
             yield from self._taken(argument, call, function, depth, seen)
-        put = method_call(call, *STORES)
+        put = method_call(call, *STORES, *_SENDS)
         if put is not None and not self._is_of_file(put.value) and not _MEASURES.search(identifier(put.value).lower()):
             yield from self._into(put.value, depth, seen)
         elif isinstance(call.func, cst.Name) and self._is_told_in_turn(call, call.func):

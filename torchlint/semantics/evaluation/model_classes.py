@@ -136,7 +136,12 @@ class ModelClasses:
         return any(method is not None and method.name.value in ("forward", "__call__") for method in around)
 
     def _asks_for_graph(self, call: cst.Call) -> bool:
-        """Whether a forward pass does to a tensor, in any case, what torch refuses without a graph: ``retain_grad``."""
+        """Whether a forward pass does to a tensor, in any case, what torch refuses without a graph: ``retain_grad``.
+
+        Or computes something else where gradients are on.
+        """
+        if self._evaluator.names.qualified(call.func) == "torch.is_grad_enabled":
+            return True
         if method_call(call, "register_hook", "retain_grad") is None:
             return False
         around = self._tree.enclosing(call, cst.If, cst.FunctionDef)
