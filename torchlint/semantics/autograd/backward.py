@@ -263,6 +263,8 @@ class Backward:
         if method is not None and self._evaluator.names.qualified(method.value) is None:
             yield from (({self._key(method.value)}, argument.value) for argument in call.args)
         function = self._evaluator.definitions.definition(call.func) if call.args else None
+        if not isinstance(function, cst.FunctionDef) and call.args:
+            function = self._running_a_pass(call)
         if isinstance(function, cst.FunctionDef):
             for index, argument in enumerate(call.args):
                 names = self._possible_parameters(function, call, index)

@@ -153,6 +153,8 @@ class DetachedForwards:
         name, owner = function.name.value, self._evaluator.definitions.owner(function)
         if _USES.search(name) is None or ACTS.search(name) or any(map(self._evaluator.scopes.imports, _GAMES)):
             return False
+        if self._tree.attributes_named("register_forward_hook") and self._backward.passes():
+            return False  # a hook may keep what a layer gives
         contexts = self._evaluator.gradients.contexts
         if owner is not None and (_AGENT.search(owner.name.value) or contexts.stay_switched(owner)):
             return False

@@ -13,10 +13,12 @@ from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import FUNCTIONS, targets
 from torchlint.semantics.evaluate import lambdas
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.handed_functions import is_put_away
 from torchlint.semantics.tables.container_methods import PUTS_INTO, STORES
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
+from torchlint.syntax.remembered import remembered
 
 _DETACHES = ("detach", "data", "item", "tolist", "shape")
 _NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool", "numpy.argmax"))
@@ -48,7 +50,24 @@ class FedPasses:
         if self._gives_numbers(function):
             return False
         handed = (run for argument in self._handed_over(function) for run in self._run_by_taker(argument))
-        return any(self._by_call(call, depth, collected) for call in (*self._evaluator.callers(function), *handed))
+        calls = (*self._evaluator.callers(function), *self._by_other_names(function), *handed)
+        return any(self._by_call(call, depth, collected) for call in calls)
+
+    def _by_other_names(self, function: cst.FunctionDef) -> Iterator[cst.Call]:
+        """The calls of a function by a name that its class, or the file, gives it besides: ``features = embed``."""
+        for name in self._tree.named(function.name.value):
+            statement = self._tree.parent(name)
+            if not isinstance(statement, cst.Assign) or self._evaluator.definitions.definition(name) is not function:
+                continue
+            for target in statement.targets:
+                yield from self._tree.calls_named(identifier(target.target))
+
+    @remembered
+    def may_run_unseen(self, function: cst.FunctionDef) -> bool:
+        """Return whether others may run a function, in a file that differentiates, than call it by its name."""
+        if not self._backward.passes():
+            return False
+        return is_put_away(function, self._evaluator) or any(True for _ in self._by_other_names(function))
 
     def _handed_over(self, function: cst.FunctionDef) -> Iterator[cst.Arg]:
         """The arguments by which a function is handed on: ``fit(objective)``, ``fit(partial(objective, target))``."""
@@ -62,7 +81,8 @@ class FedPasses:
 
     def _is_wrapped_in_pass(self, function: cst.FunctionDef) -> bool:
         """Whether a decorator of the file differentiates what a function gives: ``@optimised``."""
-        made = (self._evaluator.definitions.definition(each.decorator) for each in function.decorators)
+        named = (getattr(each.decorator, "func", each.decorator) for each in function.decorators)
+        made = map(self._evaluator.definitions.definition, named)
         return any(isinstance(each, cst.FunctionDef) and bool(self._backward.passes(each)) for each in made)
 
     def _is_operator(self, function: cst.FunctionDef) -> bool:

@@ -39,8 +39,11 @@ class GatheredFeatures:
     def hold(self, call: cst.Call, model: cst.BaseExpression, function: cst.FunctionDef) -> bool:
         """Return whether a function gathers what a call of a model gives for each batch of a loader, after ``eval()``.
 
-        A sum of losses may be differentiated, as of a whole data set by an optimizer of second order.
+        A sum of losses may be differentiated, as of a whole data set by an optimizer of second order. So may features
+        in a file that takes backward passes, which may call the function by another name.
         """
+        if self._backward.passes():
+            return False
         loop = self._loop(call) if self._routines.sets(model, function) else None
         return loop is not None and any(self._is_of(value, call, loop) for value in self._gathered(loop))
 

@@ -380,6 +380,7 @@ class Inference:
         What a method gives is followed itself, since nothing is known of it but that training starts from it.
         ``alone``: the callers in the file do not count, since those of other files may want the graph.
         """
+        alone = alone or self.fed_passes.may_run_unseen(function)
         callers = self._evaluator.callers(function) if not alone else ()
         within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
         if callers and not any(f is not None and belongs_to_module(f, self._evaluator) for f in within):

@@ -14,6 +14,7 @@ from torchlint.semantics.binding.arguments import argument_for, parameter_for
 from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind, targets
 from torchlint.semantics.evaluate import lambdas
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.handed_functions import is_put_away
 from torchlint.semantics.tables.container_methods import STORES
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import identifier, method_call
@@ -22,6 +23,7 @@ from torchlint.syntax.remembered import remembered
 _READS = frozenset((*ENDS, *"data shape size dim dtype device ndim numel".split()))
 _TELLS = frozenset("len print str repr float int bool isinstance type id format round hash".split())
 _HEAP = ("heapq.heappush", "heapq.heappushpop", "heapq.heapreplace")
+_HOOKS = ("register_forward_hook", "register_module_forward_hook")
 _SENDS = ("send", "emit", "publish", "notify")
 # What computes numbers of what it is given, or shows it, whatever its method is called.
 _MEASURES = re.compile(r"meter|metric|acc|avg|average|stat|log|writer|evaluator|confusion|bar|tracker|recorder|history")
@@ -62,26 +64,25 @@ class LeakedResults:
 
         What a method puts into its own object is read by methods of the object.
         """
-        if any(not self._is_of_object(leak.place) for leak in self.of(call)):
+        if not self._backward.passes():
+            return False
+        if self._models_keep or any(not self._is_of_object(leak.place) for leak in self.of(call)):
             return True
         function = self._evaluator.definitions.enclosing_function(call)
-        return function is not None and bool(self._backward.passes()) and self._is_handed_on(function)
+        return function is not None and is_put_away(function, self._evaluator)
 
-    @remembered
-    def _is_handed_on(self, function: cst.FunctionDef) -> bool:
-        """Whether the file puts a function into a container or an object of its own: ``Task("margin", evaluate)``."""
-        name = function.name.value
-        is_method = self._evaluator.definitions.owner(function) is not None
-        reads = self._tree.attributes_named(name) if is_method else self._tree.named(name)
-        return any(self._is_put_away(read) for read in reads if read is not function.name)
+    @cached_property
+    def _models_keep(self) -> bool:
+        """Whether a forward pass of the file leaves something in its object, or a hook is told of what layers give."""
+        if any(map(self._tree.attributes_named, _HOOKS)):
+            return True
+        forwards = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == "forward")
+        kept = (target for f in forwards for target in self._tree.below(f.body, cst.AssignTarget))
+        return any(self._is_of_object(t.target) and not self._is_put_without_graph(t) for t in kept)
 
-    def _is_put_away(self, function: cst.CSTNode) -> bool:
-        holder = self._tree.parent(function)
-        if isinstance(holder, (cst.Element, cst.DictElement)):
-            return holder.value is function
-        call = self._tree.parent(holder) if isinstance(holder, cst.Arg) else None
-        made = self._evaluator.definitions.definition(call.func) if isinstance(call, cst.Call) else None
-        return isinstance(made, cst.ClassDef)
+    def _is_put_without_graph(self, target: cst.AssignTarget) -> bool:
+        statement = self._tree.parent(target)
+        return isinstance(statement, cst.Assign) and self._is_without_graph(statement.value)
 
     @remembered
     def of(self, call: cst.Call) -> tuple[Leak, ...]:
@@ -128,7 +129,7 @@ class LeakedResults:
         if not isinstance(node, cst.BaseExpression):
             return False
         value = self._evaluator.value(node)
-        return value.kind in (Kind.NUMBER, Kind.STRING, Kind.NDARRAY) or (
+        return value.kind in (Kind.NUMBER, Kind.STRING, Kind.NDARRAY, Kind.NONE) or (
             value.is_tensor and value.graph is Graph.DETACHED
         )
 

@@ -241,8 +241,9 @@ class Retentions:
             return True
         if not isinstance(frame, cst.FunctionDef):
             return False
-        if heat.trains:
-            return self._is_handed_out(variable, frame) and self._inference.fed_passes.by(frame)
+        fed = self._inference.fed_passes
+        if heat.trains or fed.may_run_unseen(frame):
+            return self._is_handed_out(variable, frame) and (not heat.trains or fed.by(frame))
         evaluates = self._inference.routine_evaluates(frame)
         return self._carrying.handed.may_be_differentiated(kept.values, variable, frame, evaluates=evaluates)
 
