@@ -101,7 +101,7 @@ class Results:
         function = (self._evaluator.definitions.definition(call.func) or self._method(call)) if call else None
         if not isinstance(function, cst.FunctionDef) or path or not isinstance(held, cst.Name):
             return False
-        if gives_other(function, self._evaluator):
+        if not self._is_settled(function):
             return False
         if any(isinstance(t.target, cst.Subscript) and is_same(t.target.value, held) for t in self._targets(root)):
             return False
@@ -137,7 +137,7 @@ class Results:
             return self._is_result_of_step(method.value)
         call, path = self._made(value)
         function = self._evaluator.definitions.definition(call.func) or self._method(call) if call else None
-        if not isinstance(function, cst.FunctionDef) or gives_other(function, self._evaluator):
+        if not isinstance(function, cst.FunctionDef) or not self._is_settled(function):
             return False
         losses = self._passes.losses(function)
         around = self._evaluator.definitions.enclosing_function
@@ -242,15 +242,11 @@ class Results:
             callers = self._evaluator.callers
             method = next((f for f in named if any(call is each for each in callers(f))), None)
             owner = self._evaluator.definitions.owner(method) if method is not None else None
-        if not isinstance(owner, cst.ClassDef) or self._is_overridden(owner, name):
-            return None
-        return self._evaluator.definitions.method(owner, name)
+        return self._evaluator.definitions.method(owner, name) if isinstance(owner, cst.ClassDef) else None
 
-    def _is_overridden(self, owner: cst.ClassDef, name: str) -> bool:
-        """Whether a class of the file that derives from another has a method of its own by this name."""
-        definitions = self._evaluator.definitions
-        derived = (c for c in self._tree.nodes(cst.ClassDef) if any(base is owner for base in definitions.bases(c)))
-        return any(definitions.method(each, name) is not definitions.method(owner, name) for each in derived)
+    def _is_settled(self, function: cst.FunctionDef) -> bool:
+        """Whether a call gives just what a function returns: no decorator gives something else, nor a heir."""
+        return not gives_other(function, self._evaluator) and not self._evaluator.definitions.is_overridden(function)
 
 
 def _summands(operation: cst.BinaryOperation) -> Iterator[cst.BaseExpression]:

@@ -239,6 +239,12 @@ class Definitions:
                 return inherited
         return None
 
+    def is_overridden(self, method: cst.FunctionDef) -> bool:
+        """Return whether a class of the file that derives from that of a method has another one in its place."""
+        owner, name = self.owner(method), method.name.value
+        derived = (c for c in self._tree.nodes(cst.ClassDef) if any(base is owner for base in self.bases(c)))
+        return owner is not None and any(self.method(each, name) is not method for each in derived)
+
     def attribute(self, class_def: cst.ClassDef, name: str) -> list[AttributeBinding]:
         """Return all assignments to an attribute in a class and its bases in the file."""
         found = list(self._own_attributes(class_def).get(name, ()))

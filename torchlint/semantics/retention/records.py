@@ -121,7 +121,7 @@ class Records:
         definitions = self._evaluator.definitions
         function = definitions.definition(call.func)
         if isinstance(function, cst.FunctionDef):
-            return function if not self._is_overridden(function) else None
+            return function if not definitions.is_overridden(function) else None
         called = self._evaluator.value(call.func)
         if not isinstance(called.definition, cst.ClassDef) or called.kind is Kind.CLASS:
             return None
@@ -138,14 +138,6 @@ class Records:
                 return None
             record = found[0]
         return None
-
-    def _is_overridden(self, function: cst.FunctionDef) -> bool:
-        """Whether a class that derives from that of a method writes it anew, and may give something else."""
-        definitions = self._evaluator.definitions
-        owner = definitions.owner(function)
-        same = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == function.name.value)
-        others = (definitions.owner(f) for f in same if f is not function)
-        return owner is not None and any(each is not None and owner in definitions.family(each) for each in others)
 
     def _written_out(self, record: cst.BaseExpression) -> cst.Dict | None:
         """The dictionary that a function writes out and leaves as it is."""
