@@ -121,7 +121,7 @@ class Inference:
         self._routines = Routines(evaluator, backward, self._pipelines, self._evaluation_loops)
         self._gathered_features = GatheredFeatures(evaluator, backward, self._routines)
         self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses)
-        self._kept_results = KeptResults(evaluator)
+        self.kept_results = KeptResults(evaluator)
         self.fed_passes = FedPasses(evaluator, backward)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
@@ -166,16 +166,10 @@ class Inference:
         weak = module.evidence < Evidence.INFERRED and is_seen and not denoises
         if weak and not (is_followed or self._is_set_to_evaluate(called, function) or self.takes_batch(call)):
             return None
-        trains = not is_part and bool(self._backward.passes(frame))
-        trains = trains or ((not is_part or turn is not None) and self.fed_passes.by(function))
-        trains = trains or self.fed_passes.stored(call, function) or self._evaluation_loops.leaves_step_to_other(call)
-        trains = trains or (function is not None and is_objective(function, self._evaluator))
-        trains = trains or (is_part and turn is None and self.fed_passes.collected(call, frame))
-        trains = trains or self.leaked_results.are_differentiated(call)
         return InferenceCall(
             function,
             Evidence.INFERRED,
-            trains,
+            self._is_trained_by(call, function, is_part=is_part, by_turns=turn is not None),
             self.is_frozen(called),
             function is not None and self._is_generator(function, call),
             function is None
@@ -193,6 +187,23 @@ class Inference:
             self.leaked_results.stay_out_of_sight(call),
         )
 
+    def _is_trained_by(
+        self, call: cst.Call, function: cst.FunctionDef | None, *, is_part: bool, by_turns: bool
+    ) -> bool:
+        """Whether the routine around a call, or somebody to whom it gives the result, goes back through it."""
+        frame: cst.CSTNode = function if function is not None else self._tree.module
+        fed = self.fed_passes
+        if not is_part and self._backward.passes(frame):
+            return True
+        if (not is_part or by_turns) and fed.by(function):
+            return True
+        if fed.stored(call, function) or self._evaluation_loops.leaves_step_to_other(call):
+            return True
+        if function is not None and is_objective(function, self._evaluator):
+            return True
+        collects = is_part and not by_turns and fed.collected(call, frame)
+        return collects or self.leaked_results.are_differentiated(call)
+
     def wants_graph(self, call: cst.Call, module: Value) -> bool:
         """Return whether the routine around a call needs gradients: of its inputs, of the model, of what it gives."""
         return self._asks_for_gradients(call, module) or self.handed_results.need_graph(call)
@@ -204,11 +215,7 @@ class Inference:
         """Whether what a step, or a method of a model, gives may be backpropagated later, by somebody else."""
         is_asked = shared is not None or (function is not None and belongs_to_module(function, self._evaluator))
         is_asked &= self._evaluator.value(call).kind not in (Kind.NDARRAY, Kind.NUMBER)
-        return is_asked and bool(self._backward.passes()) and self._kept_results.is_kept(call)
-
-    def outlives(self, call: cst.Call) -> bool:
-        """Return whether what a call gives may be used after the function around it has ended: it is kept."""
-        return self._kept_results.is_kept(call)
+        return is_asked and bool(self._backward.passes()) and self.kept_results.is_kept(call)
 
     def run_by_step(self, call: cst.Call) -> cst.Name | cst.Attribute | None:
         """Return the model that a function of the file runs, which is not reported itself: others train by it."""
