@@ -20,6 +20,8 @@ _KEEPS = frozenset("append appendleft add extend insert put put_nowait push setd
 _MAKES = frozenset(("dict", "list", "tuple"))
 _HOLDERS = (cst.Arg, cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict, cst.IfExp)
 _WRITERS = frozenset(f"numpy.{name}" for name in "copyto put place putmask fill_diagonal put_along_axis".split())
+_DRAWS = "rectangle line circle ellipse putText polylines fillPoly fillConvexPoly drawContours drawMarker arrowedLine"
+_WRITERS |= {f"cv2.{name}" for name in _DRAWS.split()}
 _VIEWS_OF_ARRAYS = frozenset("reshape transpose swapaxes squeeze ravel view numpy detach cpu".split())
 _VIEWING = frozenset(
     f"numpy.{name}"

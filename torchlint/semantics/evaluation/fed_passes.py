@@ -45,7 +45,7 @@ class FedPasses:
         """
         if function is None or depth > _MAX_DEPTH:
             return False
-        if self._is_wrapped_in_pass(function) or self._is_operator(function):
+        if self._is_wrapped_in_pass(function) or self._is_operator(function) or self._is_read_as_attribute(function):
             return True
         if self._gives_numbers(function):
             return False
@@ -67,7 +67,10 @@ class FedPasses:
         """Return whether others may run a function, in a file that differentiates, than call it by its name."""
         if not self._backward.passes():
             return False
-        return is_put_away(function, self._evaluator) or any(True for _ in self._by_other_names(function))
+        if is_put_away(function, self._evaluator) or any(True for _ in self._by_other_names(function)):
+            return True
+        takers = (self._tree.parent(argument) for argument in self._handed_over(function))
+        return any(isinstance(taker, cst.Call) and self._may_run(taker) for taker in takers)
 
     def _handed_over(self, function: cst.FunctionDef) -> Iterator[cst.Arg]:
         """The arguments by which a function is handed on: ``fit(objective)``, ``fit(partial(objective, target))``."""
@@ -84,6 +87,14 @@ class FedPasses:
         named = (getattr(each.decorator, "func", each.decorator) for each in function.decorators)
         made = map(self._evaluator.definitions.definition, named)
         return any(isinstance(each, cst.FunctionDef) and bool(self._backward.passes(each)) for each in made)
+
+    def _is_read_as_attribute(self, function: cst.FunctionDef) -> bool:
+        """Whether a backward pass starts from what a property gives: ``(-self.spread).backward()``."""
+        names = [self._evaluator.names.qualified(each.decorator) for each in function.decorators]
+        if "builtins.property" not in names and "functools.cached_property" not in names:
+            return False
+        reads = self._tree.attributes_named(function.name.value)
+        return any(self._backward.reaches(read, self._tree.module) for read in reads[:1])
 
     def _is_operator(self, function: cst.FunctionDef) -> bool:
         """Whether a method runs where nothing is called, in a file that differentiates; loaders ask data sets."""

@@ -138,9 +138,9 @@ class Carrying:
         )
 
     def _has_numbers(self, record: cst.Name) -> bool:
-        """Whether a dictionary is written out with a number among its items, which has nothing to detach."""
+        """Whether a dictionary is written out with what may be a number, which has nothing to detach."""
         made = self.records.origin(record)
-        return made is not None and any(map(is_number, elements(made)))
+        return made is not None and not all(self._evaluator.value(each).is_tensor for each in elements(made))
 
     def _is_changed_at_calls(self, record: Binding) -> bool:
         """Whether a call gives a dictionary into which a method has put something else: ``losses.update(numbers)``."""

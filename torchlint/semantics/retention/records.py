@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.evaluate.decorated import gives_other
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import elements
 from torchlint.semantics.tables.container_methods import CHANGES_KEYS
@@ -121,7 +122,8 @@ class Records:
         definitions = self._evaluator.definitions
         function = definitions.definition(call.func)
         if isinstance(function, cst.FunctionDef):
-            return function if not definitions.is_overridden(function) else None
+            is_settled = not definitions.is_overridden(function) and not gives_other(function, self._evaluator)
+            return function if is_settled else None
         called = self._evaluator.value(call.func)
         if not isinstance(called.definition, cst.ClassDef) or called.kind is Kind.CLASS:
             return None

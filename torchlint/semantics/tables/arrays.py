@@ -17,3 +17,10 @@ ARRAYS = frozenset(
 
 SOUNDS = frozenset(("librosa.load", "librosa.core.load", "soundfile.read"))
 """Those that give one, and the sampling rate."""
+
+BEFORE_DESTINATION = {
+    **dict.fromkeys((f"cv2.{name}" for name in "cvtColor resize flip rotate bitwise_not".split()), 2),
+    **dict.fromkeys((f"cv2.{name}" for name in "warpAffine warpPerspective GaussianBlur".split()), 3),
+    "cv2.copyMakeBorder": 6,
+}
+"""How many arguments stand before ``dst``, an array into which they write what they give."""
