@@ -24,4 +24,6 @@ def given_by(call: cst.CSTNode | None, path: tuple[int, ...], evaluator: Evaluat
 def _fills_another(call: cst.Call, name: str) -> bool:
     """Whether a function is given an array to write to, which the next call may write to again."""
     placed = sum(argument.keyword is None for argument in call.args)
-    return not bind(call.args).absent("dst") or placed > BEFORE_DESTINATION.get(name, placed)
+    given = bind(call.args)
+    is_placed = placed > BEFORE_DESTINATION.get(name, placed)
+    return is_placed or not (given.absent("dst") and given.absent("out"))
