@@ -36,6 +36,7 @@ from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables.arrays import LIBRARIES
 from torchlint.semantics.tables.torch_api import NDARRAY_DTYPES
 from torchlint.semantics.values import Device
 
@@ -54,7 +55,7 @@ rule = Rule(
     since="0.1.0",
     default=Default.ON,
     summary="`torch.tensor(array)` copies an array that a tensor could share",
-    triggers=Triggers.all_of("tensor", ("numpy", "astype", "to_numpy", "pandas")),
+    triggers=Triggers.all_of("tensor", ("numpy", "astype", "to_numpy", "pandas", *LIBRARIES)),
     examples=(
         Example(
             bad="import numpy as np\nimport torch\n\ngrid = torch.tensor(np.zeros((4, 4)))\n",

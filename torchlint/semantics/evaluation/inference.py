@@ -125,9 +125,7 @@ class Inference:
         self.fed_passes = FedPasses(evaluator, backward)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
-        self._sampling_loops = SamplingLoops(
-            evaluator, backward, self.gradient_uses, self.other_passes, self.fed_passes, self.methods
-        )
+        self._sampling_loops = SamplingLoops(evaluator, backward, self)
 
     @remembered
     def call(self, call: cst.Call) -> InferenceCall | None:

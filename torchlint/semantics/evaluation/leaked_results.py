@@ -77,8 +77,20 @@ class LeakedResults:
         if any(map(self._tree.attributes_named, _HOOKS)):
             return True
         forwards = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == "forward")
-        kept = (target for f in forwards for target in self._tree.below(f.body, cst.AssignTarget))
-        return any(self._is_of_object(t.target) and not self._is_put_without_graph(t) for t in kept)
+        for forward in forwards:
+            kept = self._tree.below(forward.body, cst.AssignTarget)
+            if any(self._is_of_object(t.target) and not self._is_put_without_graph(t) for t in kept):
+                return True
+            puts = (method_call(call, *STORES) for call in self._tree.below(forward.body, cst.Call))
+            if any(put is not None and not self._is_in_hand(put.value) for put in puts):
+                return True
+        return False
+
+    def _is_in_hand(self, container: cst.BaseExpression) -> bool:
+        """Whether a container is one that its function has made."""
+        while isinstance(container, (cst.Subscript, cst.Attribute)):
+            container = container.value
+        return isinstance(container, cst.Name) and self._is_made_here(container)
 
     def _is_put_without_graph(self, target: cst.AssignTarget) -> bool:
         statement = self._tree.parent(target)
@@ -148,7 +160,7 @@ class LeakedResults:
         root = place
         while isinstance(root, (cst.Subscript, cst.Attribute)):
             root = root.value
-        if isinstance(root, cst.Name) and self._is_made_here(root):
+        if self._is_in_hand(place) and isinstance(root, cst.Name):
             yield from self._read(root, depth, seen)
         else:
             function = self._tree.enclosing(place, *FUNCTIONS)

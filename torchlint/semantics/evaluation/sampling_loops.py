@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,13 +13,12 @@ from torchlint.semantics.binding.flow import last_statement
 from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import Called, may_be_model
-from torchlint.semantics.evaluation.fed_passes import FedPasses
-from torchlint.semantics.evaluation.gradient_uses import GradientUses
-from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.model_classes import AUTOGRAD
-from torchlint.semantics.evaluation.other_passes import OtherPasses
 from torchlint.semantics.values import Graph, Value
 from torchlint.syntax.calls import identifier, literal
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluation.inference import Inference
 
 ModelOf = Callable[[Called], Value | None]
 
@@ -40,22 +40,15 @@ _MAX_DEPTH = 3
 class SamplingLoops:
     """Finds those which their users may call with gradients on."""
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        backward: Backward,
-        gradient_uses: GradientUses,
-        other_passes: OtherPasses,
-        fed_passes: FedPasses,
-        methods: InferenceMethods,
-    ) -> None:
+    def __init__(self, evaluator: Evaluator, backward: Backward, inference: Inference) -> None:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
-        self._gradient_uses = gradient_uses
-        self._other_passes = other_passes
-        self._fed_passes = fed_passes
-        self._methods = methods
+        self._gradient_uses = inference.gradient_uses
+        self._other_passes = inference.other_passes
+        self._fed_passes = inference.fed_passes
+        self._leaked_results = inference.leaked_results
+        self._methods = inference.methods
 
     def first_pass(self, function: cst.FunctionDef, model_of: ModelOf) -> cst.Call | None:
         """Return the call in such a loop that runs the network, None if gradients may be wanted or off.
@@ -71,6 +64,8 @@ class SamplingLoops:
         if self._methods.is_switched_off(function) or self._backward.passes(function):
             return None
         if self._other_passes.run_by(function) or self._is_fed(function, 0):
+            return None
+        if self._fed_passes.may_run_unseen(function) or any(map(self._leaked_results.of, calls)):
             return None
         return next((call for call in calls if not self._needs_gradients(call, model_of)), None)
 

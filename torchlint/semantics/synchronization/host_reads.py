@@ -358,7 +358,7 @@ class HostReads:
                     return True
             if isinstance(ancestor, cst.BaseSmallStatement):
                 targets = ancestor.targets if isinstance(ancestor, cst.Assign) else ()
-                return any("priorit" in identifier(target.target) for target in targets)  # of a replay buffer
+                return any("prio" in identifier(target.target) for target in targets)  # priorities of a replay buffer
         return False
 
     def _users(self, call: cst.Call) -> list[cst.Name]:

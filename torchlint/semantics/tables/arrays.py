@@ -24,3 +24,6 @@ BEFORE_DESTINATION = {
     "cv2.copyMakeBorder": 6,
 }
 """How many arguments stand before ``dst``, an array into which they write what they give."""
+
+LIBRARIES = tuple(sorted({name.partition(".")[0] for name in ARRAYS | SOUNDS}))
+"""The libraries that they belong to."""
