@@ -10,10 +10,10 @@ switch it off.
 
 Decorate the routine with `@torch.no_grad()` (or `@torch.inference_mode()`, torch 1.9 and newer, where its results are
 not used in training later). The fix adds `@torch.no_grad()`. It is unsafe in that the results no longer carry a
-graph. A generator, a coroutine, what is handed something that may differentiate (a callback, `cam(x)`) or imports torch
-itself is not decorated: wrap the call in `with torch.no_grad():`. Where a routine trains and evaluates by turns (a loop
-over a validation loader, or behind `model.eval()`), wrap the loop that evaluates; where it does what it is told
-(`if split == "train": loss.backward()`), write `with torch.set_grad_enabled(split == "train"):`.
+graph. A generator, a coroutine, what is handed something that may differentiate (a callback, `cam(x)`), puts results
+with their graph elsewhere or imports torch itself is not decorated: wrap the call in `with torch.no_grad():`. Where a
+routine trains by turns (a loop over a validation loader, or behind `model.eval()`), wrap the loop that evaluates; where
+it is told (`if split == "train": loss.backward()`), write `with torch.set_grad_enabled(split == "train"):`.
 
 A routine evaluates where it says so (its name, `model.eval()`), or where its model was set to evaluate when it was made
 (by the object, by a function of the file, at the top level of a script) and nothing in the file trains, and so does a
@@ -48,6 +48,7 @@ from torchlint.semantics.model import Model
 if TYPE_CHECKING:
     from torchlint.semantics.evaluation.inference import InferenceCall
 
+_UNLESS = ", unless something goes back through what it puts away"
 rule = Rule(
     code="TL501",
     name="eval-builds-graph",
@@ -170,8 +171,8 @@ def _cure(found: InferenceCall, model: Model) -> str:
         return f"Wrap the call in `with torch.set_grad_enabled({model.code(found.turn)}):`."
     if found.in_loop and not _may_differentiate(found, model):
         return "Put the loop into `with torch.no_grad():`."
-    wrap = "rap the call in `with torch.no_grad():`."
-    if found.function is None or found.is_part or _may_differentiate(found, model):
+    wrap = "rap the call in `with torch.no_grad():`" + _UNLESS * found.leaves + "."
+    if found.function is None or found.is_part or found.leaves or _may_differentiate(found, model):
         return f"W{wrap}"
     return f"Decorate the function with `@torch.no_grad()` or w{wrap}"
 
