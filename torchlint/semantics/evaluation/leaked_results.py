@@ -271,7 +271,7 @@ class LeakedResults:
         while isinstance(root, cst.Subscript):
             root = root.value
         if isinstance(root, cst.Attribute):
-            return self._backward.reaches(root, self._tree.module)
+            return not self._is_made_anew(root) and self._backward.reaches(root, self._tree.module)
         if not isinstance(root, cst.Name) or depth > _MAX_DEPTH:
             return False
         function, parameter = leak.function, self._parameter(root)
@@ -279,6 +279,18 @@ class LeakedResults:
             return self._backward.reaches(root, self._tree.module)
         handed = [self._handed(call, function, parameter) for call in self._evaluator.callers(function)]
         return any(given is not None and self._is_read_by_caller(given, depth) for given in handed)
+
+    def _is_made_anew(self, attribute: cst.Attribute) -> bool:
+        """Whether a function that takes a backward pass gives an attribute a value of its own, and no plain number."""
+        around = (self._evaluator.definitions.enclosing_function(one) for one in self._backward.passes())
+        written = (each for frame in around if frame is not None for each in self._tree.below(frame, cst.Assign))
+        return any(
+            isinstance(target.target, cst.Attribute)
+            and target.target.attr.value == attribute.attr.value
+            and self._evaluator.value(statement.value).kind not in (Kind.NUMBER, Kind.NONE)
+            for statement in written
+            for target in statement.targets
+        )
 
     def _is_read_by_caller(self, given: cst.BaseExpression, depth: int) -> bool:
         """Whether a caller differentiates what it has given a function to fill, or is given that itself."""
