@@ -124,9 +124,9 @@ class Creations:
 
     def by_function(self, call: cst.Call) -> Creation | None:
         """Return what happens to the tensor that a function of the file makes on the host, if that is a move."""
-        if not isinstance(self._evaluator.definitions.definition(call.func), cst.FunctionDef):
-            return None
-        found = self._follow(call, call, ())
+        function = self._evaluator.definitions.definition(call.func)
+        is_one = isinstance(function, cst.FunctionDef) and self._functions.may_make(function)
+        found = self._follow(call, call, ()) if is_one else None
         return found if found is not None and self._functions.makes(call) else None
 
     def ends_in(self, move: cst.Call) -> bool:

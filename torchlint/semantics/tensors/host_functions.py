@@ -36,6 +36,12 @@ class HostFunctions:
         self._values = HostValues(evaluator)
 
     @remembered
+    def may_make(self, function: cst.FunctionDef) -> bool:
+        """Return whether a function calls any factory: asked before it is looked for what moves its results."""
+        calls = self._tree.below(function.body, cst.Call)
+        return any(self._evaluator.names.qualified(call.func) in SIZED_FACTORIES for call in calls)
+
+    @remembered
     def makes(self, call: cst.Call) -> bool:
         """Return whether a call runs a function of the file that computes a tensor on the host of numbers alone."""
         function = self._evaluator.definitions.definition(call.func)
