@@ -93,10 +93,12 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     heat = _heat(call, model)
     if heat is None:
         return
+    costs = "gives cached memory back and makes the next pass allocate it again, which waits for the device"
+    if model.qualified_name(call.func) == _COLLECTS:
+        costs = "walks all Python objects while the device waits for work, and frees nothing that is in use"
     yield Finding(
         call,
-        f"`{model.code(call)}` {heat.often} gives cached memory back and makes the next pass "
-        "allocate it again, which waits for the device. Remove it, or call it once after the loop.",
+        f"`{model.code(call)}` {heat.often} {costs}. Remove it, or call it once after the loop.",
         _fix(call, model),
     )
 

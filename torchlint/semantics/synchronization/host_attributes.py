@@ -1,4 +1,4 @@
-"""Tensors that an object keeps on the host on purpose, to read them there."""
+"""Tensors that are on the host on purpose, to be read there: an object keeps them, or they are made of settings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.tables.torch_api import DATA_FACTORIES
+from torchlint.semantics.values import Device
 from torchlint.syntax.calls import literal, method_call
 
 _MAX_DEPTH = 2
@@ -14,7 +16,7 @@ _MAX_DEPTH = 2
 def is_kept_on_host(expression: cst.BaseExpression | None, evaluator: Evaluator, depth: int = _MAX_DEPTH) -> bool:
     """Return whether an expression reads an attribute that its class brings to the host: ``self.x = self.x.cpu()``.
 
-    Also by variables: ``sigma = self.sigmas[i]``.
+    Also by variables: ``sigma = self.sigmas[i]``. So does a variable that each branch makes of what a setting may be.
     """
     for part in evaluator.tree.descendants(expression) if expression is not None else ():
         if isinstance(part, cst.Attribute) and isinstance(part.value, cst.Name):
@@ -24,10 +26,23 @@ def is_kept_on_host(expression: cst.BaseExpression | None, evaluator: Evaluator,
                 return True
         elif isinstance(part, cst.Name) and depth > 0:
             bindings = evaluator.flow.definitions(part)
-            assigned = (b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT)
+            assigned = [b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT and b.value is not None]
+            if len(assigned) == len(bindings) and _are_made_of_settings(assigned, evaluator):
+                return True
             if any(is_kept_on_host(value, evaluator, depth - 1) for value in assigned):
                 return True
     return False
+
+
+def _are_made_of_settings(made: list[cst.BaseExpression], evaluator: Evaluator) -> bool:
+    """Whether one is made on the host, and all others, ``torch.as_tensor(x)``, would be there if ``x`` is a list."""
+    others = [value for value in made if evaluator.value(value).device is not Device.CPU]
+    return 0 < len(others) < len(made) and all(
+        isinstance(value, cst.Call)
+        and evaluator.names.qualified(value.func) in DATA_FACTORIES
+        and not any(argument.keyword is not None and argument.keyword.value == "device" for argument in value.args)
+        for value in others
+    )
 
 
 def _brings(value: cst.BaseExpression | None) -> bool:
