@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import libcst as cst
 
@@ -43,7 +44,6 @@ class Usage:
         self._plain_backward: set[tuple[int, str]] = set()
         self._with_parameters: set[tuple[int, str]] = set()
         self._prepared: set[tuple[int, str]] = set()
-        self._called: set[tuple[int, str] | None] = set()
         self._models: frozenset[str] | None = None
         self._loss_terms: frozenset[tuple[int, str]] | None = None
         self._appended: dict[tuple[int, str], list[cst.BaseExpression]] = {}
@@ -121,6 +121,15 @@ class Usage:
         self._table()
         key = self._key(variable) if self._prepared and not _NO_MODELS.search(identifier(variable)) else None
         return key in self._prepared and key in self._called
+
+    def is_called(self, variable: cst.CSTNode) -> bool:
+        """Return whether the file calls a variable (``x`` or ``self.x``)."""
+        key = self._key(variable)
+        return key is not None and key in self._called
+
+    @cached_property
+    def _called(self) -> frozenset[tuple[int, str] | None]:
+        return frozenset(self._key(call.func) for call in self._tree.nodes(cst.Call))
 
     def names_of_models(self) -> frozenset[str]:
         """Return the names of all variables that the file asks for their parameters, whatever scope they are in."""
@@ -233,11 +242,8 @@ class Usage:
                     self._as_array.setdefault(key, []).append(subscript.value)
 
     def _collect_given(self) -> None:
-        """Enter what is called, and what functions of torch are given that take nothing but tensors."""
-        prepared = {name for _, name in self._prepared}
+        """Enter what functions of torch are given that take nothing but tensors."""
         for call in self._tree.nodes(cst.Call):
-            if prepared and identifier(call.func) in prepared:
-                self._called.add(self._key(call.func))
             given = call.args[0].value if call.args else None
             if isinstance(given, cst.Name) and not call.args[0].star and identifier(call.func) in _NAMES_OF_TAKERS:
                 key = self._key(given) if self._names.qualified(call.func) in _TAKERS else None

@@ -55,7 +55,7 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
         return found._replace(device=Device.CPU) if is_open and _stays_on_host(call, definition, evaluator) else found
     if isinstance(call.func, cst.Attribute):
         found = methods.evaluate(call, call.func, evaluator)
-        if found.known:
+        if found.known or found.kind is Kind.PENDING:
             return found
     nameless = lambdas.called(call, evaluator)
     if nameless is not None and (found := evaluator.value(nameless.body)).is_tensor:

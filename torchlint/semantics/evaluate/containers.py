@@ -52,7 +52,10 @@ def _mostly_tensors(values: list[Value]) -> Value:
 
 
 def mapping(call: cst.Call, evaluator: Evaluator) -> Value:
-    """Return what ``dict(key=value)`` or ``dict(zip(keys, values))`` makes, or ``defaultdict(Meter)`` of the file."""
+    """Return what ``dict(key=value)`` or ``dict(zip(keys, values))`` makes, or ``defaultdict(Meter)`` of the file.
+
+    A dictionary in the parentheses is as good as its items: ``OrderedDict({name: Meter() for name in names})``.
+    """
     given = [argument.value for argument in call.args]
     named = [argument.value for argument in call.args if argument.keyword is not None]
     held = join([evaluator.value(value) for value in named]) if len(named) == len(given) and named else UNKNOWN
@@ -67,6 +70,9 @@ def mapping(call: cst.Call, evaluator: Evaluator) -> Value:
         pair = given[0].elt  # `dict((name, Meter()) for name in names)`
         if isinstance(pair, cst.Tuple) and len(pair.elements) == len(("key", "value")):
             held = evaluator.value(pair.elements[1].value)
+    elif len(given) == 1 and not named and isinstance(given[0], (cst.Dict, cst.DictComp)):
+        element = evaluator.value(given[0]).element or UNKNOWN
+        held = element if element.kind is not Kind.NONE else UNKNOWN  # places that are filled later
     elif len(given) == 1 and isinstance(given[0], cst.Call) and not named:
         is_zip = evaluator.names.qualified(given[0].func) == "builtins.zip"
         held = evaluator.value(given[0]).iterated().item(1) if is_zip else UNKNOWN

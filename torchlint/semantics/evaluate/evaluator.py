@@ -21,6 +21,7 @@ from torchlint.semantics.evaluate import (
     hints,
     host_modules,
     kept_batches,
+    named_classes,
     names,
     narrowing,
     operators,
@@ -88,6 +89,11 @@ class Evaluator:
     def vocabulary(self) -> Vocabulary:
         """The names that occur in the file."""
         return Vocabulary(self.tree)
+
+    @cached_property
+    def classes_by_ending(self) -> dict[str, cst.ClassDef | None]:
+        """The classes of the file by each ending of their names, in words; None where several end so."""
+        return named_classes.by_ending(self)
 
     @cached_property
     def moving_calls(self) -> list[cst.Call]:

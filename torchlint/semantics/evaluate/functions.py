@@ -363,7 +363,7 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         return containers.mapping(call, evaluator)
     if name == "sum" and arguments:
         item = first.iterated()
-        return item if item.is_tensor or item.kind is Kind.NUMBER else UNKNOWN
+        return item if item.is_tensor or item.kind in (Kind.NUMBER, Kind.PENDING) else UNKNOWN
     if name in ("max", "min", "abs"):
         values = [first.iterated()] if len(arguments) == 1 and first.kind is Kind.SEQUENCE else arguments
         return combined(values) if any(v.is_tensor for v in values) else NUMBER if arguments else UNKNOWN

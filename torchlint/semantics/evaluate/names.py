@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.arguments import argument_for, position
 from torchlint.semantics.binding.scopes import Binding, BindingKind
-from torchlint.semantics.evaluate import filled_tensors, hints, items_put_back, lambdas, type_hints
+from torchlint.semantics.evaluate import filled_tensors, hints, items_put_back, lambdas, named_classes, type_hints
 from torchlint.semantics.evaluate.narrowing import is_container_here, is_tensor_here
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPES, LEGACY_CONSTRUCTORS
@@ -270,6 +270,9 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
         return role
     if holds:
         return annotated
+    named = named_classes.instance(function, param, evaluator)
+    if named.known:
+        return named
     default = evaluator.value(param.default) if param.default is not None else UNKNOWN
     return _only_by_default(default) if default.known and default.kind is not Kind.NONE else UNKNOWN
 

@@ -1,4 +1,4 @@
-"""Samplers of diffusion models: loops that go back in time from noise and feed a network with what it gave before."""
+"""Samplers of diffusion models: loops over times that start from noise and feed a network with what it gave before."""
 
 from __future__ import annotations
 
@@ -9,28 +9,24 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.autograd.backward import Backward
-from torchlint.semantics.binding.flow import last_statement
 from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.entry_points import Called, may_be_model
 from torchlint.semantics.evaluation.model_classes import AUTOGRAD
+from torchlint.semantics.evaluation.time_loops import TimeLoops
 from torchlint.semantics.values import Graph, Value
-from torchlint.syntax.calls import identifier, literal
+from torchlint.syntax.calls import identifier
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluation.inference import Inference
 
 ModelOf = Callable[[Called], Value | None]
 
-_SAMPLES = re.compile(r"(^|_)(samples?|sampling|denoise|denoising|generate|generation|synthesi[sz]e|inpaint)(_|$)")
+_SAMPLES = re.compile(r"(^|_)(sample[rs]?|sampling|denoise|denoising|generate|generation|synthesi[sz]e|inpaint)(_|$)")
 # What uses a sampler once its model is trained, or while it is, to look at what it draws.
 _USES = re.compile(r"(^|_)(eval|evaluate|valid|validate|test|predict|visuali[sz]e|plot|demo|main)(_|$)")
 # What draws in a training step, and is trained by what comes of it.
 _ACTS = re.compile(r"Policy|Actor|Agent")
-_BAR = re.compile(r"tqdm|[Pp]rogress|(^|_)p?bar$")
-_PASSES_ON = frozenset(f"builtins.{name}" for name in "enumerate list tuple zip".split())
-# Times of a process by their name, which schedules give from the last to the first.
-_TIMES = re.compile(r"^(\w+_)?time_?steps$|^time_?pairs$")
 _NOISE = frozenset(("torch.randn", "torch.randn_like", "torch.normal"))
 _DRAWS = frozenset(("normal_", "randn_tensor"))
 _MAX_DEPTH = 3
@@ -44,6 +40,7 @@ class SamplingLoops:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._backward = backward
+        self._times = TimeLoops(evaluator)
         self._gradient_uses = inference.gradient_uses
         self._other_passes = inference.other_passes
         self._fed_passes = inference.fed_passes
@@ -57,7 +54,7 @@ class SamplingLoops:
         """
         if _SAMPLES.search(function.name.value) is None or not self._methods.is_plain(function):
             return None
-        loops = [loop for loop in self._tree.below(function.body, cst.For) if self._goes_back_in_time(loop)]
+        loops = [loop for loop in self._tree.below(function.body, cst.For) if self._times.are_gone_through(loop)]
         calls = [call for loop in loops for call in self._passes(loop, function, model_of)]
         if not calls or self._is_guided(function) or not self._draws_noise(function, 0):
             return None
@@ -76,46 +73,6 @@ class SamplingLoops:
             return True
         names = (self._evaluator.names.qualified(call.func) for call in self._tree.below(owner or function, cst.Call))
         return any((name or "").startswith(AUTOGRAD) for name in names)
-
-    def _goes_back_in_time(self, loop: cst.For) -> bool:
-        """Whether a loop counts backwards, or goes through the time steps of a schedule."""
-        return not isinstance(last_statement(loop.body), cst.Break) and self._is_backwards(loop.iter, 0)
-
-    def _is_backwards(self, source: cst.BaseExpression, depth: int) -> bool:
-        if depth > _MAX_DEPTH:
-            return False
-        if _TIMES.search(identifier(source)):
-            return True
-        if isinstance(source, cst.Name):
-            bindings = self._evaluator.flow.definitions(source)
-            made = [binding.value for binding in bindings if binding.value is not None and not binding.path]
-            return len(made) == len(bindings) == 1 and self._is_backwards(made[0], depth + 1)
-        if isinstance(source, cst.Subscript):
-            part = source.slice[0].slice
-            return isinstance(part, cst.Slice) and literal(part.step) == -1
-        if not isinstance(source, cst.Call) or not source.args:
-            return False
-        name, first = self._evaluator.names.qualified(source.func), source.args[0].value
-        if name == "builtins.range":
-            step = source.args[2].value if len(source.args) > 2 else None
-            return isinstance(step, cst.UnaryOperation) and isinstance(step.operator, cst.Minus)
-        if name == "builtins.reversed":
-            return self._counts(first)
-        return (name in _PASSES_ON or _BAR.search(identifier(source.func)) is not None) and self._is_backwards(
-            first, depth + 1
-        )
-
-    def _counts(self, source: cst.BaseExpression) -> bool:
-        """Whether something is a range of numbers, perhaps by a variable, or the times of a process."""
-        if isinstance(source, cst.Name):
-            made = [binding.value for binding in self._evaluator.flow.definitions(source)]
-            return bool(_TIMES.search(source.value)) or (len(made) == 1 and self._is_range(made[0]))
-        return _TIMES.search(identifier(source)) is not None or self._is_range(source)
-
-    def _is_range(self, made: cst.CSTNode | None) -> bool:
-        while isinstance(made, cst.Call) and self._evaluator.names.qualified(made.func) in _PASSES_ON and made.args:
-            made = made.args[0].value
-        return isinstance(made, cst.Call) and self._evaluator.names.qualified(made.func) == "builtins.range"
 
     def _passes(self, loop: cst.For, function: cst.FunctionDef, model_of: ModelOf) -> Iterator[cst.Call]:
         """The calls of a network in a loop that are given the time, and what came of the pass before."""

@@ -158,7 +158,7 @@ class Carrying:
         items = elements(record) if isinstance(record, cst.Dict) else ()
         if items and not any(map(is_number, items)):
             return any(self._backward.differentiates(each, root) for each in items)
-        return self.records.holds_loss(record, self._backward.losses(root))
+        return self.records.holds_loss(record, self._backward.losses(root)) or self._holds_beside(record, root)
 
     def holds_loss(self, value: cst.BaseExpression, kept: Store, heat: Heat) -> bool:
         """Whether a dictionary is kept whole of losses that a training step differentiates, or of a model's outputs."""
@@ -167,8 +167,12 @@ class Carrying:
         losses = self._backward.losses(heat.root)
         if self.records.holds_loss(value, losses) or (losses and self._holds_graphs(value, heat.root)):
             return True
-        items = self.records.items(value, heat.root)
-        return any(self._backward.differentiates(i, heat.root) for i in items if not is_number(i))
+        return self._holds_beside(value, heat.root)
+
+    def _holds_beside(self, record: cst.BaseExpression, root: cst.CSTNode) -> bool:
+        """Whether what a pass through ``root`` writes into a dictionary, or returns beside it, is differentiated."""
+        items = (item for item in self.records.items(record, root) if not is_number(item))
+        return any(self._backward.differentiates(item, root) for item in items)
 
     def _holds_graphs(self, record: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Whether all items of a dictionary that each pass through ``root`` makes are tensors with a graph."""

@@ -19,7 +19,7 @@ from torchlint.semantics.heat.hotness import Hotness
 from torchlint.semantics.retention.stores import Store, appended, carried_on, combined, container, stored
 from torchlint.semantics.tables.container_methods import TAKES_ONE_OUT
 from torchlint.semantics.values import Kind, Origin, Value
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, is_none, method_call
 from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
@@ -126,12 +126,21 @@ class Holders:
         return asks and any(is_same(n, h) for n in self._tree.descendants(fork.test) for h in held)
 
     def _is_missing(self, test: cst.BaseExpression, variable: cst.BaseExpression) -> bool:
-        """Whether a test holds while a dictionary has no such entry: ``if name not in self.meters``."""
-        if not isinstance(test, cst.Comparison) or not isinstance(test.comparisons[0].operator, cst.NotIn):
+        """Whether a test holds while a dictionary has no such entry: ``if name not in self.meters``.
+
+        Also the dictionary of which it is an entry: ``key not in self.stats or self.stats[key] is None``
+        """
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
+            return self._is_missing(test.left, variable) and self._is_missing(test.right, variable)
+        if not isinstance(test, cst.Comparison):
             return False
-        asked, holder = test.comparisons[0].comparator, container(variable)
+        operator, asked = test.comparisons[0].operator, test.comparisons[0].comparator
+        if isinstance(operator, cst.Is) and is_none(asked):
+            return any(is_same(test.left, place) for place in _places(variable))
+        if not isinstance(operator, cst.NotIn):
+            return False
         asked = method.value if (method := method_call(asked, "keys")) is not None else asked
-        is_asked = holder is not None and is_same(asked, holder)
+        is_asked = any(is_same(asked, place) for place in _places(variable)[1:])
         return is_asked and any(is_same(part, test.left) for part in self._tree.descendants(variable))
 
     def _is_cut(self, target: cst.CSTNode) -> bool:
@@ -365,3 +374,11 @@ def _base(variable: cst.BaseExpression) -> cst.BaseExpression:
     while (holder := variable.value if isinstance(variable, cst.Attribute) else container(variable)) is not None:
         variable = holder
     return variable
+
+
+def _places(variable: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return a variable, and the containers that it is an entry of, each in the next."""
+    found = [variable]
+    while (held := container(found[-1])) is not None:
+        found.append(held)
+    return found
