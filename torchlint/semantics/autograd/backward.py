@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.autograd.differentiated import Differentiated
+from torchlint.semantics.autograd.differentiated import Differentiated, starts
 from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.autograd.passes import Passes
 from torchlint.semantics.autograd.results import Results
@@ -38,6 +38,7 @@ _NO_RESULTS = frozenset(
 )
 # Methods that objects of many classes have.
 _COMMON = frozenset("forward step update train eval get add run __call__ log compute".split())
+_LOOK_UPS = tuple(f"builtins.{name}" for name in ("getattr", "vars", "locals", "globals"))
 # The functions of torch that go with them.
 _MAKES_ANEW = ("Variable", "argmax", "argmin", "argsort")
 
@@ -102,6 +103,18 @@ class Backward:
         """
         return self._flow_into_passes({self._key(variable)}, root)
 
+    @cached_property
+    def start_from_named(self) -> bool:
+        """Whether a pass starts from what is looked up by its name: ``getattr(self, name).backward()``, ``vars(x)``."""
+        from_calls = [start for call in self.passes() for start in starts(call)]
+        made = [held for start in from_calls for held in self._evaluator.held_by(start) if held is not None]
+        return any(self._looks_up(part) for each in (*from_calls, *made) for part in self._tree.descendants(each))
+
+    def _looks_up(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.Attribute):
+            return node.attr.value == "__dict__"
+        return isinstance(node, cst.Call) and self._evaluator.names.qualified(node.func) in _LOOK_UPS
+
     def reaches_from(self, name: cst.Name, root: cst.CSTNode) -> bool:
         """Return whether what one assignment binds a name to flows into such a pass; no other of that name counts."""
         return self._flow_into_passes({(id(name), name.value)}, root)
@@ -136,6 +149,10 @@ class Backward:
         function = self._evaluator.definitions.definition(call.func)
         if isinstance(function, cst.FunctionDef) and self.passes_for(call, function):
             return function
+        handed = (self._evaluator.definitions.definition(argument.value) for argument in call.args[:-1])
+        for function in handed:  # `stack.callback(apply, losses)`
+            if isinstance(function, cst.FunctionDef) and self.passes(function):
+                return function
         named = self._differentiating.get(identifier(call.func), ()) if isinstance(call.func, cst.Attribute) else ()
         return next((method for method in named if self._may_run(call, method)), None)
 
@@ -275,7 +292,8 @@ class Backward:
         argument, names = call.args[index], [parameter.name for parameter in parameters(function)]
         if argument.keyword is not None:
             return [name for name in names if name.value == argument.keyword.value] or names
-        if any(given.star for given in call.args[: index + 1]):
+        is_handed = any(self._evaluator.definitions.definition(given.value) is function for given in call.args)
+        if is_handed or any(given.star for given in call.args[: index + 1]):
             return names
         is_method = self._evaluator.definitions.owner(function) is not None
         return names[index : index + 1 + is_method] or names  # `C.step(c, x)` and `c.step(x)` look alike

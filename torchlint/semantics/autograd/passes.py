@@ -34,6 +34,10 @@ class Passes:
 
     def _is_pass(self, call: cst.Call) -> bool:
         name = identifier(call.func)
+        if any(isinstance(a.value, cst.Attribute) and a.value.attr.value == "backward" for a in call.args):
+            return True  # the method itself is handed on: `pending.append(loss.backward)`
+        if isinstance(call.func, cst.Name) and self._is_prepared(call.func):
+            return True
         if isinstance(call.func, cst.Attribute):
             if name in ("backward", "manual_backward"):
                 return True
@@ -42,6 +46,14 @@ class Passes:
         if scales_and_steps(call, self._evaluator):
             return True
         return self._evaluator.names.qualified(call.func) in _GRADIENT_FUNCTIONS
+
+    def _is_prepared(self, called: cst.Name) -> bool:
+        """Whether a variable is a function of torch with some arguments: ``partial(torch.autograd.grad, ...)``."""
+        if not self._tree.calls_named("partial"):
+            return False
+        made = (b.value for b in self._evaluator.flow.definitions(called) if isinstance(b.value, cst.Call))
+        given = (each.args[0].value for each in made if identifier(each.func) == "partial" and each.args)
+        return any(self._evaluator.names.qualified(each) in _GRADIENT_FUNCTIONS for each in given)
 
     def losses(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
         """Return the values from which the backward passes below ``root`` start, or that it hands to a framework."""

@@ -241,9 +241,16 @@ class Definitions:
 
     def is_overridden(self, method: cst.FunctionDef) -> bool:
         """Return whether a class of the file that derives from that of a method has another one in its place."""
+        return bool(self.overriding(method))
+
+    def overriding(self, method: cst.FunctionDef) -> list[cst.FunctionDef]:
+        """Return the methods that stand in place of one in the classes of the file that derive from its class."""
         owner, name = self.owner(method), method.name.value
+        if owner is None:
+            return []
         derived = (c for c in self._tree.nodes(cst.ClassDef) if any(base is owner for base in self.bases(c)))
-        return owner is not None and any(self.method(each, name) is not method for each in derived)
+        others = (self.method(each, name) for each in derived)
+        return [other for other in others if other is not None and other is not method]
 
     def attribute(self, class_def: cst.ClassDef, name: str) -> list[AttributeBinding]:
         """Return all assignments to an attribute in a class and its bases in the file."""

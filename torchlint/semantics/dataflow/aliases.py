@@ -16,9 +16,17 @@ _VIEWS = frozenset(
     (
         "detach view view_as reshape squeeze unsqueeze flatten unflatten ravel t transpose permute swapaxes movedim "
         "expand expand_as narrow select unbind chunk split diagonal contiguous to cpu cuda float double half type "
-        "type_as requires_grad_ numpy as_strided"
+        "type_as requires_grad_ numpy as_strided from_numpy as_tensor asarray"
     ).split()
 )
+_HANDED_OUT = frozenset(
+    (
+        "state_dict parameters named_parameters buffers named_buffers children named_children modules named_modules "
+        "get_parameter get_buffer get_submodule"
+    ).split()
+)
+"""Methods of models that give what they hold, and optimizers write to."""
+
 _CALLED = ("forward", "__call__")
 _ITERATED = ("__iter__", "__next__", "__getitem__")
 _MAX_DEPTH = 6
@@ -104,6 +112,8 @@ class Aliases:
         name = self._evaluator.names.qualified(call.func)
         if name is not None and name.startswith("builtins."):
             return True  # `next`, `getattr`, `list`: they give what is there
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _HANDED_OUT:
+            return True
         given = [argument.value for argument in call.args]
         function = self._evaluator.definitions.definition(call.func)
         if isinstance(function, cst.FunctionDef):
@@ -135,7 +145,10 @@ class Aliases:
         values = [(n, part) for n, v in own if isinstance(v, cst.BaseExpression) for part in _parts(v) or (v,)]
         if any(self._is_reused(node, value, function) for node, value in values):
             return True
-        bases = (self.base(value) for _, value in values)
+        bases = [self.base(value) for _, value in values]
+        made = (b for base in bases if isinstance(base, cst.Name) for b in self._evaluator.flow.definitions(base))
+        if any(self._tree.within(b.node, function) and self._is_bound_to_kept(b, function, depth) for b in made):
+            return True
         passes_on = any(isinstance(base, cst.Name) and self._is_parameter(base) for base in bases)
         return passes_on and any(self.is_kept(each, loop, depth + 1) for each in given)
 

@@ -17,7 +17,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.handed_functions import is_put_away
 from torchlint.semantics.tables.container_methods import STORES
 from torchlint.semantics.values import Graph, Kind
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, is_none, method_call
 from torchlint.syntax.remembered import remembered
 
 _READS = frozenset((*ENDS, *"data shape size dim dtype device ndim numel".split()))
@@ -27,6 +27,7 @@ _HOOKS = ("register_forward_hook", "register_module_forward_hook")
 _SENDS = ("send", "emit", "publish", "notify")
 # What computes numbers of what it is given, or shows it, whatever its method is called.
 _MEASURES = re.compile(r"meter|metric|acc|avg|average|stat|log|writer|evaluator|confusion|bar|tracker|recorder|history")
+_CACHES = frozenset(f"functools.{name}" for name in ("lru_cache", "cache", "cached_property"))
 _MAX_DEPTH = 3
 """Through how many functions of the file, and callers of them, a result is followed."""
 
@@ -66,15 +67,15 @@ class LeakedResults:
         """
         if not self._backward.passes():
             return False
-        if self._models_keep or any(not self._is_of_object(leak.place) for leak in self.of(call)):
-            return True
         function = self._evaluator.definitions.enclosing_function(call)
+        if self._models_keep or any(not self._is_of_object_of(function, leak.place) for leak in self.of(call)):
+            return True
         return function is not None and is_put_away(function, self._evaluator)
 
     @cached_property
     def _models_keep(self) -> bool:
         """Whether a forward pass of the file leaves something in its object, or a hook is told of what layers give."""
-        if any(map(self._tree.attributes_named, _HOOKS)):
+        if any(map(self._tree.attributes_named, _HOOKS)) or self._is_computed_once:
             return True
         forwards = (f for f in self._tree.nodes(cst.FunctionDef) if f.name.value == "forward")
         for forward in forwards:
@@ -85,6 +86,34 @@ class LeakedResults:
             if any(put is not None and not self._is_in_hand(put.value) for put in puts):
                 return True
         return False
+
+    @cached_property
+    def _is_computed_once(self) -> bool:
+        """Whether a method of a model, or a function that runs one, keeps what it gives for the next time."""
+        for function in self._tree.nodes(cst.FunctionDef):
+            owner = self._evaluator.definitions.owner(function)
+            is_of_model = owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
+            named = {self._evaluator.names.qualified(_called(each.decorator)) for each in function.decorators}
+            if not named.isdisjoint(_CACHES) and (is_of_model or self._runs_model(function)):
+                return True
+            if is_of_model and function.name.value != "__init__" and any(map(self._fills, self._missing(function))):
+                return True
+        return False
+
+    def _runs_model(self, function: cst.FunctionDef) -> bool:
+        called = (call.func for call in self._tree.below(function.body, cst.Call))
+        return any(self._evaluator.value(each).kind is Kind.MODULE for each in called)
+
+    def _missing(self, function: cst.FunctionDef) -> Iterator[cst.If]:
+        """The branches in which an attribute has no value yet: ``if self._weight is None:``."""
+        for branch in self._tree.below(function.body, cst.If):
+            test = branch.test
+            if isinstance(test, cst.Comparison) and is_none(test.comparisons[0].comparator):
+                yield from [branch] if self._is_of_object(test.left) else []
+
+    def _fills(self, branch: cst.If) -> bool:
+        stored = self._tree.below(branch.body, cst.AssignTarget)
+        return any(self._is_of_object(t.target) and not self._is_put_without_graph(t) for t in stored)
 
     def _is_in_hand(self, container: cst.BaseExpression) -> bool:
         """Whether a container is one that its function has made."""
@@ -265,6 +294,16 @@ class LeakedResults:
         owner = place.value if isinstance(place, cst.Attribute) and place.attr.value != "__dict__" else None
         return isinstance(owner, cst.Name) and self._evaluator.definitions.receiver(owner) is not None
 
+    def _is_of_object_of(self, function: cst.FunctionDef | None, place: cst.BaseExpression) -> bool:
+        """Whether a place is in the object whose method a function is, and not in one that it is given."""
+        definitions = self._evaluator.definitions
+        writer = definitions.enclosing_function(place)
+        theirs = definitions.owner(writer) if writer is not None else None
+        own = definitions.owner(function) if function is not None else None
+        if own is None or theirs is None or not self._is_of_object(place):
+            return False
+        return theirs in definitions.family(own) or own in definitions.family(theirs)
+
     def _is_differentiated(self, leak: Leak, depth: int) -> bool:
         """Whether a backward pass of the file starts from what a place holds, there or where a caller has it."""
         root = leak.place
@@ -313,3 +352,8 @@ class LeakedResults:
             return call.func.value if isinstance(call.func, cst.Attribute) else None
         given = argument_for(function, parameter, call, self._evaluator.definitions)
         return given if isinstance(given, cst.BaseExpression) else None
+
+
+def _called(decorator: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what a decorator names: ``lru_cache`` of ``@lru_cache(maxsize=8)``."""
+    return decorator.func if isinstance(decorator, cst.Call) else decorator

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.updates import Updates
 from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.inference import Inference
 from torchlint.semantics.evidence import Evidence
@@ -175,6 +176,8 @@ class Retentions:
             return None
         if not kept.by_method and self._evaluator.value(kept.variable).kind in _NO_SUMS:
             return None
+        if isinstance(node, cst.AugAssign) and self._is_object_or_view(kept.variable):
+            return None
         if kept.index is not None and not self._varies(kept.index, heat.root) and not self._is_pool(kept, node):
             return None
         if heat.role is Role.SAMPLING_LOOP:
@@ -203,6 +206,14 @@ class Retentions:
         """Whether more than its name tells that a value carries a graph: the number of people in a density map."""
         found = self._evaluator.value(value)
         return found.is_tensor and found.graph is Graph.ATTACHED and found.evidence >= Evidence.INFERRED
+
+    def _is_object_or_view(self, variable: cst.BaseExpression) -> bool:
+        """Whether a sum is an object that adds up by itself, or a part of another tensor, which it then writes to."""
+        bindings = self._evaluator.flow.definitions(variable) if isinstance(variable, cst.Name) else ()
+        made = [b.value for b in bindings if b.kind is BindingKind.ASSIGNMENT and b.value is not None and not b.path]
+        parts = (each.value for each in made if isinstance(each, cst.Subscript))
+        is_object = any(self._evaluator.value(each).kind is Kind.INSTANCE for each in made)
+        return is_object or any(self._evaluator.value(part).is_tensor for part in parts)
 
     def _extends_list(self, kept: Store) -> bool:
         """Whether a list takes all items of something that only its name makes a tensor: texts of a ``decoder``."""
@@ -233,6 +244,8 @@ class Retentions:
         What a loop collects that only runs a model may be backpropagated by the callers of its function.
         """
         variable, frame = kept.variable, self._frame(node, kept.variable, heat)
+        if self._backward.start_from_named and not isinstance(variable, cst.Name):
+            return True
         if self._backward.reaches(variable, frame) or self._updates.learn_from(variable, frame):
             return True
         if isinstance(variable, cst.Name) and self._inference.fed_passes.by_attribute([variable], frame):

@@ -102,6 +102,8 @@ class MaybeNumbers:
             return self._of_variable(binding.node, depth + 1) - {Kind.NONE} if is_number else _NOTHING
         if (record := self._records.source(binding)) is not None:
             return self._of_record(record)
+        if (terms := self._records.gone_over(binding)) is not None:
+            return self._of_terms(terms, depth)
         if binding.kind is not BindingKind.ASSIGNMENT:
             return _NOTHING
         if part is not None:
@@ -115,6 +117,24 @@ class MaybeNumbers:
         items = (item for each in made if isinstance(each, cst.Dict) for item in elements(each))
         is_open = any(not self._evaluator.value(item).is_tensor for item in items)
         return frozenset((Kind.NUMBER,)) if is_open else _NOTHING
+
+    def _of_terms(self, terms: cst.Name, depth: int) -> _Kinds:
+        """What an item is of a dictionary that a function of the file writes out; a hook may put a number there."""
+        made = self._records.origin(terms)
+        if made is None:
+            return _NOTHING
+        written = self._evaluator.definitions.enclosing_function(made) or self._tree.module
+        if any(self._is_told_in_turn(call, made) for call in self._tree.below(written, cst.Call)):
+            return frozenset((Kind.NUMBER,))
+        return frozenset[Kind]().union(*(self._kinds(item, depth + 1) for item in elements(made)))
+
+    def _is_told_in_turn(self, call: cst.Call, made: cst.Dict) -> bool:
+        """Whether a loop hands a dictionary to one function after another: ``for hook in self.hooks: hook(terms)``."""
+        given = (a.value for a in call.args if isinstance(a.value, cst.Name))
+        if not any(b.value is made for name in given for b in self._evaluator.flow.definitions(name)):
+            return False
+        called = self._evaluator.flow.definitions(call.func) if isinstance(call.func, cst.Name) else ()
+        return any(binding.kind is BindingKind.ITERATION for binding in called)
 
     def _is_used_as_tensor(self, name: cst.Name) -> bool:
         """Whether the same value is certainly used as only a tensor can be: nothing comes of it if it is a number."""
@@ -212,14 +232,24 @@ class MaybeNumbers:
                 part = element_at(result, path)
                 if part is not None and not self._is_told(call, function, result):
                     found |= self._kinds(part, depth + 1)
+        for nameless in self._in_table(call) if not path else ():
+            found |= self._kinds(nameless.body, depth + 1)
         return frozenset(found)
+
+    def _in_table(self, call: cst.Call) -> Iterator[cst.Lambda]:
+        """The nameless functions of a table of which a call may run one: ``self.penalty = PENALTIES[kind]``."""
+        held = (call.func, *self._evaluator.held_by(call.func))
+        chosen = (each.value for each in held if isinstance(each, cst.Subscript))
+        tables = (made for each in chosen for made in (each, *self._evaluator.held_by(each)))
+        entries = (entry for table in tables if isinstance(table, cst.Dict) for entry in elements(table))
+        yield from (entry for entry in entries if isinstance(entry, cst.Lambda))
 
     def _behind(self, call: cst.Call) -> Iterable[cst.FunctionDef]:
         """The function of the file, or the method of an object of its classes, that a call runs."""
         definitions = self._evaluator.definitions
         defined = definitions.definition(call.func)
         if isinstance(defined, cst.FunctionDef):
-            return (defined,)
+            return (defined, *definitions.overriding(defined))
         method = method_call(call)
         names = (_RUN, call.func) if method is None else ((method.attr.value,), method.value)
         for wanted, held in ((_RUN, call.func), names):

@@ -52,12 +52,12 @@ class Records:
 
     def source(self, item: Binding) -> Binding | None:
         """Return the parameter of whose dictionary a loop gives an item a name; None if it goes over something else."""
-        record = self._gone_over(item)
+        record = self.gone_over(item)
         held = self._evaluator.flow.definitions(record) if record is not None else []
         return held[0] if len(held) == 1 and held[0].kind is BindingKind.PARAMETER else None
 
-    def _gone_over(self, item: Binding) -> cst.Name | None:
-        """The dictionary of which a loop gives an item a name, None if something may detach its items."""
+    def gone_over(self, item: Binding) -> cst.Name | None:
+        """Return the dictionary of which a loop gives an item a name, None if something may detach its items."""
         method = method_call(item.value, "items", "values") if item.kind is BindingKind.ITERATION else None
         is_value = method is not None and item.path == ((1,) if method.attr.value == "items" else ())
         record = method.value if is_value and method is not None else None
@@ -67,19 +67,23 @@ class Records:
         """Return the dictionaries of which loops take a value or its factors, as ``given`` does."""
         factors = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
         taken = [self._evaluator.flow.definitions(each) for each in factors if isinstance(each, cst.Name)]
-        found = [self._gone_over(bindings[0]) for bindings in taken if len(bindings) == 1]
+        found = [self.gone_over(bindings[0]) for bindings in taken if len(bindings) == 1]
         return [record for record in found if record is not None]
 
     def returned(self, record: cst.Name) -> tuple[cst.Name, cst.FunctionDef] | None:
         """Return the variable that a function of the file hands out as a dictionary: ``terms = self.step(batch)``."""
+        given, function = self._handed_out(record)
+        return (given, function) if isinstance(given, cst.Name) and function is not None else None
+
+    def _handed_out(self, record: cst.Name) -> tuple[cst.BaseExpression | None, cst.FunctionDef | None]:
+        """What the function returns, and which it is, that makes a variable, and that leaves it as it is."""
         definitions = self._evaluator.flow.definitions(record)
         made = definitions[0] if len(definitions) == 1 else None
         function = self._run(made.value) if made is not None else None
         if made is None or function is None or self.may_lose_graph(record):
-            return None
+            return None, None
         results = self._evaluator.definitions.results(function)
-        given = element_at(results[0], made.path) if len(results) == 1 else None
-        return (given, function) if isinstance(given, cst.Name) else None
+        return (element_at(results[0], made.path) if len(results) == 1 else None), function
 
     def items(self, value: cst.BaseExpression, root: cst.CSTNode) -> tuple[cst.BaseExpression, ...]:
         """Return what a pass through ``root`` writes into a dictionary that a variable holds; nothing if unclear."""
@@ -135,10 +139,10 @@ class Records:
             written = self._written_out(record)
             if written is not None:
                 return written
-            found = self.returned(record)
-            if found is None:
-                return None
-            record = found[0]
+            given, _ = self._handed_out(record)
+            if not isinstance(given, cst.Name):
+                return given if isinstance(given, cst.Dict) else None
+            record = given
         return None
 
     def _written_out(self, record: cst.BaseExpression) -> cst.Dict | None:
