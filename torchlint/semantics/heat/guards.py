@@ -18,6 +18,7 @@ from torchlint.semantics.heat.early_exits import Exits, exits_of
 from torchlint.semantics.heat.early_stops import limits
 from torchlint.semantics.heat.either_way import counts_either_way
 from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
+from torchlint.semantics.heat.interval_defaults import divides_all
 from torchlint.semantics.heat.iteration_tests import is_chance, is_one_of_the_first, is_one_of_the_last, picks_pass
 from torchlint.semantics.heat.known_tests import stands_for
 from torchlint.semantics.heat.option_defaults import OptionDefaults
@@ -295,9 +296,9 @@ class Guards:
         if isinstance(expression, cst.BinaryOperation):
             if isinstance(expression.operator, cst.BitAnd):
                 return is_counter(expression.left, self._evaluator) or is_counter(expression.right, self._evaluator)
-            is_text = isinstance(expression.left, cst.BaseString)
-            is_size = is_text or is_of_batch(expression.left, self._evaluator)
-            return isinstance(expression.operator, cst.Modulo) and not is_size
+            is_modulo = isinstance(expression.operator, cst.Modulo) and not isinstance(expression.left, cst.BaseString)
+            is_other = is_of_batch(expression.left, self._evaluator) or divides_all(expression.right, self.defaults)
+            return is_modulo and not is_other
         if isinstance(expression, cst.Subscript):
             return self._is_divmod(expression.value)
         if isinstance(expression, cst.Call):
