@@ -125,7 +125,8 @@ def check_function(call: cst.Call, model: Model) -> Iterator[Finding]:
     if found is None or rule.silent("host", found.move is not None and found.move.place is Device.CPU):
         return
     heat = model.heat(call)
-    rare = heat is None or heat.role is Role.DATA or model.inference.kept_results.is_kept(call)
+    kept = model.inference.kept_results
+    rare = heat is None or heat.role is Role.DATA or kept.is_kept_by_caller(call) or kept.is_kept(call)
     if rule.silent("once", rare) or heat is None:
         return
     if rule.silent("default-device", model.on_default_device(call) or model.device_context(call)):

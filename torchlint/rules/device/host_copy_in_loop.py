@@ -92,7 +92,7 @@ def train(model, loader, optimizer, history):
     silences={
         "not-hot": "The copy is not made on every training step, and no loop could be spared it.",
         "evaluation": "It belongs to an evaluation, which collects its results on the host: a loop or a function that "
-        "evaluates, a branch for that stage.",
+        "evaluates, a branch for that stage; not what torch computes there and brings back to the device.",
         "guarded": "A periodic test, a flag that is off by default or a branch that warns of a value stands around it.",
         "on-cpu": "The tensor is known to live on the CPU, or nothing in the file computes on an accelerator.",
         "no-tensor": "What is copied or printed is no tensor.",

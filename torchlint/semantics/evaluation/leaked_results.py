@@ -12,6 +12,7 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import ENDS, Backward
 from torchlint.semantics.binding.arguments import argument_for, parameter_for
 from torchlint.semantics.binding.scopes import FUNCTIONS, BindingKind, targets
+from torchlint.semantics.dataflow.kept_results import CACHES
 from torchlint.semantics.evaluate import lambdas
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluation.handed_functions import is_put_away
@@ -27,7 +28,6 @@ _HOOKS = ("register_forward_hook", "register_module_forward_hook")
 _SENDS = ("send", "emit", "publish", "notify")
 # What computes numbers of what it is given, or shows it, whatever its method is called.
 _MEASURES = re.compile(r"meter|metric|acc|avg|average|stat|log|writer|evaluator|confusion|bar|tracker|recorder|history")
-_CACHES = frozenset(f"functools.{name}" for name in ("lru_cache", "cache", "cached_property"))
 _MAX_DEPTH = 3
 """Through how many functions of the file, and callers of them, a result is followed."""
 
@@ -94,7 +94,7 @@ class LeakedResults:
             owner = self._evaluator.definitions.owner(function)
             is_of_model = owner is not None and self._evaluator.definitions.class_kind(owner) is Kind.MODULE
             named = {self._evaluator.names.qualified(_called(each.decorator)) for each in function.decorators}
-            if not named.isdisjoint(_CACHES) and (is_of_model or self._runs_model(function)):
+            if not named.isdisjoint(CACHES) and (is_of_model or self._runs_model(function)):
                 return True
             if is_of_model and function.name.value != "__init__" and any(map(self._fills, self._missing(function))):
                 return True

@@ -11,7 +11,7 @@ from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.autograd.cut_off import CutOff
 from torchlint.semantics.autograd.handed import HandedLosses
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import Binding, BindingKind
+from torchlint.semantics.binding.scopes import Binding, BindingKind, targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.names import unpack
 from torchlint.semantics.evaluate.narrowing import is_detached_tensor
@@ -54,7 +54,9 @@ class Carrying:
         """How certain it is that a value carries a graph, and whether the step around it is complete."""
         if self._is_mapping(value) or self._evaluator.value(value).origin is Origin.PARAMETER:
             return None
-        if any(map(self._is_changed_at_calls, self.records.given(value))):
+        if any(map(self._is_changed_at_calls, self.records.given(value))) or self.records.may_be_replaced(value):
+            return None
+        if self._is_beside_loss(value):
             return None
         if self._inference.frozen.gives(value) or is_detached_tensor(value, self._evaluator):
             return None
@@ -136,6 +138,15 @@ class Carrying:
             self.records.holds_loss(name, self._backward.losses(where)) and not self._has_numbers(name)
             for name, where in made
         )
+
+    def _is_beside_loss(self, value: cst.BaseExpression) -> bool:
+        """Whether a loop leaves out items of a dictionary that it names: ``if name != "loss": ...``."""
+        loop, test = self._tree.enclosing(value, cst.For), self._tree.enclosing(value, cst.If)
+        if not isinstance(loop, cst.For) or test is None or not self._tree.within(test, loop.body):
+            return False
+        bound = {name.value for name, _ in targets(loop.target)}
+        asked = (c for c in self._tree.below(test.test, cst.Comparison) if identifier(c.left) in bound)
+        return any(isinstance(each.comparisons[0].operator, (cst.NotEqual, cst.NotIn)) for each in asked)
 
     def _has_numbers(self, record: cst.Name) -> bool:
         """Whether a dictionary is written out with what may be a number, which has nothing to detach."""

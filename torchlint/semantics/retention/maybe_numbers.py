@@ -11,6 +11,7 @@ from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.narrowing import is_tensor_here
 from torchlint.semantics.evaluate.unknown_calls import passed_for
+from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.retention.conditions import conditions, exclude, tests_before
 from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.stores import elements
@@ -121,8 +122,10 @@ class MaybeNumbers:
     def _of_terms(self, terms: cst.Name, depth: int) -> _Kinds:
         """What an item is of a dictionary that a function of the file writes out; a hook may put a number there."""
         made = self._records.origin(terms)
-        if made is None:
-            return _NOTHING
+        if made is None:  # one of them may be the loss, and the others what is logged beside it
+            held = self._evaluator.value(terms).iterated()
+            is_shown = held.is_tensor and held.evidence >= Evidence.INFERRED
+            return _NOTHING if is_shown or self._records.sums_up(terms) else frozenset((Kind.NUMBER,))
         written = self._evaluator.definitions.enclosing_function(made) or self._tree.module
         if any(self._is_told_in_turn(call, made) for call in self._tree.below(written, cst.Call)):
             return frozenset((Kind.NUMBER,))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.decorated import gives_other
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -38,7 +39,8 @@ class Records:
         if not isinstance(value, cst.Name):
             return False
         held = (name for loss in losses for name in self._held(loss))
-        return any(self._is_one(name, value) for name in held) and not self._is_detached(value)
+        is_left = not self._is_detached(value) and not self.is_changed(value)
+        return is_left and any(self._is_one(name, value) for name in held)
 
     @remembered
     def given(self, value: cst.BaseExpression) -> list[Binding]:
@@ -62,6 +64,15 @@ class Records:
         is_value = method is not None and item.path == ((1,) if method.attr.value == "items" else ())
         record = method.value if is_value and method is not None else None
         return record if isinstance(record, cst.Name) and not self._is_detached(record) else None
+
+    def may_be_replaced(self, value: cst.BaseExpression) -> bool:
+        """Return whether a loop takes a value out of a dictionary that a function of the file has written to."""
+        taken = self._evaluator.flow.definitions(value) if isinstance(value, cst.Name) else []
+        method = method_call(taken[0].value, "items", "values") if len(taken) == 1 else None
+        record = method.value if method is not None else None
+        function = self._evaluator.definitions.enclosing_function(value) or self._tree.module
+        calls = self._tree.below(function, cst.Call) if isinstance(record, cst.Name) else []
+        return isinstance(record, cst.Name) and any(self._writes_to(call, record) for call in calls)
 
     def iterated(self, value: cst.BaseExpression) -> list[cst.Name]:
         """Return the dictionaries of which loops take a value or its factors, as ``given`` does."""
@@ -132,6 +143,20 @@ class Records:
         if not isinstance(called.definition, cst.ClassDef) or called.kind is Kind.CLASS:
             return None
         return definitions.method(called.definition, "forward" if called.kind is Kind.MODULE else "__call__")
+
+    def sums_up(self, record: cst.Name) -> bool:
+        """Return whether a function adds up all items of a dictionary, so that none is anything but a loss."""
+        for _ in range(_MAX_DEPTH):
+            function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
+            sums = (call for call in self._tree.below(function, cst.Call) if identifier(call.func) == "sum")
+            items = (method_call(call.args[0].value, "values") for call in sums if call.args)
+            if any(each is not None and self._is_one(each.value, record) for each in items):
+                return True
+            found = self.returned(record)
+            if found is None:
+                return False
+            record = found[0]
+        return False
 
     def origin(self, record: cst.Name) -> cst.Dict | None:
         """Return the dictionary that is written out where a variable comes from, in whatever function."""
@@ -271,7 +296,23 @@ class Records:
         function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
         calls = (call for call in self._tree.below(function, cst.Call) if _REDUCES.search(identifier(call.func)))
         calls = (call for call in calls if isinstance(self._tree.parent(call), cst.Expr))  # others may give another
-        return any(self._is_one(argument.value, record) for call in calls for argument in call.args)
+        given = any(self._is_one(argument.value, record) for call in calls for argument in call.args)
+        return given or any(self._writes_to(call, record) for call in self._tree.below(function, cst.Call))
+
+    def _writes_to(self, call: cst.Call, record: cst.Name) -> bool:
+        """Whether a call gives a dictionary to a function of the file that puts something into it."""
+        arguments = [argument for argument in call.args if self._is_one(argument.value, record)]
+        function = self._evaluator.definitions.definition(call.func) if arguments else None
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        taken = (parameter_for(function, each, call, self._evaluator.definitions) for each in arguments)
+        names = {parameter.name.value for parameter in taken if parameter is not None}
+        places = [target.target for target in self._tree.below(function.body, cst.AssignTarget)]
+        places += [each.target for each in self._tree.below(function.body, cst.AugAssign)]
+        puts = (method_call(each, *CHANGES_KEYS) for each in self._tree.below(function.body, cst.Call))
+        changed = [place.value for place in places if isinstance(place, cst.Subscript)]
+        changed += [put.value for put in puts if put is not None]
+        return any(isinstance(each, cst.Name) and each.value in names for each in changed)
 
 
 def _key(place: cst.Subscript) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import NamedTuple
 
 import libcst as cst
@@ -43,6 +44,7 @@ READERS = frozenset(
 COPIERS = frozenset((*_COPIES, *WRITERS, "to"))
 """The names of what copies a tensor to the host."""
 
+_PRIORITY = re.compile(r"(^|_)(new_?)?prio(s|rit\w*)?(_|$)", re.IGNORECASE)
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 # What takes tensors on the host only: lengths of sequences, the priorities of a replay buffer.
 _ON_HOST = frozenset(("pack_padded_sequence", "update_priorities", "search", "ctc_loss", "batch_decode"))
@@ -358,7 +360,7 @@ class HostReads:
                     return True
             if isinstance(ancestor, cst.BaseSmallStatement):
                 targets = ancestor.targets if isinstance(ancestor, cst.Assign) else ()
-                return any("prio" in identifier(target.target) for target in targets)  # priorities of a replay buffer
+                return any(_PRIORITY.search(identifier(target.target)) for target in targets)  # of a replay buffer
         return False
 
     def _users(self, call: cst.Call) -> list[cst.Name]:

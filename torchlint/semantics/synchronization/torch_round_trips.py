@@ -14,7 +14,7 @@ from torchlint.semantics.synchronization.host_detours import OTHER_DEVICES, PROP
 from torchlint.semantics.synchronization.host_reasons import HostReasons
 from torchlint.semantics.tables.torch_api import SIZED_FACTORIES
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax.calls import bind, identifier, method_call
+from torchlint.syntax.calls import bind, identifier, is_none, literal, method_call
 from torchlint.syntax.remembered import remembered
 
 _MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.utils.dlpack")
@@ -22,13 +22,22 @@ _TAKING_OVER = frozenset("from_numpy from_dlpack tensor as_tensor asarray".split
 # What no device does, what is no computation, and what takes rows of a table that the host may have to keep.
 _OF_HOST = frozenset(
     "histogram histogramdd save item tolist numpy apply_ map_ share_memory_ pin_memory cpu embedding "
-    "embedding_bag".split()
+    "embedding_bag double".split()
 )
+# What draws other numbers on a device; in a file that seeds also what a program samples.
+_DRAWN = frozenset(
+    "rand_like randn_like randint_like bernoulli bernoulli_ normal normal_ uniform_ exponential_ poisson random_ "
+    "dropout".split()
+)
+_SEEDS = ("manual_seed", "seed_everything", "set_seed")
+_DETERMINISTIC = ("use_deterministic_algorithms",)
+_OPERANDS = frozenset("input other out weight index src boundaries tensors tensor mask source".split())
 # What makes much of little, for which the device may lack the memory.
 _LARGE = frozenset(
     "cdist pdist mm matmul bmm einsum tensordot outer kron cartesian_prod combinations interpolate upsample unfold "
     "one_hot repeat repeat_interleave".split()
 )
+_DOUBLE = ("torch.float64", "torch.double")
 _KEEPING = frozenset("detach clone contiguous requires_grad_".split())
 _ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
 _INSIDE = (cst.Arg, cst.Element, cst.ComparisonTarget)
@@ -68,7 +77,8 @@ class TorchRoundTrips:
     @remembered
     def back(self, copy: cst.Call) -> cst.Call | None:
         """Return the call that moves to a device what torch made of a copy, None if anything else reads of it."""
-        if self._evaluator.definitions.enclosing_function(copy) is None or self._reasons.is_deliberate(copy):
+        function = self._evaluator.definitions.enclosing_function(copy)
+        if function is None or self._reasons.is_deliberate(copy) or self._evaluator.vocabulary.mentions(_DETERMINISTIC):
             return None
         is_array = method_call(copy, "numpy", "tolist") is not None
         trip = _Trip([(copy, _State.ARRAY if is_array else _State.COPIED)], [])
@@ -79,7 +89,9 @@ class TorchRoundTrips:
                 followed.add((id(node), state))
                 if not self._follow(node, state, trip):
                     return None
-        return trip.ends[-1] if trip.ends and all(self._runs_with(copy, end) for end in trip.ends) else None
+        if not trip.ends or not all(self._runs_with(copy, end) for end in trip.ends):
+            return None
+        return None if self._reasons.goes_step_by_step(copy, trip.ends[-1], function) else trip.ends[-1]
 
     def _runs_with(self, copy: cst.Call, end: cst.Call) -> bool:
         """Whether what moves the result runs in the same pass of a loop as the copy, and whenever that is made."""
@@ -101,11 +113,11 @@ class TorchRoundTrips:
                 if self._detours.goes_back(ancestor, child):
                     trip.ends.append(ancestor)
                     return state is not _State.COPIED
-                if not self._computes(ancestor, child, state):
+                if not self._computes(ancestor, child, state) or self._changes(ancestor, state):
                     return False
                 state = state if identifier(ancestor.func) in _KEEPING else _State.COMPUTED
             elif isinstance(ancestor, cst.AssignTarget):
-                return True  # `copy[0] = 1`
+                return state is not _State.COPIED  # `copy[0] = 1` leaves the original as it is
             elif isinstance(ancestor, cst.BaseSmallStatement):
                 return self._is_kept(ancestor, child, state, trip)
             elif isinstance(ancestor, (cst.List, cst.Tuple)):
@@ -128,6 +140,11 @@ class TorchRoundTrips:
                 return False
             child = ancestor
         return False
+
+    def _changes(self, call: cst.Call, state: _State) -> bool:
+        """Whether a method changes a copy in place, and not the tensor of which it is one."""
+        name = identifier(call.func)
+        return state is _State.COPIED and name.endswith("_") and name not in _KEEPING
 
     def _is_kept(self, statement: cst.BaseSmallStatement, child: cst.CSTNode, state: _State, trip: _Trip) -> bool:
         """Whether a statement binds a part of it to variables, and does no more, or changes it in place."""
@@ -154,9 +171,11 @@ class TorchRoundTrips:
     def _computes(self, call: cst.Call, child: cst.CSTNode, state: _State) -> bool:
         """Whether a call is a method of a tensor, or a function of torch, that devices have as well."""
         last = identifier(call.func)
-        if last in _OF_HOST or last in _LARGE or bind(call.args).open or self._reasons.belongs_there(call):
+        draws = last in _DRAWN or (last == "multinomial" and self._evaluator.vocabulary.mentions(_SEEDS))
+        if draws or last in _OF_HOST or last in _LARGE or bind(call.args).open or self._reasons.belongs_there(call):
             return False
-        if last == "to" and not all(self._evaluator.value(a.value).kind is Kind.DTYPE for a in call.args):
+        cast = [self._evaluator.value(argument.value) for argument in call.args] if last == "to" else []
+        if any(value.kind is not Kind.DTYPE or value.dtype in _DOUBLE for value in cast):
             return False
         is_function = (self._evaluator.names.qualified(call.func) or "").rpartition(".")[0] in _MODULES
         if state is _State.ARRAY and not (is_function and last in _TAKING_OVER):
@@ -165,11 +184,22 @@ class TorchRoundTrips:
         operand = method if child is method else method.value if method else call.args[0] if is_function else None
         if operand is not child and not (method is not None and self._is_copy(method.value)):
             return False
-        return all(self._may_be_beside(argument.value) for argument in call.args if argument is not child)
+        settings = (a.value for a in call.args if a is not child and self._is_setting(a))
+        others = (a.value for a in call.args if a is not child and not self._is_setting(a))
+        return all(map(self._may_be_beside, others)) and not any(map(self._is_tensor, settings))
+
+    def _is_setting(self, argument: cst.Arg) -> bool:
+        """Whether an argument is named, and not for a tensor: ``dim=axis``."""
+        return argument.keyword is not None and argument.keyword.value not in _OPERANDS
+
+    def _is_tensor(self, value: cst.BaseExpression) -> bool:
+        return self._evaluator.value(value).is_tensor
 
     def _may_be_beside(self, other: cst.BaseExpression) -> bool:
-        """Whether something is no tensor, or one that is on the host for the same reason."""
-        return not self._evaluator.value(other).is_tensor or self._is_copy(other)
+        """Whether something is known to be no tensor, or is one that is on the host for the same reason."""
+        value = self._evaluator.value(other)
+        is_plain = value.known and not value.is_tensor and value.kind is not Kind.BATCH
+        return is_plain or literal(other) is not None or is_none(other) or self._is_copy(other)
 
     def _is_copy(self, tensor: cst.BaseExpression, depth: int = _DEPTH) -> bool:
         """Whether a tensor is made of a copy to the host, or there, in the same function."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _CV2 = "imread imdecode cvtColor resize flip rotate warpAffine warpPerspective GaussianBlur copyMakeBorder bitwise_not"
-_LIBROSA = "resample feature.melspectrogram feature.mfcc power_to_db amplitude_to_db stft"
+_LIBROSA = "feature.melspectrogram feature.mfcc power_to_db amplitude_to_db stft"
 
 ARRAYS = frozenset(
     (
@@ -19,11 +19,12 @@ SOUNDS = frozenset(("librosa.load", "librosa.core.load", "soundfile.read"))
 """Those that give one, and the sampling rate."""
 
 BEFORE_DESTINATION = {
-    **dict.fromkeys((f"cv2.{name}" for name in "cvtColor resize flip rotate bitwise_not".split()), 2),
+    "cv2.bitwise_not": 1,
+    **dict.fromkeys((f"cv2.{name}" for name in "cvtColor resize flip rotate imread imdecode".split()), 2),
     **dict.fromkeys((f"cv2.{name}" for name in "warpAffine warpPerspective GaussianBlur".split()), 3),
     "cv2.copyMakeBorder": 6,
 }
-"""How many arguments stand before ``dst``, an array into which they write what they give."""
+"""How many arguments stand before ``dst``, an array into which they write what they give, or what else they take."""
 
 LIBRARIES = tuple(sorted({name.partition(".")[0] for name in ARRAYS | SOUNDS}))
 """The libraries that they belong to."""

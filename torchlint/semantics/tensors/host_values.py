@@ -44,18 +44,27 @@ class HostValues:
         self._constructors = Constructors(evaluator)
         self._active: list[int] = []
         self._numbers: frozenset[int] = frozenset()
+        self._known: dict[int, bool] = {}
 
     @contextmanager
     def given(self, names: Iterable[cst.Name]) -> Iterator[None]:
         """Look at a function whose parameters of these names are given numbers, dtypes and shapes."""
         before, self._numbers = self._numbers, frozenset(map(id, names))
+        known, self._known = self._known, {}
         try:
             yield
         finally:
-            self._numbers = before
+            self._numbers, self._known = before, known
 
     def is_fresh(self, expression: cst.CSTNode) -> bool:
         """Return whether an expression is a tensor that is computed of fresh ones and numbers."""
+        if self._active:
+            return self._find_fresh(expression)  # what is found within a variable depends on where one started
+        if id(expression) not in self._known:
+            self._known[id(expression)] = self._find_fresh(expression)
+        return self._known[id(expression)]
+
+    def _find_fresh(self, expression: cst.CSTNode) -> bool:
         if isinstance(expression, cst.Call):
             return self._is_fresh_call(expression)
         if isinstance(expression, cst.BinaryOperation):
@@ -93,9 +102,15 @@ class HostValues:
             else:
                 assert isinstance(index, cst.Slice)
                 parts = [part for part in (index.lower, index.upper, index.step) if part is not None]
-            if not all(map(self.is_own, parts)):
+            if not all(map(self.is_own, parts)) or any(map(self._is_mask, parts)):
                 return False
         return True
+
+    def _is_mask(self, index: cst.BaseExpression) -> bool:
+        """Whether an index picks elements by a test of them: a device must tell the host how many there are."""
+        found = self._evaluator.flow.definitions(index) if isinstance(index, cst.Name) else []
+        made = [index, *(binding.value for binding in found if not binding.path)]
+        return any(isinstance(each, cst.Comparison) and self.is_fresh(each) for each in made)
 
     def is_number(self, expression: cst.BaseExpression, depth: int = _MAX_DEPTH) -> bool:
         """Return whether an expression is a Python number, also by a name that only sizes have."""
