@@ -32,10 +32,11 @@ _ASSIGNING: frozenset[type] = frozenset(
 ENDS = ("item", "detach", "tolist", "numpy", "argmax", "argmin", "argsort")
 """Methods through which no gradient goes."""
 
-# What is read of every module, and is no result of a pass.
-_NO_RESULTS = frozenset(
+NO_RESULTS = frozenset(
     "parameters named_parameters train eval zero_grad state_dict modules children to cuda cpu training device".split()
 )
+"""What is read of every module, and is no result of a pass."""
+
 # Methods that objects of many classes have.
 _COMMON = frozenset("forward step update train eval get add run __call__ log compute".split())
 _LOOK_UPS = tuple(f"builtins.{name}" for name in ("getattr", "vars", "locals", "globals"))
@@ -197,7 +198,7 @@ class Backward:
         """
         start = self._tree.order(after)
         own = [each for each in self._tree.below(root, cst.Attribute) if is_same(each.value, model)]
-        before = {each.attr.value for each in own if self._tree.order(each) < start} | _NO_RESULTS
+        before = {each.attr.value for each in own if self._tree.order(each) < start} | NO_RESULTS
         own = [each for each in own if each.attr.value not in before and not self._is_given_something(each)]
         keys = {(0, name) for each in own for name in (each.attr.value, f"{each.attr.value}()")}
         return bool(keys) and self._flow_into_passes(keys, root)

@@ -10,6 +10,7 @@ from torchlint.semantics.autograd.differentiated import starts
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.grad_mode import FRAMEWORK_STEP_METHODS
 from torchlint.semantics.evaluate.gradient_scalers import scales_and_steps
+from torchlint.semantics.tables.names import OPTIONS
 from torchlint.syntax.calls import identifier, literal
 
 _GRADIENT_FUNCTIONS = frozenset(("torch.autograd.backward", "torch.autograd.grad"))
@@ -34,7 +35,8 @@ class Passes:
 
     def _is_pass(self, call: cst.Call) -> bool:
         name = identifier(call.func)
-        if any(isinstance(a.value, cst.Attribute) and a.value.attr.value == "backward" for a in call.args):
+        handed = (a.value for a in call.args if isinstance(a.value, cst.Attribute) and a.value.attr.value == "backward")
+        if any(identifier(method.value) not in OPTIONS for method in handed):
             return True  # the method itself is handed on: `pending.append(loss.backward)`
         if isinstance(call.func, cst.Name) and self._is_prepared(call.func):
             return True

@@ -246,11 +246,18 @@ class Definitions:
     def overriding(self, method: cst.FunctionDef) -> list[cst.FunctionDef]:
         """Return the methods that stand in place of one in the classes of the file that derive from its class."""
         owner, name = self.owner(method), method.name.value
-        if owner is None:
-            return []
-        derived = (c for c in self._tree.nodes(cst.ClassDef) if any(base is owner for base in self.bases(c)))
-        others = (self.method(each, name) for each in derived)
-        return [other for other in others if other is not None and other is not method]
+        below = self._subclasses.get(id(owner), []) if owner is not None else []
+        others = (self.method(each, name) for each in below)
+        return list({id(other): other for other in others if other is not None and other is not method}.values())
+
+    @cached_property
+    def _subclasses(self) -> dict[int, list[cst.ClassDef]]:
+        """The classes of the file that derive from one of it, directly or not."""
+        found: dict[int, list[cst.ClassDef]] = {}
+        for each in self._tree.nodes(cst.ClassDef):
+            for base in self.family(each)[1:] if each.bases else ():
+                found.setdefault(id(base), []).append(each)
+        return found
 
     def attribute(self, class_def: cst.ClassDef, name: str) -> list[AttributeBinding]:
         """Return all assignments to an attribute in a class and its bases in the file."""

@@ -23,6 +23,12 @@ def averaged(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
     return _reduced(evaluator.value(call.args[0].value)) if is_one else UNKNOWN
 
 
+def communicates(function: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a function of the file asks the other processes itself: ``dist.all_reduce(value)``."""
+    calls = evaluator.tree.below(function.body, cst.Call)
+    return any((evaluator.names.qualified(call.func) or "").startswith("torch.distributed.") for call in calls)
+
+
 def _reduced(given: Value) -> Value:
     """Return a tensor, or a mapping of them, after it was averaged over the processes: maybe without its graph."""
     if given.kind is Kind.MAPPING and given.element is not None:

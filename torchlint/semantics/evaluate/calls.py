@@ -47,7 +47,7 @@ def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
         return Value(evaluator.definitions.class_kind(definition), definition=definition)
     if isinstance(definition, cst.FunctionDef):
         found = result_for(definition, call, evaluator)
-        if not found.known and found.kind is not Kind.PENDING:
+        if not found.known and found.kind is not Kind.PENDING and averages.communicates(definition, evaluator):
             found = averages.averaged(call, definition.name.value, evaluator)
         if evaluator.gradients.disabled(call):
             found = without_graph(found)

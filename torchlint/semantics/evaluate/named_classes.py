@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# What is named for its part in a program, whatever its class.
+_ROLES = frozenset(
+    "model net network optimizer optim criterion loader dataloader loss dataset module batch data".split()
+)
+_OF_MODULES = frozenset(
+    "eval train training parameters named_parameters state_dict load_state_dict to cuda cpu modules children apply "
+    "zero_grad requires_grad_ half float double named_modules named_children buffers forward".split()
+)
 _HOLDERS = (Kind.UNKNOWN, Kind.MODULE, Kind.INSTANCE)
 
 
@@ -21,7 +29,7 @@ def by_ending(evaluator: Evaluator) -> dict[str, cst.ClassDef | None]:
     """Return the classes of a file by each ending of their names, in words; None where several end so."""
     found: dict[str, cst.ClassDef | None] = {}
     for class_def in evaluator.tree.nodes(cst.ClassDef):
-        words = _HUMP.sub("_", class_def.name.value.strip("_")).lower().split("_")
+        words = _words(class_def.name.value).split("_")
         for start in range(len(words)):
             ending = "_".join(words[start:])
             found[ending] = None if ending in found else class_def
@@ -29,23 +37,41 @@ def by_ending(evaluator: Evaluator) -> dict[str, cst.ClassDef | None]:
 
 
 def instance(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -> Value:
-    """Return the instance that a parameter is by its name, if the code uses it as its class, or keeps it to do so."""
-    class_def = evaluator.classes_by_ending.get(param.name.value.strip("_"))
-    if class_def is None or evaluator.tree.within(function, class_def):
+    """Return the instance that a parameter is by its name, if objects of the class have all that it is asked for.
+
+    Also in the attribute that keeps it.
+    """
+    name = param.name.value.strip("_")
+    class_def = evaluator.classes_by_ending.get(name)
+    if class_def is None or name in _ROLES or evaluator.tree.within(function, class_def):
         return UNKNOWN
     kind = evaluator.definitions.class_kind(class_def)
-    if kind not in _HOLDERS:
+    if kind not in _HOLDERS or any(_endings(each, name) for each in evaluator.vocabulary.imported):
         return UNKNOWN
     owner = evaluator.definitions.owner(function)
     variables: list[cst.CSTNode] = [param.name]
     if owner is not None:
         kept = evaluator.definitions.attribute(owner, param.name.value)
         variables += [b.node for b in kept if isinstance(b.value, cst.Name) and b.value.value == param.name.value]
-    is_called = "__call__" in evaluator.definitions.methods(class_def) or kind is Kind.MODULE
-    for variable in variables:
-        used = evaluator.usage.attributes(variable)
-        if any(evaluator.definitions.method(class_def, name) is not None for name in used):
-            return Value(kind, Evidence.INFERRED, definition=class_def)
-        if is_called and evaluator.usage.is_called(variable):
-            return Value(kind, Evidence.INFERRED, definition=class_def)
-    return UNKNOWN
+    used = {attribute for variable in variables for attribute in evaluator.usage.attributes(variable)}
+    is_called = any(map(evaluator.usage.is_called, variables))
+    is_callable = "__call__" in evaluator.definitions.methods(class_def) or kind is Kind.MODULE
+    fits = all(_has(class_def, each, kind, evaluator) for each in used) and (is_callable or not is_called)
+    return Value(kind, Evidence.INFERRED, definition=class_def) if fits and (used or is_called) else UNKNOWN
+
+
+def _endings(name: str, ending: str) -> bool:
+    """Return whether the name of something imported, in words, ends so."""
+    return f"_{_words(name)}".endswith(f"_{ending}")
+
+
+def _words(name: str) -> str:
+    return _HUMP.sub("_", name.strip("_")).lower()
+
+
+def _has(class_def: cst.ClassDef, name: str, kind: Kind, evaluator: Evaluator) -> bool:
+    """Return whether objects of a class have an attribute or method."""
+    definitions = evaluator.definitions
+    if definitions.method(class_def, name) is not None or definitions.attribute(class_def, name):
+        return True
+    return kind is Kind.MODULE and name in _OF_MODULES

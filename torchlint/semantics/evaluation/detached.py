@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.autograd.backward import Backward
+from torchlint.semantics.autograd.backward import NO_RESULTS, Backward
 from torchlint.semantics.autograd.frozen import ENTRY_POINTS
 from torchlint.semantics.binding.flow import last_statement
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -123,6 +123,8 @@ class DetachedForwards:
         found = self.forward(call) if self._decides(function) else None
         if found is None or found.is_array or not found.is_network or found.differentiates:
             return None
+        if not is_said and self._reads_model(call, function):
+            return None
         if tests(self._evaluator.scopes) or cares_for_itself(call, self._evaluator) or self._may_keep(call):
             return None
         model = self._inference.called_model(call.func) if may_be_model(call.func) else None
@@ -147,14 +149,24 @@ class DetachedForwards:
             is_dry_run=False,
         )
 
+    def _reads_model(self, call: cst.Call, function: cst.FunctionDef | None) -> bool:
+        """Whether a function asks the model for what the pass has left in it: ``return out.detach(), model.kl``."""
+        is_method = isinstance(call.func, cst.Attribute) and self._evaluator.value(call.func).kind is not Kind.MODULE
+        model = call.func.value if isinstance(call.func, cst.Attribute) and is_method else call.func
+        if function is None or not isinstance(model, (cst.Name, cst.Attribute)):
+            return False
+        read = self._tree.below(function.body, cst.Attribute)
+        later = (each for each in read if self._tree.order(each) > self._tree.order(call))
+        return any(is_same(each.value, model) and each.attr.value not in NO_RESULTS for each in later)
+
     @remembered
     def _is_named(self, function: cst.FunctionDef) -> bool:
         """Whether a function is named for what a trained model does, and no step of training calls it, nor an agent."""
         name, owner = function.name.value, self._evaluator.definitions.owner(function)
         if _USES.search(name) is None or ACTS.search(name) or any(map(self._evaluator.scopes.imports, _GAMES)):
             return False
-        if self._tree.attributes_named("register_forward_hook") and self._backward.passes():
-            return False  # a hook may keep what a layer gives
+        if self._inference.leaked_results.models_keep:
+            return False  # what a hook or a forward pass keeps, others may read with its graph
         contexts = self._evaluator.gradients.contexts
         if owner is not None and (_AGENT.search(owner.name.value) or contexts.stay_switched(owner)):
             return False

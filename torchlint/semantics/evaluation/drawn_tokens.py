@@ -51,15 +51,36 @@ class DrawnTokens:
         return any(self._evaluator.names.qualified(each.func) == _DISTRIBUTION for each in calls)
 
     def _keeps(self, function: cst.FunctionDef) -> bool:
-        """Whether a function leaves anything in its object or in what it is given: ``self.hidden = hidden``."""
-        bound = (each.target for each in self._tree.below(function.body, cst.AssignTarget))
-        if any(isinstance(part, cst.Attribute) for target in bound for part in _parts(target)):
+        """Whether a function puts anything by which gradients could go back where it outlives a statement.
+
+        Into its object, ``self.hidden = hidden``, into what it is given, or into a container that it returns.
+        """
+        assigned = [
+            (t.target, each.value) for each in self._tree.below(function.body, cst.Assign) for t in each.targets
+        ]
+        assigned += [(each.target, each.value) for each in self._tree.below(function.body, cst.AugAssign)]
+        for target, value in assigned:
+            for part in _parts(target):
+                if isinstance(part, cst.Attribute) or (
+                    isinstance(part, cst.Subscript) and not self._is_put(part, value)
+                ):
+                    return True
+        return not all(map(self._only_puts_values, self._tree.below(function.body, cst.Call)))
+
+    def _is_put(self, place: cst.Subscript, value: cst.BaseExpression) -> bool:
+        """Whether what goes into a container that the function has made is a value: ``tokens[:, t] = token``."""
+        return self._is_made_here(place.value) and self._is_value(value, 0)
+
+    def _only_puts_values(self, call: cst.Call) -> bool:
+        """Whether a call changes no container in place, or puts values into one that the function has made."""
+        method = method_call(call)
+        name = method.attr.value if method is not None else ""
+        if method is None or not (name in STORES or (name.endswith("_") and not name.endswith("__"))):
             return True
-        methods = [method_call(call, *STORES) for call in self._tree.below(function.body, cst.Call)]
-        return not all(self._is_made_here(method.value) for method in methods if method is not None)
+        return self._is_made_here(method.value) and all(self._is_value(argument.value, 0) for argument in call.args)
 
     def _is_made_here(self, container: cst.BaseExpression) -> bool:
-        while isinstance(container, cst.Subscript):
+        while isinstance(container, (cst.Subscript, cst.Attribute)):
             container = container.value
         bindings = self._evaluator.flow.definitions(container) if isinstance(container, cst.Name) else []
         return bool(bindings) and all(binding.kind is not BindingKind.PARAMETER for binding in bindings)
@@ -72,10 +93,12 @@ class DrawnTokens:
         """Whether a result is text, numbers or a tensor without a graph, or what a vocabulary makes of those."""
         if depth > _MAX_DEPTH:
             return False
-        if _is_without_graph(self._evaluator.value(result)):
+        if is_without_graph(self._evaluator.value(result)):
             return True
         if isinstance(result, (cst.Tuple, cst.List)):
             return all(self._is_value(element.value, depth + 1) for element in result.elements)
+        if isinstance(result, cst.Subscript):
+            return bool(TEXTS.search(identifier(result.value))) or self._is_value(result.value, depth + 1)
         if isinstance(result, cst.IfExp):
             return self._is_value(result.body, depth + 1) and self._is_value(result.orelse, depth + 1)
         if isinstance(result, cst.Name):
@@ -100,14 +123,13 @@ def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
     return [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
 
 
-def _is_without_graph(value: Value) -> bool:
+def is_without_graph(value: Value) -> bool:
+    """Return whether a value, and all parts of it, are known to carry no graph."""
     if value.kind in _WITHOUT_GRAPH:
         return True
     if value.is_tensor:
         return value.graph is Graph.DETACHED
     parts = value.elements or ((value.element,) if value.element is not None else ())
     return (
-        value.kind in (Kind.SEQUENCE, Kind.ITERATOR, Kind.MAPPING)
-        and bool(parts)
-        and all(map(_is_without_graph, parts))
+        value.kind in (Kind.SEQUENCE, Kind.ITERATOR, Kind.MAPPING) and bool(parts) and all(map(is_without_graph, parts))
     )

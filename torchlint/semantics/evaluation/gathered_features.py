@@ -45,7 +45,13 @@ class GatheredFeatures:
         if self._backward.passes():
             return False
         loop = self._loop(call) if self._routines.sets(model, function) else None
+        if any(map(self._reduces, self._evaluator.definitions.results(function))):
+            return False
         return loop is not None and any(self._is_of(value, call, loop) for value in self._gathered(loop))
+
+    def _reduces(self, result: cst.BaseExpression) -> bool:
+        """Whether a function gives one number of all that it has gathered: ``torch.cat(losses).mean()``."""
+        return method_call(result, "sum", "mean") is not None
 
     def _loop(self, call: cst.Call) -> cst.For | None:
         """The loop over a loader around a call in its function."""

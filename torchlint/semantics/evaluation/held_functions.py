@@ -48,7 +48,7 @@ class HeldFunctions:
         defined = held if isinstance(held, _CODE) else self._evaluator.definitions.definition(held)
         if isinstance(defined, _CODE):
             yield defined
-            yield from self._overriding(defined)
+            yield from self._evaluator.definitions.overriding(defined) if isinstance(defined, cst.FunctionDef) else ()
             return
         if isinstance(held, _CODE):
             return
@@ -70,16 +70,7 @@ class HeldFunctions:
             for method in (self._evaluator.definitions.method(value.definition, name) for name in names):
                 if method is not None:
                     yield method
-                    yield from self._overriding(method)
-
-    def _overriding(self, method: Code) -> Iterator[Code]:
-        """What the classes of the file that derive from that of a method put in its place."""
-        definitions = self._evaluator.definitions
-        owner = definitions.owner(method) if isinstance(method, cst.FunctionDef) else None
-        if owner is not None and isinstance(method, cst.FunctionDef):
-            derived = (c for c in self._tree.nodes(cst.ClassDef) if any(b is owner for b in definitions.bases(c)))
-            found = (definitions.methods(each).get(method.name.value) for each in derived)
-            yield from (other for other in found if other is not None)
+                    yield from self._evaluator.definitions.overriding(method)
 
     def _sources(self, held: cst.BaseExpression) -> Iterator[cst.BaseExpression | Code]:
         """What an expression may be another name of."""

@@ -19,10 +19,11 @@ from torchlint.syntax.remembered import remembered
 
 _INFERS = re.compile(r"^(inference|infer)$")
 _GENERATES = re.compile(r"^(generate|sample)$")
-# Parts of a model, whose method the model calls where it may have switched gradients off.
-_PART = re.compile(
+PART = re.compile(
     r"(Encoder|Decoder|Layer|Block|Cell|Net|Head|Heads|Embedding|Attention|Predictor|Loss|Adaptor|Layers)$"
 )
+"""Parts of a model, whose method the model calls where it may have switched gradients off."""
+
 # Parts whose own `inference` leaves gradients to the model that runs it, unlike that of a model that is wrapped.
 _CODER = re.compile(r"(^|_)(en|de)coder$")
 # What uses a trained model.
@@ -187,7 +188,7 @@ class InferenceMethods:
         """
         definitions = self._evaluator.definitions
         owner = definitions.owner(function)
-        if owner is None or _PART.search(owner.name.value):
+        if owner is None or PART.search(owner.name.value):
             return True
         if definitions.class_kind(owner) is not Kind.MODULE:
             return not draws

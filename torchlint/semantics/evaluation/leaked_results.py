@@ -19,15 +19,20 @@ from torchlint.semantics.evaluation.handed_functions import is_put_away
 from torchlint.semantics.tables.container_methods import STORES
 from torchlint.semantics.values import Graph, Kind
 from torchlint.syntax.calls import identifier, is_none, method_call
+from torchlint.syntax.canonical import is_same
 from torchlint.syntax.remembered import remembered
 
 _READS = frozenset((*ENDS, *"data shape size dim dtype device ndim numel".split()))
 _TELLS = frozenset("len print str repr float int bool isinstance type id format round hash".split())
 _HEAP = ("heapq.heappush", "heapq.heappushpop", "heapq.heapreplace")
 _HOOKS = ("register_forward_hook", "register_module_forward_hook")
+_WRITES = ("copy_", "add_", "index_copy_", "index_add_", "scatter_", "set_")
 _SENDS = ("send", "emit", "publish", "notify")
 # What computes numbers of what it is given, or shows it, whatever its method is called.
 _MEASURES = re.compile(r"meter|metric|acc|avg|average|stat|log|writer|evaluator|confusion|bar|tracker|recorder|history")
+_MOST_METHODS = 8
+"""How many methods of a name that a call may run are looked into."""
+
 _MAX_DEPTH = 3
 """Through how many functions of the file, and callers of them, a result is followed."""
 
@@ -68,12 +73,12 @@ class LeakedResults:
         if not self._backward.passes():
             return False
         function = self._evaluator.definitions.enclosing_function(call)
-        if self._models_keep or any(not self._is_of_object_of(function, leak.place) for leak in self.of(call)):
+        if self.models_keep or any(not self._is_of_object_of(function, leak.place) for leak in self.of(call)):
             return True
         return function is not None and is_put_away(function, self._evaluator)
 
     @cached_property
-    def _models_keep(self) -> bool:
+    def models_keep(self) -> bool:
         """Whether a forward pass of the file leaves something in its object, or a hook is told of what layers give."""
         if any(map(self._tree.attributes_named, _HOOKS)) or self._is_computed_once:
             return True
@@ -157,6 +162,8 @@ class LeakedResults:
                 bound = [t.target for t in ancestor.targets] if isinstance(ancestor, cst.Assign) else [ancestor.target]
                 for target in bound:
                     yield from self._put(target, depth, seen)
+                    if isinstance(ancestor, cst.AugAssign) and self._extends(ancestor):
+                        yield from self._into(target, depth, seen)  # `features += [x]` of what a caller holds
                 if not isinstance(ancestor, cst.NamedExpr):
                     return
             if isinstance(ancestor, (cst.For, cst.CompFor)) and child is ancestor.iter:
@@ -191,16 +198,36 @@ class LeakedResults:
             root = root.value
         if self._is_in_hand(place) and isinstance(root, cst.Name):
             yield from self._read(root, depth, seen)
+        elif (other := self._other_name(root)) is not None and depth < _MAX_DEPTH:
+            yield from self._into(other, depth + 1, seen)
         else:
             function = self._tree.enclosing(place, *FUNCTIONS)
             yield Leak(place, function if isinstance(function, (cst.FunctionDef, cst.Lambda)) else None)
+
+    def _extends(self, statement: cst.AugAssign) -> bool:
+        """Whether a statement adds to a list, or to what its function is given, and not to a number of its own."""
+        if isinstance(statement.value, (cst.List, cst.Tuple, cst.ListComp)):
+            return True
+        target = statement.target
+        bindings = self._evaluator.scopes.bindings(target) if isinstance(target, cst.Name) else []
+        return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
+
+    def _other_name(self, variable: cst.BaseExpression) -> cst.BaseExpression | None:
+        """What a variable is only another name of: ``mine = features``, ``first = state["features"]``."""
+        bindings = self._evaluator.flow.definitions(variable) if isinstance(variable, cst.Name) else []
+        made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+        is_plain = bool(bindings) and bindings[0].kind is BindingKind.ASSIGNMENT
+        return made if is_plain and isinstance(made, (cst.Name, cst.Attribute, cst.Subscript)) else None
 
     def _read(self, bound: cst.Name, depth: int, seen: set[int]) -> Iterator[Leak]:
         """The places that what a variable holds goes into, wherever it is read as it was bound there."""
         scopes, flow = self._evaluator.scopes, self._evaluator.flow
         scope = scopes.deciding(bound.value, scopes.scope(bound))
         is_binding = scopes.made_by(bound) is not None
+        home = scope.node if scope is not None else self._tree.module
         for name in self._tree.named(bound.value):
+            if not self._tree.within(name, home):
+                continue
             is_same = name is not bound and scopes.deciding(name.value, scopes.scope(name)) is scope
             if not is_same or scopes.made_by(name) is not None:
                 continue
@@ -219,7 +246,9 @@ class LeakedResults:
         functions = self._run_by(call)
         for function in functions if depth < _MAX_DEPTH else ():
             yield from self._taken(argument, call, function, depth, seen)
-        put = method_call(call, *STORES, *_SENDS)
+        written = method_call(call, *_WRITES)
+        is_made_anew = written is not None and isinstance(written.value, cst.Call)  # `x.new_zeros(n).index_add_(..)`
+        put = method_call(call, *STORES, *_SENDS, *_WRITES) if not is_made_anew else None
         if put is not None and not self._is_of_file(put.value) and not _MEASURES.search(identifier(put.value).lower()):
             yield from self._into(put.value, depth, seen)
         elif isinstance(call.func, cst.Name) and self._is_told_in_turn(call, call.func):
@@ -250,7 +279,7 @@ class LeakedResults:
         value = self._evaluator.value(call.func)
         if value.kind is Kind.MODULE or isinstance(definition, cst.ClassDef):
             return []
-        return list(self._by_name.get(identifier(call.func), ()))
+        return [*self._by_name.get(identifier(call.func), ())[:_MOST_METHODS]]
 
     def _is_of_file(self, holder: cst.BaseExpression) -> bool:
         """Whether an object is of a class of the file, whose method shows what it keeps."""
@@ -283,7 +312,9 @@ class LeakedResults:
         """Whether a variable holds what its function has made, and not what it was given."""
         bindings = self._evaluator.scopes.bindings(name)
         is_own = self._is_local(name) and bool(bindings)
-        return is_own and all(b.kind in (BindingKind.ASSIGNMENT, BindingKind.CONTEXT) for b in bindings)
+        made = [binding for binding in bindings if binding.kind is not BindingKind.AUGMENTED]
+        is_own = is_own and all(b.kind in (BindingKind.ASSIGNMENT, BindingKind.CONTEXT) for b in made)
+        return is_own and not any(isinstance(b.value, (cst.Name, cst.Attribute, cst.Subscript)) for b in made)
 
     # Who reads it there
 
@@ -320,14 +351,18 @@ class LeakedResults:
         return any(given is not None and self._is_read_by_caller(given, depth) for given in handed)
 
     def _is_made_anew(self, attribute: cst.Attribute) -> bool:
-        """Whether a function that takes a backward pass gives an attribute a value of its own, and no plain number."""
-        around = (self._evaluator.definitions.enclosing_function(one) for one in self._backward.passes())
-        written = (each for frame in around if frame is not None for each in self._tree.below(frame, cst.Assign))
+        """Whether all functions that take a backward pass give an attribute a value of its own before, no number."""
+        passes = [(one, self._evaluator.definitions.enclosing_function(one)) for one in self._backward.passes()]
+        return bool(passes) and all(
+            frame is not None and self._is_bound_before(one, frame, attribute) for one, frame in passes
+        )
+
+    def _is_bound_before(self, one: cst.Call, frame: cst.FunctionDef, attribute: cst.Attribute) -> bool:
         return any(
-            isinstance(target.target, cst.Attribute)
-            and target.target.attr.value == attribute.attr.value
+            self._tree.order(statement) < self._tree.order(one)
+            and is_same(target.target, attribute)
             and self._evaluator.value(statement.value).kind not in (Kind.NUMBER, Kind.NONE)
-            for statement in written
+            for statement in self._tree.below(frame, cst.Assign)
             for target in statement.targets
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -11,11 +12,14 @@ import libcst as cst
 from torchlint.semantics.autograd.backward import Backward
 from torchlint.semantics.binding.scopes import targets
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.drawn_tokens import is_without_graph
 from torchlint.semantics.evaluation.entry_points import Called, may_be_model
+from torchlint.semantics.evaluation.inference_methods import PART
 from torchlint.semantics.evaluation.model_classes import AUTOGRAD
 from torchlint.semantics.evaluation.time_loops import TimeLoops
-from torchlint.semantics.values import Graph, Value
+from torchlint.semantics.values import Value
 from torchlint.syntax.calls import identifier
+from torchlint.syntax.remembered import remembered
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluation.inference import Inference
@@ -56,7 +60,7 @@ class SamplingLoops:
             return None
         loops = [loop for loop in self._tree.below(function.body, cst.For) if self._times.are_gone_through(loop)]
         calls = [call for loop in loops for call in self._passes(loop, function, model_of)]
-        if not calls or self._is_guided(function) or not self._draws_noise(function, 0):
+        if not calls or self._is_guided(function) or not self._draws_noise(function):
             return None
         if self._methods.is_switched_off(function) or self._backward.passes(function):
             return None
@@ -67,9 +71,12 @@ class SamplingLoops:
         return next((call for call in calls if not self._needs_gradients(call, model_of)), None)
 
     def _is_guided(self, function: cst.FunctionDef) -> bool:
-        """Whether what a function draws is trained by, or follows gradients, as another function of its class does."""
+        """Whether what a function draws is trained by, or follows gradients, as another function of its class does.
+
+        A part of a model draws for the model, as the decoder of a variational autoencoder.
+        """
         owner = self._evaluator.definitions.owner(function)
-        if owner is not None and _ACTS.search(owner.name.value):
+        if owner is not None and (_ACTS.search(owner.name.value) or PART.search(owner.name.value)):
             return True
         names = (self._evaluator.names.qualified(call.func) for call in self._tree.below(owner or function, cst.Call))
         return any((name or "").startswith(AUTOGRAD) for name in names)
@@ -105,18 +112,30 @@ class SamplingLoops:
             return False
         return any(self._runs_network(inner, model_of, depth + 1) for inner in self._tree.below(made.body, cst.Call))
 
-    def _draws_noise(self, function: cst.FunctionDef, depth: int) -> bool:
-        """Whether a function draws from a normal distribution, also by one of the file that its calls name."""
+    def _draws_noise(self, function: cst.FunctionDef) -> bool:
+        """Whether a function draws from a normal distribution, also by those of the file that its calls name."""
+        waiting = [(function, 0)]
+        for each, depth in waiting:
+            if self._draws_itself(each):
+                return True
+            named = {identifier(call.func) for call in self._tree.below(each.body, cst.Call)}
+            others = [o for name in named for o in self._by_name.get(name, ())] if depth < _MAX_DEPTH else []
+            seen = {id(one) for one, _ in waiting}
+            waiting += [(other, depth + 1) for other in others if id(other) not in seen]
+        return False
+
+    @remembered
+    def _draws_itself(self, function: cst.FunctionDef) -> bool:
         calls = self._tree.below(function.body, cst.Call)
-        if any(
-            self._evaluator.names.qualified(call.func) in _NOISE or identifier(call.func) in _DRAWS for call in calls
-        ):
-            return True
-        named = {identifier(call.func) for call in calls}
-        others = (other for other in self._tree.nodes(cst.FunctionDef) if other.name.value in named)
-        return depth < _MAX_DEPTH and any(
-            self._draws_noise(other, depth + 1) for other in others if other is not function
-        )
+        names = ((self._evaluator.names.qualified(call.func), identifier(call.func)) for call in calls)
+        return any(name in _NOISE or last in _DRAWS for name, last in names)
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[cst.FunctionDef]]:
+        found: dict[str, list[cst.FunctionDef]] = {}
+        for function in self._tree.nodes(cst.FunctionDef):
+            found.setdefault(function.name.value, []).append(function)
+        return found
 
     def _needs_gradients(self, call: cst.Call, model_of: ModelOf) -> bool:
         """Whether gradients may be off at a call of the network, or be wanted of it."""
@@ -136,8 +155,8 @@ class SamplingLoops:
 
     def _is_detached(self, function: cst.FunctionDef) -> bool:
         returned = self._evaluator.returned(function)
-        first = (returned.elements or (returned,))[0]
-        return first.is_tensor and first.graph is Graph.DETACHED
+        parts = returned.elements or (returned,)
+        return all(map(is_without_graph, parts))
 
     def _is_used_on(self, call: cst.Call, function: cst.FunctionDef, depth: int) -> bool:
         caller = self._evaluator.definitions.enclosing_function(call)

@@ -59,7 +59,7 @@ class Meters:
         keeper, function = found
         if not isinstance(keeper, cst.Name) or self._evaluator.definitions.receiver(keeper) is None:
             return self._taken(call, function, keeper)
-        methods = (function, *self._overriding(function))
+        methods = (function, *self._evaluator.definitions.overriding(function))
         return next((taken for method in methods if (taken := self._taken(call, method)) is not None), None)
 
     def inside(self, node: cst.CSTNode) -> cst.FunctionDef | None:
@@ -120,16 +120,6 @@ class Meters:
             return None
         values, names = zip(*found, strict=True)
         return Given(keeper if keeper is not None else kept[names[0]], values, function, names)
-
-    def _overriding(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
-        """The methods that classes of the file write in place of one that their base calls on itself."""
-        definitions = self._evaluator.definitions
-        owner = definitions.owner(function)
-        for class_def in self._tree.nodes(cst.ClassDef):
-            if class_def.bases and any(base is owner for base in definitions.bases(class_def)):
-                method = definitions.methods(class_def).get(function.name.value)
-                if method is not None:
-                    yield method
 
     def _method(self, call: cst.Call) -> tuple[cst.BaseExpression, cst.FunctionDef] | None:
         """The object that a call may hand something over to, and the function of the file that then runs."""

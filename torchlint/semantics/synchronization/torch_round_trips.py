@@ -24,7 +24,7 @@ _OF_HOST = frozenset(
     "histogram histogramdd save item tolist numpy apply_ map_ share_memory_ pin_memory cpu embedding "
     "embedding_bag double".split()
 )
-# What draws other numbers on a device; in a file that seeds also what a program samples.
+# What draws other numbers on a device; where a function seeds also what it samples.
 _DRAWN = frozenset(
     "rand_like randn_like randint_like bernoulli bernoulli_ normal normal_ uniform_ exponential_ poisson random_ "
     "dropout".split()
@@ -171,7 +171,7 @@ class TorchRoundTrips:
     def _computes(self, call: cst.Call, child: cst.CSTNode, state: _State) -> bool:
         """Whether a call is a method of a tensor, or a function of torch, that devices have as well."""
         last = identifier(call.func)
-        draws = last in _DRAWN or (last == "multinomial" and self._evaluator.vocabulary.mentions(_SEEDS))
+        draws = last in _DRAWN or (last == "multinomial" and self._seeds_before(call))
         if draws or last in _OF_HOST or last in _LARGE or bind(call.args).open or self._reasons.belongs_there(call):
             return False
         cast = [self._evaluator.value(argument.value) for argument in call.args] if last == "to" else []
@@ -187,6 +187,11 @@ class TorchRoundTrips:
         settings = (a.value for a in call.args if a is not child and self._is_setting(a))
         others = (a.value for a in call.args if a is not child and not self._is_setting(a))
         return all(map(self._may_be_beside, others)) and not any(map(self._is_tensor, settings))
+
+    def _seeds_before(self, call: cst.Call) -> bool:
+        """Whether the function around a call seeds, so that it draws the same wherever it runs."""
+        function = self._evaluator.definitions.enclosing_function(call) or self._tree.module
+        return any(identifier(each.func) in _SEEDS for each in self._tree.below(function, cst.Call))
 
     def _is_setting(self, argument: cst.Arg) -> bool:
         """Whether an argument is named, and not for a tensor: ``dim=axis``."""
