@@ -56,6 +56,8 @@ def place(found: Creation, model: Model) -> Placement | None:
         return None
     if found.is_roundabout or any(model.switches_device(statement) for statement in found.between):
         return None
+    if any(_draws_from_generator(step) for step in found.steps):
+        return None
     if not all(_is_dtype(cast, model) for cast in found.casts):
         return None  # a tensor type would put the tensor back on the CPU
     if found.statement is not None and isinstance(found.statement.value, cst.Tuple):
@@ -81,6 +83,13 @@ def place(found: Creation, model: Model) -> Placement | None:
         edits = (*added, device, *_drop(found, model))
     alike, is_recorded = _converts_alike(found, move, model), move.method == "type_as"
     return Placement(edits, min(evidence, move.evidence), exact, alike, is_recorded)
+
+
+def _draws_from_generator(step: cst.CSTNode) -> bool:
+    """Return whether a method fills the tensor from a generator, which belongs to the CPU."""
+    return isinstance(step, cst.Call) and any(
+        a.keyword is not None and a.keyword.value == "generator" for a in step.args
+    )
 
 
 def _dtype(move: Move, model: Model) -> str | None:

@@ -50,6 +50,7 @@ from torchlint.syntax.calls import Arguments, literal
 if TYPE_CHECKING:
     from torchlint.semantics.layers.norms import Normalised
 
+_HOOKS = ("register_forward_hook", "register_module_forward_hook")
 WHY = (
     "Training computes the same up to rounding, but saved checkpoints hold the removed bias and their running means "
     "contain it, the initialisation draws fewer random numbers, and one of another file may expect a bias."
@@ -141,8 +142,8 @@ def _message(call: cst.Call, found: Normalised, value: str | None, is_open: bool
 def _fix(call: cst.Call, given: Arguments, touch: Touch, value: str | None, model: Model) -> Fix | None:
     if value is None or touch is Touch.UNCHECKED or model.layers.given_away(call) or model.layers.loads_weights:
         return None
-    if model.layers.replaces_norms:
-        return None
+    if model.layers.replaces_norms or model.mentions(*_HOOKS):
+        return None  # a hook sees what the convolution gives
     argument = given.nodes.get("bias")
     if argument not in call.args and "bias" in given.named:
         return None  # it stands in a partial or in a mapping, for other calls too

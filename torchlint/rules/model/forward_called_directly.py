@@ -144,6 +144,8 @@ def _has_own_call(definition: cst.ClassDef | None, call: cst.Call, model: Model)
         return True
     if any(identifier(target.target) == CALL for target in model.nodes(cst.AssignTarget)):
         return True
+    if definition is None and any(CALL in model.definitions.methods(each) for each in model.nodes(cst.ClassDef)):
+        return True  # one of a list of modules may be of that class
     around = model.enclosing_function(call)
     owner = model.definitions.owner(around) if around is not None else None
     is_alike = definition is None and owner is not None and model.definitions.method(owner, CALL) is not None

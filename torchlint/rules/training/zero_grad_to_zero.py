@@ -135,7 +135,7 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 def _call_fix(call: cst.Call, model: Model) -> Fix | None:
     if not isinstance(call.func, cst.Attribute) or _overrides(call, model) or model.target.version < FIRST_CHOICE:
         return None
-    if model.gradient_clearing.shares_memory(call):
+    if model.gradient_clearing.shares_memory(call) or model.gradient_clearing.may_take_no_argument(call):
         return None  # dropping the gradients would part them from that tensor
     if model.mentions(*GRAPHS) or model.scopes.imports("apex"):
         return None  # a graph adds to the gradients that were there; apex puts another `zero_grad` in place
@@ -157,16 +157,14 @@ def _is_super(receiver: cst.BaseExpression) -> bool:
 
 
 def _in_zero_grad(node: cst.CSTNode, model: Model) -> bool:
-    function = model.enclosing_function(node)
-    return function is not None and function.name.value == "zero_grad"
+    return (function := model.enclosing_function(node)) is not None and function.name.value == "zero_grad"
 
 
 def _overrides(call: cst.Call, model: Model) -> bool:
     """Whether a call stands in a `zero_grad(self, set_to_none)`, which lets its own caller decide."""
     function = model.enclosing_function(call)
-    if function is None or not _in_zero_grad(call, model):
-        return False
-    return any(parameter.name.value == "set_to_none" for parameter in parameters(function))
+    own = parameters(function) if function is not None and _in_zero_grad(call, model) else ()
+    return any(parameter.name.value == "set_to_none" for parameter in own)
 
 
 @rule.check(cst.Call, cst.Assign, cst.AugAssign, condition=lambda model: model.gradient_clearing.names_gradient)

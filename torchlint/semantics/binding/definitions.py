@@ -259,6 +259,16 @@ class Definitions:
                 found.setdefault(id(base), []).append(each)
         return found
 
+    def narrows(self, name: str, parameter: str) -> bool:
+        """Return whether a class of the file has a method of a name that cannot be given such an argument."""
+        methods = (self.methods(class_def).get(name) for class_def in self._tree.nodes(cst.ClassDef))
+        return any(
+            method is not None
+            and method.params.star_kwarg is None
+            and all(each.name.value != parameter for each in parameters(method))
+            for method in methods
+        )
+
     def attribute(self, class_def: cst.ClassDef, name: str) -> list[AttributeBinding]:
         """Return all assignments to an attribute in a class and its bases in the file."""
         found = list(self._own_attributes(class_def).get(name, ()))

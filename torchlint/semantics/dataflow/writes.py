@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind, bound_places
+from torchlint.semantics.dataflow.shared_arrays import is_shared
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Origin
 from torchlint.syntax.calls import identifier
@@ -56,7 +57,9 @@ class Writes:
             return True
         if root is None:
             return False
-        if self._is_reused(root) or self._is_refilled(root, copy) or self._is_returned_beside(root, copy):
+        if self._is_reused(root) or self._is_refilled(root, copy):
+            return True
+        if is_shared(root, copy, self._outermost(copy), self._evaluator):
             return True
         if self._is_changed_at_once(copy) and (isinstance(root, cst.Attribute) or self._is_used_after(root, copy)):
             return True
@@ -124,13 +127,6 @@ class Writes:
         methods = [f for f in self._tree.nodes(cst.FunctionDef) if f.name.value in names] if written else []
         results = (given for method in methods for given in self._evaluator.definitions.results(method))
         return any(held is not None and canonical(held) in written for held in map(self._root, results))
-
-    def _is_returned_beside(self, root: cst.BaseExpression, copy: cst.CSTNode) -> bool:
-        """Whether a function gives the array as well as what is computed of it, so that a caller may write to it."""
-        result = self._tree.enclosing(copy, cst.Return)
-        given = result.value if isinstance(result, cst.Return) else None
-        parts = [element.value for element in given.elements] if isinstance(given, cst.Tuple) else []
-        return any(canonical(part) == canonical(root) for part in parts)
 
     def _is_refilled(self, root: cst.BaseExpression, copy: cst.CSTNode) -> bool:
         """Whether an array is given to a function that may write to it, later or in the next pass of a loop.

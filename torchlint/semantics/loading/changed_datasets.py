@@ -6,16 +6,20 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.assignments import pairs
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.canonical import is_same
 
 _MAKER = "__init__"
+_BY_NAME = ("setattr", "getattr")
 
 
 def is_changed_elsewhere(held: Iterable[cst.BaseExpression], evaluator: Evaluator) -> bool:
     """Return whether a method of the object that holds a dataset stores to what it is made of, or a global is set."""
+    if _is_changed_by_loader(evaluator):
+        return True
     for one in held:
         if isinstance(one, cst.Attribute) and any(_is_stored(part, evaluator) for part in _parts(one, evaluator)):
             return True
@@ -24,6 +28,27 @@ def is_changed_elsewhere(held: Iterable[cst.BaseExpression], evaluator: Evaluato
         if _reads_changed_global(one, evaluator):
             return True
     return False
+
+
+def _is_changed_by_loader(evaluator: Evaluator) -> bool:
+    """Whether the file changes what a loader holds: ``loader.dataset.noise = 1``, ``dataset.set_epoch(3)``."""
+    tree = evaluator.tree
+    for held in tree.attributes_named("dataset"):
+        parent = tree.parent(held)
+        above = tree.parent(parent) if parent is not None else None
+        if isinstance(parent, cst.Attribute) and isinstance(above, (cst.AssignTarget, cst.AugAssign, cst.Arg)):
+            return not isinstance(above, cst.Arg) or parent.attr.value.startswith("set_")
+        if isinstance(parent, cst.Arg) and isinstance(above, cst.Call) and identifier(above.func) in _BY_NAME:
+            return len(above.args) > 1 and _may_set(above)
+    told = (method.value for method in tree.attributes_named("set_epoch"))
+    bound = (binding for each in told if isinstance(each, cst.Name) for binding in evaluator.flow.definitions(each))
+    return any(b.kind is BindingKind.ITERATION and "sampler" not in b.name for b in bound)
+
+
+def _may_set(call: cst.Call) -> bool:
+    """Whether a call sets an attribute, or gets a method that sets one."""
+    name = literal(call.args[1].value)
+    return identifier(call.func) == "setattr" or (isinstance(name, str) and name.startswith("set_"))
 
 
 def _parts(kept: cst.Attribute, evaluator: Evaluator) -> Iterator[cst.Attribute]:

@@ -15,7 +15,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.changed_datasets import is_changed_elsewhere
 from torchlint.semantics.loading.epochs import Epochs
 from torchlint.semantics.tables.container_methods import STORES
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
 
 if TYPE_CHECKING:
@@ -104,13 +104,35 @@ class KeptWorkers:
         return self._misses_writes[loader.call]
 
     def _are_written(self, loader: LoaderCall) -> bool:
+        if self._collates_with_memory(loader):
+            return True
         direct, _ = self._held(loader)
+        samplers = (loader.given.get("sampler"), loader.given.get("batch_sampler"))
+        direct += [each for each in samplers if each is not None]
         loops = (place for place in self._epochs.places(loader.call) if isinstance(place, cst.For))
         below = (node for loop in loops for node in self._tree.descendants(loop.body))
         return any(
             isinstance(node, (cst.Name, cst.Attribute)) and self._is_one_of(node, direct) and self._is_written(node)
             for node in below
         )
+
+    def _collates_with_memory(self, loader: LoaderCall) -> bool:
+        """Whether the function that joins a batch notes something for the program: ``names.append(item.name)``."""
+        collate = loader.collate
+        made = self._evaluator.definitions.definition(collate) if collate is not None else None
+        owner = self._evaluator.value(collate).definition if collate is not None and made is None else None
+        if isinstance(owner, cst.ClassDef):
+            made = self._evaluator.definitions.method(owner, "__call__")
+        if not isinstance(made, cst.FunctionDef):
+            return False
+        local = self._evaluator.scopes.inner(made)
+        stored = [*self._stored_in(made)]
+        puts = (method_call(call, *STORES) for call in self._tree.below(made.body, cst.Call))
+        stored += [put.value for put in puts if put is not None and isinstance(put.value, cst.Name)]
+        scopes = self._evaluator.scopes
+        is_own = (scopes.deciding(name.value, scopes.scope(name)) is local for name in stored)
+        receives = any(self._evaluator.definitions.receiver(name) is not None for name in stored)
+        return receives or not all(is_own)
 
     def _is_written(self, node: cst.CSTNode) -> bool:
         """Whether a part of an object is stored to, or a method of the file is called that stores to its own."""

@@ -13,6 +13,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.hotness import Hotness
 from torchlint.semantics.retention.beams import keeps_rows, reordered
 from torchlint.semantics.retention.few_passes import FewPasses
+from torchlint.semantics.retention.layers_in_place import may_change_in_place
 from torchlint.semantics.roles import Role
 from torchlint.semantics.values import Graph
 from torchlint.syntax.calls import code, identifier, literal, method_call
@@ -330,8 +331,7 @@ class Growths:
 
     def _blocks(self, statement: cst.Assign, loop: cst.For | cst.While) -> list[cst.With]:
         """The contexts around a statement in a loop."""
-        around = (ancestor for ancestor in self._tree.ancestors(statement) if isinstance(ancestor, cst.With))
-        return [block for block in around if self._tree.within(block, loop)]
+        return [a for a in self._tree.ancestors(statement) if isinstance(a, cst.With) and self._tree.within(a, loop)]
 
     def _is_made_in(self, part: cst.BaseExpression, block: cst.With) -> bool:
         base = self._aliases.base(part)
@@ -355,9 +355,8 @@ class Growths:
             return False
         starts = [b for b in flow.definitions(own) if flow.statement(b.node) is not statement]
         inside = {id(block) for block, _ in flow.blocks(loop)}
-        return bool(starts) and any(
-            id(block) in inside for b in starts for block, _ in flow.blocks(flow.statement(b.node))[:1]
-        )
+        around = (block for b in starts for block, _ in flow.blocks(flow.statement(b.node))[:1])
+        return any(id(block) in inside for block in around)
 
     def _may_catch(self, ancestor: cst.CSTNode) -> bool:
         """Whether a statement can go on after an error in it; the blocks of torch let errors through."""
@@ -370,15 +369,16 @@ class Growths:
     def _changes(self, part: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
         """Whether the loop may write into a part after it was collected: only fresh values of each pass are certain."""
         names = self._aliases.names_behind(part, loop)
+        if may_change_in_place(names, loop, self._evaluator):
+            return True
         for node in self._tree.descendants(loop.body):
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
                 method = node.func.attr.value
                 if method.endswith("_") and not method.endswith("__") and root_of(node.func.value) in names:
                     return True
-            if isinstance(node, cst.AugAssign) and root_of(node.target) in names:
-                return True
             is_place = isinstance(node, cst.AssignTarget) and not isinstance(node.target, cst.Name)
-            if isinstance(node, cst.AssignTarget) and is_place and root_of(node.target) in names:
+            is_place = is_place or isinstance(node, cst.AugAssign)
+            if is_place and isinstance(node, (cst.AugAssign, cst.AssignTarget)) and root_of(node.target) in names:
                 return True
             if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "out":
                 return True
