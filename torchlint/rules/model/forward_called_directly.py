@@ -29,6 +29,7 @@ import libcst as cst
 from torchlint.edits.operations import Unwrap
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.compilers.torchscript import is_handed_on, may_become_script
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
@@ -144,9 +145,23 @@ def _has_own_call(definition: cst.ClassDef | None, call: cst.Call, model: Model)
         return True
     if any(identifier(target.target) == CALL for target in model.nodes(cst.AssignTarget)):
         return True
-    if definition is None and any(CALL in model.definitions.methods(each) for each in model.nodes(cst.ClassDef)):
-        return True  # one of a list of modules may be of that class
+    if definition is None and _is_one_of_several(call, model):
+        return any(_makes_own_call(each, model) for each in model.nodes(cst.Call))
     around = model.enclosing_function(call)
     owner = model.definitions.owner(around) if around is not None else None
     is_alike = definition is None and owner is not None and model.definitions.method(owner, CALL) is not None
     return is_alike or (around is not None and around.name.value == CALL)
+
+
+def _makes_own_call(call: cst.Call, model: Model) -> bool:
+    """Whether a module of such a class is made and put among others at once."""
+    made = model.definition(call.func)
+    is_own = isinstance(made, cst.ClassDef) and CALL in model.definitions.methods(made)
+    return is_own and not isinstance(model.parent(call), cst.Assign)
+
+
+def _is_one_of_several(call: cst.Call, model: Model) -> bool:
+    """Whether a loop or an index takes the module out of a list, which may hold objects of several classes."""
+    receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+    bindings = model.evaluator.flow.definitions(receiver) if isinstance(receiver, cst.Name) else []
+    return isinstance(receiver, cst.Subscript) or any(b.kind is BindingKind.ITERATION for b in bindings)

@@ -18,8 +18,6 @@ _BY_NAME = ("setattr", "getattr")
 
 def is_changed_elsewhere(held: Iterable[cst.BaseExpression], evaluator: Evaluator) -> bool:
     """Return whether a method of the object that holds a dataset stores to what it is made of, or a global is set."""
-    if _is_changed_by_loader(evaluator):
-        return True
     for one in held:
         if isinstance(one, cst.Attribute) and any(_is_stored(part, evaluator) for part in _parts(one, evaluator)):
             return True
@@ -30,19 +28,29 @@ def is_changed_elsewhere(held: Iterable[cst.BaseExpression], evaluator: Evaluato
     return False
 
 
-def _is_changed_by_loader(evaluator: Evaluator) -> bool:
-    """Whether the file changes what a loader holds: ``loader.dataset.noise = 1``, ``dataset.set_epoch(3)``."""
+def is_changed_by_loader(loaders: frozenset[str], held: frozenset[str], evaluator: Evaluator) -> bool:
+    """Return whether the file changes what loaders of some names hold, or in a loop what has one of the names ``held``.
+
+    ``loader.dataset.noise = 1``, ``setattr(loader.dataset, "noise", 1)``, ``for data in (a, b): data.set_epoch(3)``
+    """
     tree = evaluator.tree
-    for held in tree.attributes_named("dataset"):
-        parent = tree.parent(held)
-        above = tree.parent(parent) if parent is not None else None
-        if isinstance(parent, cst.Attribute) and isinstance(above, (cst.AssignTarget, cst.AugAssign, cst.Arg)):
-            return not isinstance(above, cst.Arg) or parent.attr.value.startswith("set_")
-        if isinstance(parent, cst.Arg) and isinstance(above, cst.Call) and identifier(above.func) in _BY_NAME:
-            return len(above.args) > 1 and _may_set(above)
+    for dataset in tree.attributes_named("dataset"):
+        if identifier(dataset.value) in loaders and _is_changed(dataset, evaluator):
+            return True
     told = (method.value for method in tree.attributes_named("set_epoch"))
     bound = (binding for each in told if isinstance(each, cst.Name) for binding in evaluator.flow.definitions(each))
-    return any(b.kind is BindingKind.ITERATION and "sampler" not in b.name for b in bound)
+    over = (b.value for b in bound if b.kind is BindingKind.ITERATION and b.value is not None)
+    return any(name.value in held for each in over for name in tree.below(each, cst.Name))
+
+
+def _is_changed(dataset: cst.Attribute, evaluator: Evaluator) -> bool:
+    parent = evaluator.tree.parent(dataset)
+    above = evaluator.tree.parent(parent) if parent is not None else None
+    if isinstance(parent, cst.Attribute) and isinstance(above, cst.Arg):
+        return parent.attr.value.startswith("set_")
+    if isinstance(parent, cst.Arg) and isinstance(above, cst.Call) and identifier(above.func) in _BY_NAME:
+        return len(above.args) > 1 and _may_set(above)
+    return isinstance(parent, cst.Attribute) and isinstance(above, (cst.AssignTarget, cst.AugAssign))
 
 
 def _may_set(call: cst.Call) -> bool:

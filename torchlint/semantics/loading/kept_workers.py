@@ -12,7 +12,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.loading.changed_datasets import is_changed_elsewhere
+from torchlint.semantics.loading.changed_datasets import is_changed_by_loader, is_changed_elsewhere
 from torchlint.semantics.loading.epochs import Epochs
 from torchlint.semantics.tables.container_methods import STORES
 from torchlint.syntax.calls import identifier, method_call
@@ -83,6 +83,10 @@ class KeptWorkers:
         """Return whether the loop over epochs, or what it calls, does something to what the workers hold."""
         direct, below = self._held(loader)
         if self._goes_along(loader, direct) or is_changed_elsewhere(direct, self._evaluator):
+            return True
+        loaders = frozenset(map(identifier, self._epochs.reads(loader.call, through_attributes=True)))
+        names = frozenset(identifier(each) for each in (*direct, *below) if isinstance(each, (cst.Name, cst.Attribute)))
+        if is_changed_by_loader(loaders, names, self._evaluator):
             return True
         around = (node for node in self._tree.ancestors(loop) if isinstance(node, LOOPS))
         loop = next((node for node in reversed([loop, *around]) if not self._tree.within(loader.call, node)), loop)
