@@ -157,7 +157,7 @@ def _makes_own_call(call: cst.Call, model: Model) -> bool:
     """Whether a module of such a class is made and put among others at once."""
     made = model.definition(call.func)
     is_own = isinstance(made, cst.ClassDef) and CALL in model.definitions.methods(made)
-    return is_own and not isinstance(model.parent(call), cst.Assign)
+    return is_own and isinstance(model.parent(call), (cst.Element, cst.DictElement, cst.BaseComp))
 
 
 def _is_one_of_several(call: cst.Call, model: Model) -> bool:
