@@ -145,8 +145,9 @@ def _has_own_call(definition: cst.ClassDef | None, call: cst.Call, model: Model)
         return True
     if any(identifier(target.target) == CALL for target in model.nodes(cst.AssignTarget)):
         return True
-    if definition is None and _is_one_of_several(call, model):
-        return any(_makes_own_call(each, model) for each in model.nodes(cst.Call))
+    is_open = definition is None and _is_one_of_several(call, model)
+    if is_open and any(_makes_own_call(each, model) for each in model.nodes(cst.Call)):
+        return True
     around = model.enclosing_function(call)
     owner = model.definitions.owner(around) if around is not None else None
     is_alike = definition is None and owner is not None and model.definitions.method(owner, CALL) is not None

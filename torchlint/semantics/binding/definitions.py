@@ -16,6 +16,7 @@ from torchlint.syntax.walk import Tree
 
 _DEFINITIONS: frozenset[type[cst.CSTNode]] = frozenset((cst.ClassDef, cst.FunctionDef))
 _PROPERTIES = ("builtins.property", "functools.cached_property")
+_TRAINERS = ("transformers.", "trl.")
 _MODULE_CLASSES = ("torch.nn.", "lightning.pytorch.LightningModule", "timm.models.", "torchvision.models.")
 
 
@@ -171,6 +172,10 @@ class Definitions:
         if class_def.name.value == "Brain":
             return self.method(class_def, "compute_forward") is not None
         return any(map(self.is_brain, self.bases(class_def)))
+
+    def is_trainer(self, class_def: cst.ClassDef) -> bool:
+        """Return whether a class descends from a trainer of Hugging Face, which calls its methods for each batch."""
+        return any(n.startswith(_TRAINERS) and n.endswith("Trainer") for n in self.ancestry(class_def))
 
     def ancestry(self, class_def: cst.ClassDef) -> tuple[str, ...]:
         """Return the qualified names of all ancestors from outside the file, through those inside it."""

@@ -61,6 +61,7 @@ _BORNE_OUT = frozenset((Kind.MODULE, Kind.OPTIMIZER, Kind.SCALER))
 _ENGINE = re.compile(r"^ignite\.(engines?\.)?(engine\.)?Engine$")
 # Parameters of `forward` and of the step methods of frameworks.
 _STEP_METHODS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "compute_loss"))
+_GIVEN_MODEL = frozenset(("training_step", "compute_loss", "prediction_step"))  # by the trainer of Hugging Face
 # Parameters of `forward` that are numbers: `forward(self, x, H, W)`.
 _SIZE = re.compile(r"^([HWDThwd]|hw|height|width|depth|\w+_(h|w|height|width|size|shape)|size|shape|num_\w+|n_\w+)$")
 # Methods of models that the trainers of other files call for each batch.
@@ -221,6 +222,8 @@ def parameter_role(function: cst.FunctionDef, param: cst.Param, evaluator: Evalu
     name = function.name.value
     if name in _STEP_METHODS and param.name.value in ("batch", "inputs", "data"):
         return _PLACED_BATCH
+    if param.name.value == "model" and name in _GIVEN_MODEL and evaluator.definitions.is_trainer(owner):
+        return Value(Kind.MODULE, Evidence.INFERRED)
     if name == "forward" and evaluator.definitions.class_kind(owner) is Kind.MODULE and param.default is None:
         is_device = named(param.name.value).kind is Kind.DEVICE
         is_size = _SIZE.match(param.name.value) is not None or evaluator.usage.is_size(param.name)

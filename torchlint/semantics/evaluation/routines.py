@@ -74,7 +74,13 @@ class Routines:
         if not named or "train" in modes[:1]:
             return False
         called = bool(self._evaluator.callers(function)) or self._loops_over_batches(function)
-        return called or self.sets_something(function)
+        return called or self.sets_something(function) or self._is_of_trainer(function)
+
+    def _is_of_trainer(self, function: cst.FunctionDef) -> bool:
+        """Whether the trainer of Hugging Face calls a method for each batch, which switches gradients off itself."""
+        owner = self._evaluator.definitions.owner(function)
+        is_one = function.name.value == "prediction_step" and owner is not None
+        return is_one and owner is not None and self._evaluator.definitions.is_trainer(owner)
 
     def _evaluates_it(self, function: cst.FunctionDef) -> bool:
         """Whether a function goes through batches to evaluate what its name goes on to say."""

@@ -12,7 +12,7 @@ from torchlint.semantics.binding.scopes import COMPREHENSIONS, Binding
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.loaders import PREPARES
 from torchlint.semantics.tables.torch_api import ITERATION_WRAPPERS
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import element_at, identifier, method_call
 
 _WRAPPERS = ITERATION_WRAPPERS | {"builtins.enumerate", "builtins.zip"}
 _BARS = ("tqdm", "track")
@@ -109,6 +109,24 @@ class Epochs:
                 yield call
                 yield from self.names(call)
                 yield from (*self._attributes(call), *self._kept(call))
+            yield from self._unpacked(made)
+
+    def _unpacked(self, made: cst.Call) -> Iterator[cst.Name]:
+        """The reads of the variables to which callers unpack what a function returns: ``train, test = loaders()``."""
+        function = self._evaluator.definitions.enclosing_function(made)
+        results = self._evaluator.definitions.results(function) if function is not None else []
+        given = results[0] if len(results) == 1 else None
+        if function is None or not isinstance(given, cst.Tuple):
+            return
+        returned = {id(used) for used in (made, *self.names(made))}
+        places = [index for index, element in enumerate(given.elements) if id(element.value) in returned]
+        for call in self._evaluator.callers(function):
+            statement = self._tree.parent(call)
+            target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+            for index in places:
+                bound = element_at(target, (index,))
+                bindings = self._evaluator.scopes.bindings(bound) if isinstance(bound, cst.Name) else []
+                yield from (use for each in bindings if each.node is bound for use in self._uses(each))
 
     def _prepared(self, used: cst.Name) -> list[cst.Name]:
         """The reads of the variable to which an accelerator hands a loader back: ``loader = fabric.setup(loader)``."""
