@@ -72,6 +72,16 @@ def _words(name: str) -> str:
 def _has(class_def: cst.ClassDef, name: str, kind: Kind, evaluator: Evaluator) -> bool:
     """Return whether objects of a class have an attribute or method."""
     definitions = evaluator.definitions
-    if definitions.method(class_def, name) is not None or definitions.attribute(class_def, name):
-        return True
+    method = definitions.method(class_def, name)
+    if method is not None or definitions.attribute(class_def, name):
+        return method is None or not _is_left_open(method)
     return kind is Kind.MODULE and name in _OF_MODULES
+
+
+def _is_left_open(method: cst.FunctionDef) -> bool:
+    """Return whether a method does nothing, so that a subclass in another file must say what it does."""
+    lines = method.body.body
+    parts = [part for line in lines for part in (line.body if isinstance(line, cst.SimpleStatementLine) else (line,))]
+    return all(isinstance(part, (cst.Pass, cst.Raise, cst.Expr)) for part in parts) and not any(
+        isinstance(part, cst.Expr) and isinstance(part.value, cst.Call) for part in parts
+    )

@@ -31,7 +31,7 @@ CUDA_CONSTRUCTORS = _names(
 TENSOR_ONLY = frozenset(
     "unsqueeze masked_fill masked_fill_ masked_select index_select index_add_ scatter_ scatter_add_ expand_as view_as "
     "type_as new_zeros new_ones new_full new_empty new_tensor logsumexp bmm expand contiguous "
-    "isfinite isinf".split()
+    "isfinite isinf add_ sub_ mul_ div_ addcmul_ addcdiv_ copy_ lerp_ clamp_".split()
 )
 # Methods that only strings have.
 STRING_ONLY = frozenset(
