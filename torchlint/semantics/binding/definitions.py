@@ -264,6 +264,14 @@ class Definitions:
                 found.setdefault(id(base), []).append(each)
         return found
 
+    @cached_property
+    def functions_by_name(self) -> dict[str, list[cst.FunctionDef]]:
+        """The functions and methods of the file by their names."""
+        found: dict[str, list[cst.FunctionDef]] = {}
+        for function in self._tree.nodes(cst.FunctionDef):
+            found.setdefault(function.name.value, []).append(function)
+        return found
+
     def narrows(self, name: str, parameter: str) -> bool:
         """Return whether a class of the file has a method of a name that cannot be given such an argument."""
         methods = (self.methods(class_def).get(name) for class_def in self._tree.nodes(cst.ClassDef))

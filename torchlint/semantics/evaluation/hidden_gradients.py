@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 import libcst as cst
 
@@ -52,14 +51,7 @@ class HiddenGradients:
         """The functions and methods of the file that a call may run."""
         if mode_set(call):
             return
-        yield from self._by_name.get(identifier(call.func), ())
+        yield from self._evaluator.definitions.functions_by_name.get(identifier(call.func), ())
         made = self._evaluator.value(call.func).definition
         methods = self._evaluator.definitions.methods(made) if isinstance(made, cst.ClassDef) else {}
         yield from (method for name, method in methods.items() if name in ("__call__", "forward"))
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[cst.FunctionDef]]:
-        found: dict[str, list[cst.FunctionDef]] = {}
-        for function in self._tree.nodes(cst.FunctionDef):
-            found.setdefault(function.name.value, []).append(function)
-        return found

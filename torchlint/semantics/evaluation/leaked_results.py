@@ -279,19 +279,12 @@ class LeakedResults:
         value = self._evaluator.value(call.func)
         if value.kind is Kind.MODULE or isinstance(definition, cst.ClassDef):
             return []
-        return [*self._by_name.get(identifier(call.func), ())[:_MOST_METHODS]]
+        return [*self._evaluator.definitions.functions_by_name.get(identifier(call.func), ())[:_MOST_METHODS]]
 
     def _is_of_file(self, holder: cst.BaseExpression) -> bool:
         """Whether an object is of a class of the file, whose method shows what it keeps."""
         value = self._evaluator.value(holder)
         return isinstance(value.definition, cst.ClassDef) and value.kind is not Kind.CLASS
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[cst.FunctionDef]]:
-        found: dict[str, list[cst.FunctionDef]] = {}
-        for function in self._tree.nodes(cst.FunctionDef):
-            found.setdefault(function.name.value, []).append(function)
-        return found
 
     def _only_tells(self, call: cst.Call) -> bool:
         """Whether a call gives nothing that has a graph, whatever it is given."""

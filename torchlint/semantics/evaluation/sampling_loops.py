@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -119,7 +118,11 @@ class SamplingLoops:
             if self._draws_itself(each):
                 return True
             named = {identifier(call.func) for call in self._tree.below(each.body, cst.Call)}
-            others = [o for name in named for o in self._by_name.get(name, ())] if depth < _MAX_DEPTH else []
+            others = (
+                [o for name in named for o in self._evaluator.definitions.functions_by_name.get(name, ())]
+                if depth < _MAX_DEPTH
+                else []
+            )
             seen = {id(one) for one, _ in waiting}
             waiting += [(other, depth + 1) for other in others if id(other) not in seen]
         return False
@@ -129,13 +132,6 @@ class SamplingLoops:
         calls = self._tree.below(function.body, cst.Call)
         names = ((self._evaluator.names.qualified(call.func), identifier(call.func)) for call in calls)
         return any(name in _NOISE or last in _DRAWS for name, last in names)
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[cst.FunctionDef]]:
-        found: dict[str, list[cst.FunctionDef]] = {}
-        for function in self._tree.nodes(cst.FunctionDef):
-            found.setdefault(function.name.value, []).append(function)
-        return found
 
     def _needs_gradients(self, call: cst.Call, model_of: ModelOf) -> bool:
         """Whether gradients may be off at a call of the network, or be wanted of it."""
