@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.semantics.binding.vocabulary import in_words
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import identifier
@@ -22,14 +23,13 @@ _SCHEDULES = re.compile(
     r"(^|_)(sch|(lr_?)?sched\w*|lrs?|plateau|decay|warm\w*|early\w*|es|stop|stopper|stopping|bar|pbar|"
     r"progress\w*|profiler|prof|recorder|tracker|monitor|meter|log|logger|writer|timer|checkpoint\w*|saver|envs?)(_|$)"
 )
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LIBRARIES = ("torch.", "builtins.", "numpy.", "wandb.", "logging.", "tqdm.", "math.", "pandas.", "matplotlib.")
 
 
 def is_schedule(held: cst.BaseExpression, evaluator: Evaluator) -> bool:
     """Return whether an object with a method ``step`` is a schedule or the like by its name, or that of its class."""
     made = (value.func for value in evaluator.held_by(held) if isinstance(value, cst.Call))
-    return any(_SCHEDULES.search(_HUMP.sub("_", identifier(each)).lower()) for each in (held, *made))
+    return any(_SCHEDULES.search(in_words(identifier(each))) for each in (held, *made))
 
 
 class Updates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 
 import libcst as cst
@@ -9,7 +10,13 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import dotted
 from torchlint.syntax.walk import Tree
 
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _STREAMS = ("Stream", "stream", "ExternalStream", "current_stream", "default_stream", "set_stream")
+
+
+def in_words(name: str) -> str:
+    """Return a name with its words apart and in lower case: ``atom_actor`` for ``AtomActor``."""
+    return _HUMP.sub("_", name).lower()
 
 
 class Vocabulary:

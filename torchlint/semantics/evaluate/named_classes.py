@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.vocabulary import in_words
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # What is named for its part in a program, whatever its class.
 _ROLES = frozenset(
     "model net network optimizer optim criterion loader dataloader loss dataset module batch data".split()
@@ -29,7 +28,7 @@ def by_ending(evaluator: Evaluator) -> dict[str, cst.ClassDef | None]:
     """Return the classes of a file by each ending of their names, in words; None where several end so."""
     found: dict[str, cst.ClassDef | None] = {}
     for class_def in evaluator.tree.nodes(cst.ClassDef):
-        words = _words(class_def.name.value).split("_")
+        words = in_words(class_def.name.value.strip("_")).split("_")
         for start in range(len(words)):
             ending = "_".join(words[start:])
             found[ending] = None if ending in found else class_def
@@ -62,11 +61,7 @@ def instance(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) 
 
 def _endings(name: str, ending: str) -> bool:
     """Return whether the name of something imported, in words, ends so."""
-    return f"_{_words(name)}".endswith(f"_{ending}")
-
-
-def _words(name: str) -> str:
-    return _HUMP.sub("_", name.strip("_")).lower()
+    return f"_{in_words(name)}".endswith(f"_{ending}")
 
 
 def _has(class_def: cst.ClassDef, name: str, kind: Kind, evaluator: Evaluator) -> bool:

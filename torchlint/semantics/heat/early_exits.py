@@ -26,7 +26,7 @@ class Exits(NamedTuple):
     """The place from which the block runs once in an interval only, after all others where there is none."""
 
     last_break: int
-    """The place of the last ``break``, of a loop's body also ``return``, in the block itself; -1 if there is none."""
+    """The place of the last ``break`` in the block itself, in a loop also ``return`` and ``raise``; -1 if none."""
 
 
 def exits_of(block: cst.IndentedBlock | cst.Module, evaluator: Evaluator) -> Exits:
@@ -42,7 +42,7 @@ def exits_of(block: cst.IndentedBlock | cst.Module, evaluator: Evaluator) -> Exi
         for place, line in left
         if isinstance(line, cst.If) and _pauses(line, block.body[place + 1 :], evaluator)
     )
-    ends = (cst.Break, cst.Return) if isinstance(tree.parent(block), LOOPS) else cst.Break
+    ends = (cst.Break, cst.Return, cst.Raise) if isinstance(tree.parent(block), LOOPS) else cst.Break
     breaks = (tree.order(line) for line in lines if isinstance(line.body[-1], ends))
     in_order = tuple(sorted(tests, key=lambda one: one[2]))
     return Exits(in_order, min(pauses, default=sys.maxsize), max(breaks, default=-1))
