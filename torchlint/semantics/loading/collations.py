@@ -9,10 +9,11 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.tables.loaders import BLOCKING_CLASSES, LOADER_KINDS
 from torchlint.semantics.tensors.moves import Move
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import bind, element_at, identifier, is_none, method_call
+from torchlint.syntax.calls import bind, element_at, identifier, is_none, literal, method_call
 from torchlint.syntax.remembered import remembered
 
 _DEPTH = 4
@@ -39,7 +40,7 @@ class Collations:
             return kind is Kind.BATCH
         if self.own_move(move.receiver) is not None:
             return True
-        made = list(self._made(move.receiver))
+        made = [*self._made(move.receiver), *self._in_dictionary(move.receiver)]
         if self._evaluator.vocabulary.mentions(BLOCKING_CLASSES) or any(map(self._is_object, made)):
             return True
         if made or self.is_tensor(move) or not isinstance(move.receiver, cst.Name):
@@ -150,8 +151,12 @@ class Collations:
         elif isinstance(source, cst.Call) and depth:
             name = self._evaluator.names.qualified(source.func) or ""
             given = source.args[0].value if source.args else None
+            maker = self._evaluator.definitions.definition(source.func)
             if name in LOADER_KINDS:
                 yield source
+            elif isinstance(maker, cst.FunctionDef):
+                results = self._evaluator.definitions.results(maker)
+                yield from [each for r in results for each in self._loaders(r, depth - 1)] or (None,)
             else:
                 yield from self._loaders(given, depth - 1) if name.startswith(_HANDS_ON) else (None,)
         else:
@@ -175,6 +180,29 @@ class Collations:
                     made = (element_at(result, path[start:]) for start in range(len(path)))
                     yield from (each for each in (*made, None if path else result) if each is not None)
 
+    def _in_dictionary(self, part: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The expressions that a part of a batch may come from in a dictionary that a collate function writes out.
+
+        So are ``batch["boxes"]``, ``batch[key]`` and the values that ``batch.items()`` or ``batch.values()`` gives.
+        """
+        key = None
+        if isinstance(part, cst.Subscript) and isinstance(part.slice[0].slice, cst.Index):
+            key, owner = literal(part.slice[0].slice.value), part.value
+        else:
+            bound = self._evaluator.flow.definitions(part) if isinstance(part, cst.Name) else []
+            owners = [walk.value for walk in (method_call(b.value, "items", "values") for b in bound) if walk]
+            owner = owners[0] if owners else part
+        if owner is part:
+            return
+        for _, source in self._sources(owner):
+            for loader in self._loaders(source, _DEPTH):
+                collate = bind(loader.args).get("collate_fn") if loader is not None else None
+                for result in self._results(collate, _DEPTH):
+                    elements = result.elements if isinstance(result, cst.Dict) else ()
+                    for element in elements:
+                        if isinstance(element, cst.DictElement) and key in (None, literal(element.key)):
+                            yield element.value
+
     def _results(self, collate: cst.CSTNode | None, depth: int) -> Iterator[cst.BaseExpression]:
         """What a collate function returns, also one that is made by a function, a class or ``partial``."""
         if isinstance(collate, cst.Lambda):
@@ -188,7 +216,9 @@ class Collations:
         made = definitions.definition(collate.func if isinstance(collate, cst.Call) else collate)
         if made is None and isinstance(collate, cst.Name):
             for binding in self._evaluator.flow.definitions(collate):
-                yield from self._results(binding.part, depth - 1)
+                is_given = binding.kind is BindingKind.PARAMETER
+                for value in passed_for(binding, self._evaluator) if is_given else (binding.part,):
+                    yield from self._results(value, depth - 1)
         if isinstance(made, cst.ClassDef):
             made = definitions.method(made, "__call__")
         elif isinstance(made, cst.FunctionDef) and isinstance(collate, cst.Call):
@@ -202,6 +232,9 @@ class Collations:
         if isinstance(made, cst.Name) and depth:
             bindings = self._evaluator.flow.definitions(made)
             return any(b.part is not None and self._is_object(b.part, depth - 1) for b in bindings)
+        if isinstance(made, cst.Subscript) and isinstance(made.value, cst.Name):  # an item as the dataset gives it
+            bindings = self._evaluator.flow.definitions(made.value)
+            return bool(self._own_moves) and any(b.kind is BindingKind.PARAMETER for b in bindings)
         if not isinstance(made, cst.Call):
             return False
         if any(a.keyword is not None and a.keyword.value in _TOKENIZES for a in made.args):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
@@ -114,12 +114,16 @@ class Epochs:
     def _unpacked(self, made: cst.Call) -> Iterator[cst.Name]:
         """The reads of the variables to which callers unpack what a function returns: ``train, test = loaders()``."""
         function = self._evaluator.definitions.enclosing_function(made)
-        results = self._evaluator.definitions.results(function) if function is not None else []
-        given = results[0] if len(results) == 1 else None
-        if function is None or not isinstance(given, cst.Tuple):
-            return
         returned = {id(used) for used in (made, *self.names(made))}
-        places = [index for index, element in enumerate(given.elements) if id(element.value) in returned]
+        if function is not None:
+            yield from self.unpacked(function, lambda element: id(element) in returned)
+
+    def unpacked(self, function: cst.FunctionDef, of: Callable[[cst.BaseExpression], bool]) -> Iterator[cst.Name]:
+        """Yield the reads of the variables to which callers unpack some elements of what a function returns."""
+        results = self._evaluator.definitions.results(function)
+        given = results[0] if len(results) == 1 else None
+        elements = given.elements if isinstance(given, cst.Tuple) else ()
+        places = [index for index, element in enumerate(elements) if of(element.value)]
         for call in self._evaluator.callers(function):
             statement = self._tree.parent(call)
             target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
@@ -216,6 +220,9 @@ class Epochs:
             if isinstance(ancestor, (cst.For, cst.CompFor)) and child is ancestor.iter:
                 if isinstance(ancestor, cst.CompFor) or not _leaves(ancestor.body):
                     yield ancestor
+                return
+            if isinstance(ancestor, cst.From):  # `yield from loader`
+                yield ancestor
                 return
             is_call = isinstance(ancestor, cst.Call) and child is not ancestor.func
             if isinstance(ancestor, cst.Call) and is_call and self.wraps(ancestor):

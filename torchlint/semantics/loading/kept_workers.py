@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.changed_datasets import is_changed_by_loader, is_changed_elsewhere
 from torchlint.semantics.loading.epochs import Epochs
@@ -51,7 +51,13 @@ class KeptWorkers:
             return True
         if any(sum(self._tree.within(read, loop.iter) for read in reads) > 1 for loop in loops):
             return True
-        return any(self._shares(function) for call, _ in self._given(reads) for function in self._reached(call))
+        once = len(reads) == 1 and self._is_read_once(reads[0], made)
+        return any(self._shares(function, once) for call, _ in self._given(reads) for function in self._reached(call))
+
+    def _is_read_once(self, read: cst.CSTNode, made: cst.Call) -> bool:
+        """Whether what holds a loader is read where that is made, and not in a loop."""
+        around = self._evaluator.definitions.enclosing_function
+        return around(read) is around(made) and self._tree.enclosing(read, *LOOPS, *COMPREHENSIONS) is None
 
     def _holder(self, place: cst.CSTNode) -> str:
         """What keeps an iterator, a variable or a list; "" for a loop, which is done with it at its end."""
@@ -84,7 +90,10 @@ class KeptWorkers:
         direct, below = self._held(loader)
         if self._goes_along(loader, direct) or is_changed_elsewhere(direct, self._evaluator):
             return True
-        loaders = frozenset(map(identifier, self._epochs.reads(loader.call, through_attributes=True)))
+        reads = list(self._epochs.reads(loader.call, through_attributes=True))
+        if any(map(self._gives_dataset, reads)):
+            return True
+        loaders = frozenset(map(identifier, reads))
         names = frozenset(identifier(each) for each in (*direct, *below) if isinstance(each, (cst.Name, cst.Attribute)))
         if is_changed_by_loader(loaders, names, self._evaluator):
             return True
@@ -100,6 +109,13 @@ class KeptWorkers:
                     if self._is_one_of(node, below) and self._is_changed(node):
                         return True
         return self._seeds_by_epoch(loader, loop)
+
+    def _gives_dataset(self, read: cst.CSTNode) -> bool:
+        """Whether another variable is given the dataset of a loader, by which it may be changed."""
+        part = self._tree.parent(read)
+        if not isinstance(part, cst.Attribute) or part.value is not read or part.attr.value != "dataset":
+            return False
+        return isinstance(self._tree.parent(part), cst.Assign)
 
     def misses_writes(self, loader: LoaderCall) -> bool:
         """Return whether a loop over the batches writes to the dataset, of which workers have copies."""
@@ -204,9 +220,9 @@ class KeptWorkers:
         others = (value for value in values if value is not None and not isinstance(value, cst.Name))
         return any(is_same(value, one) for value in others for one in held)
 
-    def _shares(self, function: cst.FunctionDef) -> bool:
-        """Whether a function yields from what it is given, or uses a parameter again in a loop over it."""
-        if any(True for _ in self._tree.below(function.body, cst.Yield)):
+    def _shares(self, function: cst.FunctionDef, once: bool) -> bool:
+        """Whether a function yields from what it may be given again, or uses a parameter again in a loop over it."""
+        if not once and any(True for _ in self._tree.below(function.body, cst.Yield)):
             return True
         names = {parameter.name.value for parameter in parameters(function)}
         for loop in self._tree.below(function.body, cst.For):
@@ -230,7 +246,9 @@ class KeptWorkers:
                 direct += [source, *self._variables(source)]
         direct += [given for held in direct for given in self._passed(held, loader.call)]
         direct += [kept for held in direct for kept in self._kept(held)]
+        direct += [each for source in loader.datasets for each in self._returned(source, loader.call)]
         below: list[cst.BaseExpression] = []
+        below += self._returned(loader.collate, loader.call) if loader.collate is not None else ()
         waiting = [(held, 0) for held in direct]
         for held, depth in waiting:
             bindings = self._evaluator.flow.definitions(held) if isinstance(held, cst.Name) else []
@@ -252,6 +270,13 @@ class KeptWorkers:
             given = argument_for(function, param, call, self._evaluator.definitions)
             if given is not None:
                 yield from (given, *self._variables(given))
+
+    def _returned(self, held: cst.BaseExpression, made: cst.Call) -> list[cst.Name]:
+        """The variables of callers that get what a loader holds, where the function that makes it returns both."""
+        function = self._evaluator.definitions.enclosing_function(made)
+        if function is None or not isinstance(held, cst.Name):
+            return []
+        return list(self._epochs.unpacked(function, lambda e: isinstance(e, cst.Name) and self._is_one_of(e, [held])))
 
     def _kept(self, held: cst.BaseExpression) -> Iterator[cst.Attribute]:
         """The attributes in which the value of a variable is kept."""
