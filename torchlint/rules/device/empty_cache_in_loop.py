@@ -124,7 +124,10 @@ def _empties(call: cst.Call, model: Model) -> bool:
 
 
 def _collects_by_hand(model: Model) -> bool:
-    """Whether the file decides itself when garbage is collected."""
+    """Whether the file decides itself when garbage is collected, or notes it."""
+    finalizes = any(function.name.value == "__del__" for function in model.nodes(cst.FunctionDef))
+    if finalizes or model.scopes.imports("weakref"):
+        return True
     return any(model.qualified_name(call.func) in _BY_HAND for call in model.nodes(cst.Call))
 
 

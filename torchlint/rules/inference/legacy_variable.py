@@ -124,7 +124,9 @@ def _wrapped(call: cst.Call, model: Model) -> Wrapped | None:
         return None
     value = model.value(tensor)
     steps, start = steps_of(tensor)
-    is_switched = not model.evaluator.usage.attributes(start).isdisjoint(("requires_grad", "requires_grad_"))
+    to = model.parent(call)
+    named = (start, *(t.target for t in to.targets)) if isinstance(to, cst.Assign) else (start,)
+    is_switched = any(model.evaluator.usage.attributes(each) & {"requires_grad", "requires_grad_"} for each in named)
     known = value.kind in (Kind.TENSOR, Kind.BATCH) and value.graph is Graph.DETACHED and not is_switched
     known = known and not may_hold_a_graph(start, model)
     cut = Evidence.INFERRED if steps & {"detach", "data"} else None
@@ -173,8 +175,7 @@ def _fix(found: Wrapped | None, model: Model) -> Fix | None:
         edits = (Replace(found.call, as_receiver(found.tensor, model) + ("" if keeps else ".detach()") + found.grad),)
     message = f"Write `{'' if keeps else '.detach()'}{found.grad}`" if found.grad or not keeps else "Use the tensor"
     if found.new and found.detached is Evidence.PROVEN:
-        why = NUMBER if found.grad not in ("", ".requires_grad_()") else ""
-        why = why or (MAPPED if found.grad else "")
+        why = NUMBER if found.grad not in ("", ".requires_grad_()") else MAPPED if found.grad else ""
         return Fix(message, edits, Safety.UNSAFE, why, Evidence.INFERRED) if why else Fix(message, edits, Safety.SAFE)
     return Fix(message, edits, Safety.UNSAFE, ONE_TENSOR if keeps and not found.new else SUBCLASS, Evidence.INFERRED)
 

@@ -50,7 +50,7 @@ from torchlint.syntax.calls import Arguments, literal
 if TYPE_CHECKING:
     from torchlint.semantics.layers.norms import Normalised
 
-_HOOKS = ("register_forward_hook", "register_module_forward_hook")
+_HOOKS = tuple(f"register_{name}_hook" for name in ("forward", "forward_pre", "module_forward", "module_forward_pre"))
 WHY = (
     "Training computes the same up to rounding, but saved checkpoints hold the removed bias and their running means "
     "contain it, the initialisation draws fewer random numbers, and one of another file may expect a bias."

@@ -155,10 +155,10 @@ def _has_own_call(definition: cst.ClassDef | None, call: cst.Call, model: Model)
 
 
 def _makes_own_call(call: cst.Call, model: Model) -> bool:
-    """Whether a module of such a class is made and put among others at once."""
+    """Whether a module of such a class is made and put among others at once: in a list, or by `append`."""
     made = model.definition(call.func)
     is_own = isinstance(made, cst.ClassDef) and CALL in model.definitions.methods(made)
-    return is_own and isinstance(model.parent(call), (cst.Element, cst.DictElement, cst.BaseComp))
+    return is_own and isinstance(model.parent(call), (cst.Element, cst.DictElement, cst.BaseComp, cst.Arg))
 
 
 def _is_one_of_several(call: cst.Call, model: Model) -> bool:

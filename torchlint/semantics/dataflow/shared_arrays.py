@@ -23,11 +23,35 @@ def is_shared(array: cst.BaseExpression, copy: cst.CSTNode, whole: cst.CSTNode, 
 
 
 def _is_returned_beside(array: cst.BaseExpression, copy: cst.CSTNode, evaluator: Evaluator) -> bool:
-    """Whether a function gives the array as well as what is computed of it, so that a caller may write to it."""
-    result = evaluator.tree.enclosing(copy, cst.Return)
-    given = result.value if isinstance(result, cst.Return) else None
-    parts = [element.value for element in given.elements] if isinstance(given, cst.Tuple) else []
-    return any(canonical(part) == canonical(array) for part in parts)
+    """Whether a function gives the array, besides what is computed of it, so that a caller may write to it."""
+    function = evaluator.definitions.enclosing_function(copy)
+    results = evaluator.definitions.results(function) if function is not None else ()
+    for parts in map(_parts, results):
+        others = [part for part in parts if not _is_same_array(part, array, evaluator)]
+        if len(others) < len(parts) and any(_is_of(copy, other, evaluator) for other in others):
+            return True
+    return False
+
+
+def _is_same_array(part: cst.BaseExpression, array: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a part of a result is an array: the same expression, of what the same statements bound."""
+    bound = ([id(b.node) for b in evaluator.flow.definitions(e)] for e in (part, array) if isinstance(e, cst.Name))
+    return canonical(part) == canonical(array) and len({tuple(each) for each in bound}) <= 1
+
+
+def _is_of(copy: cst.CSTNode, part: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Return whether a part of a result is, or is computed of, a copy: also by the variable that holds it."""
+    if evaluator.tree.within(copy, part):
+        return True
+    bindings = evaluator.flow.definitions(part) if isinstance(part, cst.Name) else []
+    return any(binding.value is not None and evaluator.tree.within(copy, binding.value) for binding in bindings)
+
+
+def _parts(result: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return what a function gives: the elements of a container that is written out, or all of it."""
+    if isinstance(result, (cst.Tuple, cst.List, cst.Dict)):
+        return [part for element in result.elements for part in _parts(element.value)]
+    return [result]
 
 
 def _holder(whole: cst.CSTNode, evaluator: Evaluator) -> str:

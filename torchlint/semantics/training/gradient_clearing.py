@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.values import UNKNOWN
+from torchlint.semantics.values import UNKNOWN, Kind
 from torchlint.syntax.calls import is_none, literal, method_call
 from torchlint.syntax.canonical import is_same
 
@@ -111,11 +111,12 @@ class GradientClearing:
     def may_take_no_argument(self, call: cst.Call) -> bool:
         """Return whether ``zero_grad`` may be that of a class of the file that takes no ``set_to_none``."""
         held = self._evaluator.value(call.func.value) if isinstance(call.func, cst.Attribute) else UNKNOWN
+        is_one_of_list = held.kind is Kind.MODULE and held.definition is None  # perhaps of such a class
         is_of_torch = (held.name or "").startswith("torch.") or held.evidence is Evidence.PROVEN
         function = self._evaluator.definitions.enclosing_function(call)
         if function is not None and function.name.value == "zero_grad":
             return False  # what such a class holds is another
-        return not is_of_torch and self._evaluator.definitions.narrows("zero_grad", "set_to_none")
+        return (is_one_of_list or not is_of_torch) and self._evaluator.definitions.narrows("zero_grad", "set_to_none")
 
     def _is_part(self, gradient: cst.Attribute) -> bool:
         """Whether a gradient is set to a part of a larger tensor, which every backward pass fills then."""
