@@ -61,7 +61,7 @@ rule = Rule(
     documentation=__doc__,
     silences={
         "named": "The class is named and not called: `isinstance`, a base class, an annotation.",
-        "other-class": "Another class is called: DistributedDataParallel, one of the file, one of another library.",
+        "other-class": "Another class is called: DistributedDataParallel, one that derives from none of them.",
         "test": "The code belongs to a test.",
         "meant": "The class around the call is named for it: a strategy or wrapper that somebody chose.",
     },
@@ -71,7 +71,9 @@ rule = Rule(
 @rule.check(cst.Call)
 def data_parallel(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a model that is wrapped."""
-    if model.callee(node) not in WRAPPERS:
+    made = model.definition(node.func)
+    inherits = isinstance(made, cst.ClassDef) and not WRAPPERS.isdisjoint(model.ancestry(made))
+    if model.callee(node) not in WRAPPERS and not inherits:
         return
     if rule.silent("test", model.in_test(node)) or rule.silent("meant", _is_meant(node, model)):
         return

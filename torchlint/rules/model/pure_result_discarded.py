@@ -31,6 +31,7 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.model import Model
+from torchlint.semantics.tables import pure_methods as tables
 from torchlint.semantics.tables.pure_methods import IN_PLACE_TOO, MOVES, PURE_METHODS
 from torchlint.semantics.values import Origin
 from torchlint.syntax.calls import identifier, method_call
@@ -46,13 +47,6 @@ CHECKS = re.compile(r"^_*(check|assert|validate|verify|probe|ensure|warm|bench\w
 # Contexts in which an operation whose result is dropped has no effect either.
 PLAIN_CONTEXTS = re.compile(
     r"grad|inference_mode|autocast|amp|^device$|^open$|^no_sync$|tqdm|[Pp]rogress|accumulate|nullcontext|[Ll]ock|[Pp]ool|_rng$|_context$"
-)
-# What moves itself, as no tensor does: encodings, graphs, and batches that hold them.
-MOVING_THEMSELVES = ("torch_geometric", "transformers", "dgl", "tensordict", "torchtext", "tokenizers")
-MOVING = MOVES | {"contiguous", "detach", "clone"}
-OF_STRUCTURES = frozenset(
-    "x y pos edge_index edge_attr batch num_graphs to_data_list get_example input_ids attention_mask ndata edata keys "
-    "items values fields".split()
 )
 
 rule = Rule(
@@ -84,22 +78,23 @@ rule = Rule(
 @rule.check(cst.Call, called=METHODS)
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a statement that computes a tensor and drops it."""
-    statement, name = model.parent(call), identifier(call.func)
+    name, after = identifier(call.func), _changed_by(call, model)
+    statement = model.parent(after or call)
     owner = _owner(call, model) if isinstance(statement, cst.Expr) else None
     if owner is None or not isinstance(statement, cst.Expr):
         return
-    if rule.silent("shown", _is_shown(statement, model)) or rule.silent("temporary", _is_temporary(owner, model)):
+    is_outside = model.enclosing(statement, cst.FunctionDef, cst.ClassDef, cst.For, cst.While) is None
+    if rule.silent("shown", is_outside) or rule.silent("temporary", _is_temporary(owner, model)):
         return
     value = model.value(owner)
     if rule.silent("not-a-tensor", not value.is_tensor or value.evidence is Evidence.NAMED):
         return
-    if rule.silent("structure", name in MOVING and _may_move_itself(owner, model)):
+    if rule.silent("structure", name in tables.MOVING and _may_move_itself(owner, model)):
         return
     if rule.silent("in-place", model.arguments(call, ()).get("out") is not None):
         return
-    if rule.silent("expected-error", _is_tried(statement, model)) or rule.silent(
-        "watched", _is_watched(statement, model)
-    ):
+    is_tried = _is_tried(statement, model)
+    if rule.silent("expected-error", is_tried) or rule.silent("watched", _is_watched(statement, model)):
         return
     if rule.silent("measured", _is_measured(statement, model)):
         return
@@ -107,6 +102,7 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     is_parameter = value.origin is Origin.PARAMETER  # which takes no tensor, and no change that is recorded
     in_place = f", or use `.{name}_()`{' under `torch.no_grad()`' if is_parameter else ''}"
     what = "moves and converts no tensor: it gives another one" if name in MOVES else "gives a new tensor"
+    what += f", which `.{identifier(after.func)}()` changes" if after is not None else ""
     yield Finding(
         call,
         f"`{form}()` {what}, and {model.shown(owner, 'the tensor')} stays as it is: the result is dropped. "
@@ -114,8 +110,12 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     )
 
 
-def _is_shown(statement: cst.Expr, model: Model) -> bool:
-    return model.enclosing(statement, cst.FunctionDef, cst.ClassDef, cst.For, cst.While) is None
+def _changed_by(call: cst.Call, model: Model) -> cst.Call | None:
+    """The call that changes a new tensor in place, and no other: `p.mul(2).add_(q)`."""
+    after = model.parent(model.parent(call) or call)
+    method = method_call(after) if isinstance(after, cst.Call) and identifier(call.func) in tables.NEW_MEMORY else None
+    is_changed = method is not None and method.value is call and method.attr.value.endswith("_")
+    return after if is_changed and isinstance(after, cst.Call) else None
 
 
 def _owner(call: cst.Call, model: Model) -> cst.BaseExpression | None:
@@ -152,7 +152,7 @@ def _may_move_itself(owner: cst.BaseExpression, model: Model) -> bool:
     ):
         return True
     imports = model.evaluator.scopes.imports
-    if any(map(imports, MOVING_THEMSELVES)) or model.evaluator.usage.attributes(owner) & OF_STRUCTURES:
+    if any(map(imports, tables.MOVING_THEMSELVES)) or model.evaluator.usage.attributes(owner) & tables.OF_STRUCTURES:
         return True
     return any(argument.star == "**" and is_same(argument.value, owner) for argument in model.nodes(cst.Arg))
 

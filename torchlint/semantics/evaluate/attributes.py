@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate import distributions, hints, names, packed
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import NUMBER_ATTRIBUTES, TENSOR_ATTRIBUTES
@@ -44,9 +45,20 @@ def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
     if owner.kind is Kind.PENDING:
         return owner
     found = _of_owner(owner, name, evaluator)
+    if name == "grad" and not found.known and _is_of_parameter(expression, owner, evaluator):
+        return _BUFFER
     if hints.is_start(found):
         found = hints.filled(found, expression, evaluator)
     return hints.borne_out(found, expression, evaluator) if found.known else hints.variable(expression, evaluator)
+
+
+def _is_of_parameter(gradient: cst.Attribute, owner: Value, evaluator: Evaluator) -> bool:
+    """Return whether a loop visits what may be parameters, and takes the gradient of each: ``p.grad.norm()``."""
+    parameter, parent = gradient.value, evaluator.tree.parent(gradient)
+    if owner.known or not isinstance(parameter, cst.Name) or (isinstance(parent, cst.Call) and parent.func is gradient):
+        return False
+    bindings = evaluator.flow.definitions(parameter)
+    return bool(bindings) and all(binding.kind is BindingKind.ITERATION for binding in bindings)
 
 
 def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:

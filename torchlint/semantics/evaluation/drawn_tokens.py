@@ -13,7 +13,7 @@ from torchlint.semantics.tables.container_methods import STORES
 from torchlint.semantics.values import Graph, Kind, Value
 from torchlint.syntax.calls import identifier, method_call
 
-_GENERATES = re.compile(r"^_?(generate|sample)(_\w+)?$")
+_GENERATES = re.compile(r"^(\w*_)?(generate|sample|decode|translate|beam_search|greedy_search|complete)(_\w+)?$")
 ACTS = re.compile(r"(^|_)(actions?|acts?|moves?|policy|rollouts?|episodes?|trajector(y|ies)|experiences?|games?)(_|$)")
 """What acts, and is trained by what it has drawn."""
 

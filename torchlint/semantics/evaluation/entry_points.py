@@ -28,7 +28,7 @@ Called = cst.Name | cst.Attribute | cst.Subscript
 """What a model may be: a variable, an attribute, an item of a dictionary."""
 
 TEXTS = re.compile(
-    r"(^|_)(labels|vocab|vocabulary|tokenizer|alphabet|charset|itos|stoi|id2\w+|idx2\w+|index2\w+|dictionary)$"
+    r"(^|_)(labels|vocab|vocabulary|tok|tokenizer|bpe|alphabet|charset|itos|stoi|id2\w+|idx2\w+|index2\w+|dictionary)$"
 )
 """What things are called that look words up."""
 _PRODUCTS = frozenset("mm spmm matmul bmm einsum linear addmm baddbmm".split())

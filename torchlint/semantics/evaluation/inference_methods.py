@@ -184,11 +184,13 @@ class InferenceMethods:
     def _is_inner(self, function: cst.FunctionDef, *, draws: bool) -> bool:
         """Whether a method belongs to no model, or to a part of one, or is called by modules of the file.
 
-        ``draws``: it may belong to what holds a model, since all that it gives are values.
+        ``draws``: it may belong to what holds a model, or be given one, since all that it gives are values.
         """
         definitions = self._evaluator.definitions
         owner = definitions.owner(function)
-        if owner is None or PART.search(owner.name.value):
+        if owner is None:
+            return not draws
+        if PART.search(owner.name.value):
             return True
         if definitions.class_kind(owner) is not Kind.MODULE:
             return not draws
@@ -219,7 +221,7 @@ class InferenceMethods:
         if not isinstance(held, cst.Name):
             return False
         if self._evaluator.definitions.receiver(held) is None:
-            return called is held and self._is_one_of_layers(held)
+            return called is held and (self._is_given_model(held) or self._is_one_of_layers(held))
         if called is held or (isinstance(called, cst.Attribute) and called.attr.value in _FORWARD):
             return True
         value = self._evaluator.value(call.func)
@@ -231,6 +233,14 @@ class InferenceMethods:
         method = self._evaluator.definitions.definition(called)
         inner = self._tree.below(method.body, cst.Call) if isinstance(method, cst.FunctionDef) else []
         return any(self._evaluator.value(one.func).kind is Kind.MODULE and self._runs_model(one) for one in inner)
+
+    def _is_given_model(self, called: cst.Name) -> bool:
+        """Whether a function of no class is given the model that it runs."""
+        function = self._evaluator.definitions.enclosing_function(called)
+        if function is None or self._evaluator.definitions.owner(function) is not None:
+            return False
+        is_parameter = any(b.kind is BindingKind.PARAMETER for b in self._evaluator.flow.definitions(called))
+        return is_parameter and self._evaluator.value(called).kind is Kind.MODULE
 
     def _is_one_of_layers(self, layer: cst.Name) -> bool:
         """Whether a loop goes over parts that the object holds: ``for i, layer in enumerate(self.layers)``."""

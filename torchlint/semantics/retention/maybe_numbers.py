@@ -59,6 +59,8 @@ class MaybeNumbers:
             return frozenset((Kind.NUMBER,))
         if isinstance(value, cst.Name):
             return self._of_variable(value, depth)
+        if isinstance(value, cst.Subscript) and (record := self._records.by_key(value)) is not None:
+            return self._of_terms(record, depth)
         if isinstance(value, (cst.Attribute, cst.Subscript)):
             return self._of_place(value, depth)
         if isinstance(value, cst.IfExp):

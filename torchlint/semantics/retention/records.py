@@ -79,7 +79,21 @@ class Records:
         factors = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
         taken = [self._evaluator.flow.definitions(each) for each in factors if isinstance(each, cst.Name)]
         found = [self.gone_over(bindings[0]) for bindings in taken if len(bindings) == 1]
+        found += [self.by_key(each) for each in factors if isinstance(each, cst.Subscript)]
         return [record for record in found if record is not None]
+
+    def by_key(self, item: cst.Subscript) -> cst.Name | None:
+        """Return the dictionary over whose keys a loop goes to take each item: ``for key in losses: losses[key]``."""
+        record, index = item.value, item.slice[0].slice
+        key = index.value if isinstance(index, cst.Index) else None
+        bindings = self._evaluator.flow.definitions(key) if isinstance(key, cst.Name) else []
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ITERATION or bindings[0].path:
+            return None
+        keys = method_call(bindings[0].value, "keys")
+        over = keys.value if keys is not None else bindings[0].value
+        if not isinstance(record, cst.Name) or not isinstance(over, cst.Name) or not self._is_one(over, record):
+            return None
+        return None if self._is_detached(record) else record
 
     def returned(self, record: cst.Name) -> tuple[cst.Name, cst.FunctionDef] | None:
         """Return the variable that a function of the file hands out as a dictionary: ``terms = self.step(batch)``."""

@@ -10,6 +10,9 @@ IN_PLACE_TOO = frozenset(
 )
 """Those that have a form which works in place."""
 
+NEW_MEMORY = IN_PLACE_TOO - frozenset("detach squeeze transpose unsqueeze".split())
+"""Those of them whose result shares no memory with the tensor."""
+
 MOVES = frozenset("to cuda cpu float double half bfloat16 int long bool type type_as".split())
 """Those that move or convert."""
 
@@ -18,3 +21,15 @@ PURE_METHODS = frozenset(
     "matmul mean mm permute prod repeat reshape roll softmax std sum unfold var view where".split()
 )
 """All others."""
+
+MOVING_THEMSELVES = ("torch_geometric", "transformers", "dgl", "tensordict", "torchtext", "tokenizers")
+"""What has objects that move themselves, as no tensor does: encodings, graphs, and batches that hold them."""
+
+MOVING = MOVES | {"contiguous", "detach", "clone"}
+"""The methods by which such objects do."""
+
+OF_STRUCTURES = frozenset(
+    "x y pos edge_index edge_attr batch num_graphs to_data_list get_example input_ids attention_mask ndata edata keys "
+    "items values fields".split()
+)
+"""What such objects are asked for."""
