@@ -128,10 +128,10 @@ def _place(call: cst.Call, model: Model) -> cst.CSTNode:
 
 
 def _shown(call: cst.Call, model: Model) -> str:
-    what, method = model.code(call), call.func if isinstance(call.func, cst.Attribute) else None
+    what, of = model.code(call), call.func if model.qualified_name(call.func) is None else None
     if len(what) <= 60 and "\n" not in what:
         return what
-    return f"(...).{method.attr.value}()" if method is not None else f"{model.code(call.func)}(...)"
+    return f"(...).{of.attr.value}()" if isinstance(of, cst.Attribute) else f"{model.code(call.func)}(...)"
 
 
 def _message(read: ScalarRead, heat: Heat, known: bool, model: Model) -> str:

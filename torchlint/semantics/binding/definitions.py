@@ -165,10 +165,14 @@ class Definitions:
     def is_brain(self, class_def: cst.ClassDef) -> bool:
         """Return whether a class descends from the ``Brain`` of SpeechBrain, which runs its methods for each batch.
 
-        The file may define that itself.
+        The file may define that itself, or take a class between from another file of the recipe.
         """
-        if any(n.startswith("speechbrain.") and n.endswith(".Brain") for n in self.ancestry(class_def)):
+        ancestry = self.ancestry(class_def)
+        if any(n.startswith("speechbrain.") and n.endswith(".Brain") for n in ancestry):
             return True
+        if any(n.endswith("Brain") for n in ancestry) and self._scopes.imports("speechbrain"):
+            computing = (self.method(class_def, name) for name in ("compute_forward", "compute_objectives"))
+            return all(m is not None and any(p.name.value == "stage" for p in parameters(m)) for m in computing)
         if class_def.name.value == "Brain":
             return self.method(class_def, "compute_forward") is not None
         return any(map(self.is_brain, self.bases(class_def)))

@@ -34,7 +34,7 @@ class KeptResults:
         return self._escapes(call, 0, set())
 
     def is_kept_by_caller(self, call: cst.Call) -> bool:
-        """Return whether the function around a call keeps what it returns of it, or a caller of it does."""
+        """Return whether the function around a call keeps what it returns of it, or all callers of it do."""
         function = self._evaluator.definitions.enclosing_function(call)
         results = self._evaluator.definitions.results(function) if function is not None else []
         if function is None or not any(self._tree.within(call, result) for result in results):
@@ -42,7 +42,8 @@ class KeptResults:
         named = (getattr(each.decorator, "func", each.decorator) for each in function.decorators)
         if any(self._evaluator.names.qualified(each) in CACHES for each in named):
             return True
-        return any(map(self.is_kept, self._evaluator.callers(function)))
+        callers = self._evaluator.callers(function)
+        return bool(callers) and all(map(self.is_kept, callers))
 
     def _escapes(self, expression: cst.CSTNode, depth: int, seen: set[tuple[int, str]]) -> bool:
         node, parent = expression, self._tree.parent(expression)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.vocabulary import in_words
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import UNKNOWN, Kind, Value
@@ -45,7 +46,9 @@ def instance(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) 
     if class_def is None or name in _ROLES or evaluator.tree.within(function, class_def):
         return UNKNOWN
     kind = evaluator.definitions.class_kind(class_def)
-    if kind not in _HOLDERS or any(_endings(each, name) for each in evaluator.vocabulary.imported):
+    if _is_made_by_callers(function, param, evaluator):
+        return UNKNOWN
+    if kind not in _HOLDERS or any(_ends_in(each, name) for each in evaluator.vocabulary.imported):
         return UNKNOWN
     owner = evaluator.definitions.owner(function)
     variables: list[cst.CSTNode] = [param.name]
@@ -59,7 +62,17 @@ def instance(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) 
     return Value(kind, Evidence.INFERRED, definition=class_def) if fits and (used or is_called) else UNKNOWN
 
 
-def _endings(name: str, ending: str) -> bool:
+def _is_made_by_callers(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -> bool:
+    """Return whether a caller passes what the file shows how it is made: ``meter = metrics.build()``."""
+    for call in evaluator.callers(function):
+        given = argument_for(function, param, call, evaluator.definitions)
+        bindings = evaluator.flow.definitions(given) if isinstance(given, cst.Name) else []
+        if isinstance(given, cst.Call) or any(isinstance(b.value, cst.Call) for b in bindings):
+            return True
+    return False
+
+
+def _ends_in(name: str, ending: str) -> bool:
     """Return whether the name of something imported, in words, ends so."""
     return f"_{in_words(name)}".endswith(f"_{ending}")
 

@@ -51,7 +51,7 @@ class GatheredFeatures:
 
     def _reduces(self, result: cst.BaseExpression) -> bool:
         """Whether a function gives one number of all that it has gathered: ``torch.cat(losses).mean()``."""
-        return method_call(result, "sum", "mean") is not None
+        return isinstance(result, cst.Call) and not result.args and method_call(result, "sum", "mean") is not None
 
     def _loop(self, call: cst.Call) -> cst.For | None:
         """The loop over a loader around a call in its function."""

@@ -31,7 +31,7 @@ _SENDS = ("send", "emit", "publish", "notify")
 # What computes numbers of what it is given, or shows it, whatever its method is called.
 _MEASURES = re.compile(r"meter|metric|acc|avg|average|stat|log|writer|evaluator|confusion|bar|tracker|recorder|history")
 _MOST_METHODS = 8
-"""How many methods of a name that a call may run are looked into."""
+"""How many methods of a name that a call may run are looked into; where there are more, one of them may keep it."""
 
 _MAX_DEPTH = 3
 """Through how many functions of the file, and callers of them, a result is followed."""
@@ -244,7 +244,9 @@ class LeakedResults:
             yield from self._into(call.args[0].value, depth, seen) if call.args[0] is not argument else ()
             return
         functions = self._run_by(call)
-        for function in functions if depth < _MAX_DEPTH else ():
+        if len(functions) > _MOST_METHODS:
+            yield Leak(call.func, None)
+        for function in functions[:_MOST_METHODS] if depth < _MAX_DEPTH else ():
             yield from self._taken(argument, call, function, depth, seen)
         written = method_call(call, *_WRITES)
         is_made_anew = written is not None and isinstance(written.value, cst.Call)  # `x.new_zeros(n).index_add_(..)`
@@ -279,7 +281,7 @@ class LeakedResults:
         value = self._evaluator.value(call.func)
         if value.kind is Kind.MODULE or isinstance(definition, cst.ClassDef):
             return []
-        return [*self._evaluator.definitions.functions_by_name.get(identifier(call.func), ())[:_MOST_METHODS]]
+        return [*self._evaluator.definitions.functions_by_name.get(identifier(call.func), ())]
 
     def _is_of_file(self, holder: cst.BaseExpression) -> bool:
         """Whether an object is of a class of the file, whose method shows what it keeps."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import libcst as cst
 
@@ -16,6 +17,10 @@ _BAR = re.compile(r"tqdm|[Pp]rogress|(^|_)p?bar$")
 _PASSES_ON = frozenset(f"builtins.{name}" for name in "enumerate list tuple zip".split())
 # Times of a process by their name, which schedules give from the last to the first.
 _TIMES = re.compile(r"^(\w+_)?time_?steps$|^time_?pairs$")
+_REGRESSION = re.compile(
+    r"mse_?loss|l1_loss|huber_loss|l2_loss|save_image|make_grid|fromarray|guidance|cfg_scale|(^|_)sigmas?$|alphas?_cum|denois",
+    re.IGNORECASE,
+)
 _MAX_DEPTH = 3
 """Through how many variables what a loop goes over is followed."""
 
@@ -49,16 +54,23 @@ class TimeLoops:
         """Whether a loop over numbers takes the next of a schedule, ``times[i + 1]``, or computes ``i / steps``."""
         counted = {name.value for name, _ in targets(loop.target)} if self._is_numbered(loop.iter) else set()
         for sum_or_share in self._tree.below(loop.body, cst.BinaryOperation) if counted else ():
-            left = sum_or_share.left
-            is_counted = any(isinstance(n, cst.Name) and n.value in counted for n in self._tree.descendants(left))
-            if not is_counted:
+            if not _is_count(sum_or_share.left, counted):
                 continue
             if isinstance(sum_or_share.operator, cst.Divide):
-                return True
+                return self._is_trained_otherwise
             is_next = isinstance(sum_or_share.operator, cst.Add) and literal(sum_or_share.right) == 1
             if is_next and isinstance(self._tree.parent(sum_or_share), cst.Index):
-                return True
+                return self._is_trained_otherwise
         return False
+
+    @cached_property
+    def _is_trained_otherwise(self) -> bool:
+        """Whether the file speaks of a regression, of images that are kept, or of times drawn for training.
+
+        Integrators of differential equations and renderers go through times too, and are trained through them.
+        """
+        vocabulary = self._evaluator.vocabulary
+        return any(map(_REGRESSION.search, (*vocabulary.identifiers, *vocabulary.attributes, *vocabulary.imported)))
 
     def _is_numbered(self, source: cst.BaseExpression) -> bool:
         while isinstance(source, cst.Call) and source.args and _BAR.search(identifier(source.func)):
@@ -100,3 +112,12 @@ class TimeLoops:
         while isinstance(made, cst.Call) and self._evaluator.names.qualified(made.func) in _PASSES_ON and made.args:
             made = made.args[0].value
         return isinstance(made, cst.Call) and self._evaluator.names.qualified(made.func) == "builtins.range"
+
+
+def _is_count(expression: cst.BaseExpression, counted: set[str]) -> bool:
+    """Return whether an expression is a counter, or ``i + 1``, ``steps - i``, ``float(i)``."""
+    if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, (cst.Add, cst.Subtract)):
+        return _is_count(expression.left, counted) or _is_count(expression.right, counted)
+    if isinstance(expression, cst.Call):
+        return len(expression.args) == 1 and _is_count(expression.args[0].value, counted)
+    return identifier(expression) in counted if isinstance(expression, cst.Name) else False

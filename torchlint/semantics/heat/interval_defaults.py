@@ -11,7 +11,8 @@ from torchlint.syntax.calls import identifier
 
 # What users set to see or keep less: `log_every`, `print_freq`.
 _TELLS = re.compile(
-    r"log|print|save|eval|val|test|display|show|vis|plot|freq|interval|every|report|check|summary|record"
+    r"log|print|save|eval|(^|_)val|test|display|show|(^|_)vis|plot|freq|interval|every|report|check|ckpt|summary|record|"
+    r"dump|snapshot|sample|image|monitor|debug|wandb|(^|_)tb(_|$)"
 )
 
 

@@ -25,12 +25,13 @@ from torchlint.semantics.retention.meters import Meters
 from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.stores import Store, elements
 from torchlint.semantics.values import Graph, Kind, Origin
-from torchlint.syntax.calls import identifier, method_call
+from torchlint.syntax.calls import identifier, literal, method_call
 
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
 """What is known by its value alone."""
 
 # What is named for how much there is of something: `sample_size`, which a loss is divided by.
+_LOSS_KEY = re.compile(r"loss|total")
 _COUNTS = re.compile(r"(^|_)(size|count|num|len|length)s?$|^(n|num)_|^n?tokens$")
 
 
@@ -145,8 +146,17 @@ class Carrying:
         if not isinstance(loop, cst.For) or test is None or not self._tree.within(test, loop.body):
             return False
         bound = {name.value for name, _ in targets(loop.target)}
+        named = {name.value for name in self._tree.below(value, cst.Name)}
+        if method_call(loop.iter, "items") is None or bound.isdisjoint(named):
+            return False
         asked = (c for c in self._tree.below(test.test, cst.Comparison) if identifier(c.left) in bound)
-        return any(isinstance(each.comparisons[0].operator, (cst.NotEqual, cst.NotIn)) for each in asked)
+        left_out = (each.comparisons[0] for each in asked)
+        return any(isinstance(each.operator, (cst.NotEqual, cst.NotIn)) and self._names_loss(each) for each in left_out)
+
+    def _names_loss(self, compared: cst.ComparisonTarget) -> bool:
+        """Whether a comparison is with the name of what is differentiated: ``"loss"``, ``("total", "loss")``."""
+        texts = self._tree.below(compared, cst.SimpleString)
+        return any(_LOSS_KEY.search(str(literal(text)).lower()) for text in texts)
 
     def _has_numbers(self, record: cst.Name) -> bool:
         """Whether a dictionary is written out with what may be a number, which has nothing to detach."""

@@ -31,7 +31,12 @@ _DRAWN = frozenset(
 )
 _SEEDS = ("manual_seed", "seed_everything", "set_seed")
 _DETERMINISTIC = ("use_deterministic_algorithms",)
-_OPERANDS = frozenset("input other out weight index src boundaries tensors tensor mask source".split())
+_SETTINGS = frozenset(
+    "dim dims axis keepdim dtype mode ord norm normalization size sizes shape scale_factor align_corners antialias "
+    "kernel_size stride padding dilation groups shifts diagonal offset descending largest sorted stable unbiased "
+    "correction num_classes eps decimals ceil_mode indexing sections chunks split_size start_dim end_dim minlength "
+    "side right as_tuple rounding_mode reduction padding_mode return_inverse return_counts n_fft hop_length".split()
+)
 # What makes much of little, for which the device may lack the memory.
 _LARGE = frozenset(
     "cdist pdist mm matmul bmm einsum tensordot outer kron cartesian_prod combinations interpolate upsample unfold "
@@ -194,8 +199,8 @@ class TorchRoundTrips:
         return any(identifier(each.func) in _SEEDS for each in self._tree.below(function, cst.Call))
 
     def _is_setting(self, argument: cst.Arg) -> bool:
-        """Whether an argument is named, and not for a tensor: ``dim=axis``."""
-        return argument.keyword is not None and argument.keyword.value not in _OPERANDS
+        """Whether an argument is named for what no tensor is: ``dim=axis``."""
+        return argument.keyword is not None and argument.keyword.value in _SETTINGS
 
     def _is_tensor(self, value: cst.BaseExpression) -> bool:
         return self._evaluator.value(value).is_tensor

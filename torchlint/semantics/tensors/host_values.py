@@ -23,7 +23,7 @@ from torchlint.semantics.tables.torch_api import (
 )
 from torchlint.semantics.tensors.constructors import Constructors
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier, is_none, literal
+from torchlint.syntax.calls import identifier, is_none, literal, method_call
 
 _MAX_DEPTH = 6
 _METHODS = COMPUTING_METHODS | RESHAPING_METHODS | FILLING_METHODS | frozenset(DTYPE_CASTS)
@@ -33,6 +33,7 @@ _OF_NUMBERS = frozenset(f"builtins.{name}" for name in ("min", "max", "sum", "ab
 _CONSTANTS = frozenset(("numpy.pi", "numpy.e", "numpy.inf", "torch.pi", "torch.inf", "torch.nan"))
 _SIZES = re.compile(r"(^|_)(size|dim|width|height|stride)$|^(n|num)_[a-z]+(_[a-z]+)*$")
 _IDENTITIES = (cst.In, cst.NotIn, cst.Is, cst.IsNot)
+_TESTS = ("eq", "ne", "gt", "lt", "ge", "le", "isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not")
 _PLAIN = (Kind.DTYPE, Kind.STRING, Kind.NONE)
 
 
@@ -110,7 +111,7 @@ class HostValues:
         """Whether an index picks elements by a test of them: a device must tell the host how many there are."""
         found = self._evaluator.flow.definitions(index) if isinstance(index, cst.Name) else []
         made = [index, *(binding.value for binding in found if not binding.path)]
-        return any(isinstance(each, cst.Comparison) and self.is_fresh(each) for each in made)
+        return any(_is_test(each) and self.is_fresh(each) for each in made if isinstance(each, cst.BaseExpression))
 
     def is_number(self, expression: cst.BaseExpression, depth: int = _MAX_DEPTH) -> bool:
         """Return whether an expression is a Python number, also by a name that only sizes have."""
@@ -217,3 +218,14 @@ class HostValues:
             return binding.kind is BindingKind.ASSIGNMENT and self.is_fresh(binding.value)
         finally:
             self._active.pop()
+
+
+def _is_test(expression: cst.BaseExpression) -> bool:
+    """Return whether an expression compares each element, or joins such comparisons: ``(x > 2) & ~x.isnan()``."""
+    if isinstance(expression, cst.BinaryOperation):
+        return isinstance(expression.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)) and (
+            _is_test(expression.left) or _is_test(expression.right)
+        )
+    if isinstance(expression, cst.UnaryOperation):
+        return isinstance(expression.operator, cst.BitInvert)
+    return isinstance(expression, cst.Comparison) or method_call(expression, *_TESTS) is not None
