@@ -135,11 +135,11 @@ def _message(call: cst.Call, bare: bool, model: Model) -> str:
 def _call_fix(call: cst.Call, model: Model) -> Fix | None:
     if not isinstance(call.func, cst.Attribute) or _overrides(call, model) or model.target.version < FIRST_CHOICE:
         return None
-    if model.gradient_clearing.shares_memory(call) or model.gradient_clearing.may_take_no_argument(call):
-        return None  # dropping the gradients would part them from that tensor
+    clearing, given = model.gradient_clearing, model.arguments(call, ("set_to_none",)).nodes.get("set_to_none")
+    if clearing.are_needed(call) or clearing.may_take_no_argument(call) or (given and clearing.are_read_beside(call)):
+        return None  # dropping the gradients would part them from that tensor, or leave nothing to add to
     if model.mentions(*GRAPHS) or model.scopes.imports("apex"):
         return None  # a graph adds to the gradients that were there; apex puts another `zero_grad` in place
-    given = model.arguments(call, ("set_to_none",)).nodes.get("set_to_none")
     edit: Edit = AddKeyword(call, "set_to_none", "True")
     if given is not None:
         dropped = model.target.version >= (2, 0)
@@ -162,9 +162,8 @@ def _in_zero_grad(node: cst.CSTNode, model: Model) -> bool:
 
 def _overrides(call: cst.Call, model: Model) -> bool:
     """Whether a call stands in a `zero_grad(self, set_to_none)`, which lets its own caller decide."""
-    function = model.enclosing_function(call)
-    own = parameters(function) if function is not None and _in_zero_grad(call, model) else ()
-    return any(parameter.name.value == "set_to_none" for parameter in own)
+    function = model.enclosing_function(call) if _in_zero_grad(call, model) else None
+    return function is not None and any(each.name.value == "set_to_none" for each in parameters(function))
 
 
 @rule.check(cst.Call, cst.Assign, cst.AugAssign, condition=lambda model: model.gradient_clearing.names_gradient)
@@ -177,10 +176,13 @@ def zeroing_loop(node: cst.Call | cst.Assign | cst.AugAssign, model: Model) -> I
         return
     owner = model.code(cleared.owner) if cleared.owner is not None else "optimizer"
     call = f"{owner}.zero_grad({'' if model.target.version >= (2, 0) else 'set_to_none=True'})"
-    old = model.target.version < FIRST_CHOICE
+    is_plain = cleared.owner is None and not model.speaks_of("step")
+    instead = (
+        "Assign None" if is_plain or model.target.version < FIRST_CHOICE else f"Write `{call}` in place of the loop"
+    )
     message = (
         f"`{model.code(node).strip()}` fills the gradients with zeros one by one: a kernel for each, and the backward "
-        f"pass then reads them and adds to them. {'Assign None' if old else f'Write `{call}` in place of the loop'}."
+        f"pass then reads them and adds to them. {instead}."
     )
     yield Finding(node, message, _loop_fix(node, call, model))
 
@@ -191,7 +193,7 @@ def _loop_fix(node: cst.CSTNode, call: str, model: Model) -> Fix | None:
         return None
     if _in_zero_grad(node, model) or model.target.version < FIRST_CHOICE:
         return None  # this is what the call would call, or cannot be called
-    if model.gradient_clearing.is_read_after(cleared.loop):
+    if model.gradient_clearing.is_read_after(cleared.loop) or model.gradient_clearing.are_needed(node):
         return None
     owner = model.value(cleared.owner)
     evidence = owner.evidence if owner.kind in (Kind.OPTIMIZER, Kind.MODULE) else Evidence.NAMED

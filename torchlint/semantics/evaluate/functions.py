@@ -355,6 +355,8 @@ def _builtin(call: cst.Call, name: str, evaluator: Evaluator) -> Value:
         return of(Kind.ITERATOR, made) if made.known else UNKNOWN
     if name == "next":
         return iterators.given_next(first, evaluator)
+    if name == "list" and not call.args:
+        return sequence()  # as `[]`: what is appended shows what it holds
     if name in ("iter", "list", "tuple", "set", "sorted", "reversed", "filter"):
         if first.kind in (Kind.DATALOADER, Kind.TENSOR, Kind.SEQUENCE, Kind.ITERATOR):
             return of(Kind.ITERATOR, first.iterated()) if first.iterated().known else Value(Kind.ITERATOR)

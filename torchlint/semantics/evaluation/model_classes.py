@@ -23,6 +23,7 @@ _UNSEEN = ("torch.jit.", "torch.load", "torch.hub.", "torch.package.", "torch.ex
 _LOADED = ("torchvision.models.", "timm.create_model", "timm.models.")
 _CONTAINERS = tuple(f"torch.nn.{name}" for name in ("Sequential", "ModuleList", "ModuleDict", "DataParallel"))
 _PLAIN = frozenset((Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.TENSOR, Kind.DTYPE, Kind.DEVICE))
+_FORWARD = ("forward", "__call__")
 _REGISTER = ("add_module", "register_module")
 _MAX_DEPTH = 6
 _BASES = ("torch.nn.", "builtins.object")
@@ -133,7 +134,17 @@ class ModelClasses:
             return True
         passes = (inner for inner in calls if method_call(inner, "backward") is not None)
         around = (self._tree.enclosing(inner, cst.FunctionDef) for inner in passes)
-        return any(method is not None and method.name.value in ("forward", "__call__") for method in around)
+        if any(method is not None and method.name.value in _FORWARD for method in around):
+            return True
+        methods = [node] if isinstance(node, cst.FunctionDef) else self._evaluator.definitions.methods(node).values()
+        return any(self._hands_to_pass(method) for method in methods if method.name.value in _FORWARD)
+
+    def _hands_to_pass(self, forward: cst.FunctionDef) -> bool:
+        """Whether a forward pass calls functions of the file, of no class, that take a backward pass: it adapts."""
+        functions = [each for each in self._reachable(forward) if isinstance(each, cst.FunctionDef)]
+        others = (each for each in functions if self._evaluator.definitions.owner(each) is None)
+        calls = (call for each in others for call in self._tree.below(each.body, cst.Call))
+        return any(method_call(call, "backward") is not None for call in calls)
 
     def _asks_for_graph(self, call: cst.Call) -> bool:
         """Whether a forward pass does to a tensor, in any case, what torch refuses without a graph: ``retain_grad``.

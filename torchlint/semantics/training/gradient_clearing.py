@@ -19,6 +19,8 @@ from torchlint.syntax.canonical import is_same
 _IN_PLACE_WRITES = frozenset(
     "add_ sub_ copy_ mul_ div_ clamp_ addcmul_ addcdiv_ index_add_ scatter_ masked_fill_ normal_".split()
 )
+_CLEARS = frozenset(("zero_", "fill_", "detach_", "requires_grad_"))
+_ADDS = ("add_", "sub_", "copy_", "addcmul_", "addcdiv_")
 # What moves parameters, or computes gradients for that, by its name.
 _TRAINS = re.compile(r"backward|scaler|closure|optim|(^|_)opt(_|$)", re.IGNORECASE)
 _ZEROS = frozenset(("torch.zeros_like", "torch.zeros"))
@@ -89,11 +91,18 @@ class GradientClearing:
         return any(id(b.node) in bound for n in reads for b in self._evaluator.flow.definitions(n))
 
     def buffered(self, node: cst.CSTNode) -> bool:
-        """Return whether the outermost definition around a node computes into the tensors that ``.grad`` holds."""
+        """Return whether the definition around a node computes into the tensors that ``.grad`` holds.
+
+        Or, if it is a function that clears gradients, another one of the file adds to them.
+        """
         outermost, loop = self._outermost(node), self._tree.enclosing(node, cst.For)
         gradients = (a for a in self._tree.attributes_named("grad") if self._is_target(a))
         buffers = (each for each in gradients if self._outermost(each) is outermost)
-        return any(not self._is_of_other(each.value, loop) for each in buffers)
+        if any(not self._is_of_other(each.value, loop) for each in buffers):
+            return True
+        clears = isinstance(outermost, cst.FunctionDef) and outermost.body.body[-1] is loop and _is_alone(outermost)
+        added_to = filter(self._is_added_to, self._tree.attributes_named("grad")) if clears else ()
+        return any(not self._tree.within(each, outermost) for each in added_to if outermost is not None)
 
     @staticmethod
     def _is_of_other(parameter: cst.BaseExpression, loop: cst.For | None) -> bool:
@@ -102,11 +111,55 @@ class GradientClearing:
             return False
         return not is_same(parameter, loop.iter)
 
-    def shares_memory(self, node: cst.CSTNode) -> bool:
-        """Return whether the outermost definition around a node makes gradients parts of a larger tensor."""
+    def are_needed(self, node: cst.CSTNode) -> bool:
+        """Return whether the file makes gradients parts of a larger tensor, or adds to those that must be there.
+
+        Outside of the class around a node only where it stands in none.
+        """
         outermost = self._outermost(node)
-        gradients = (a for a in self._tree.attributes_named("grad") if self._is_part(a))
-        return any(self._outermost(gradient) is outermost for gradient in gradients)
+        needing = (a for a in self._tree.attributes_named("grad") if self._is_part(a) or self._is_added_to(a))
+        return any(not isinstance(outermost, cst.ClassDef) or self._outermost(a) is outermost for a in needing)
+
+    def are_read_beside(self, call: cst.Call) -> bool:
+        """Return whether the function around a call works with each gradient, and does not ask whether there is one."""
+        function = self._evaluator.definitions.enclosing_function(call) or self._tree.module
+        walks: list[cst.CompFor | cst.For] = [*self._tree.below(function, cst.CompFor)]
+        for walk in (*walks, *self._tree.below(function, cst.For)):
+            names = {name.value for name in self._tree.below(walk.target, cst.Name)}
+            around = self._tree.parent(walk) if isinstance(walk, cst.CompFor) else walk
+            gradients = (g for g in self._tree.attributes_named("grad") if around and self._tree.within(g, around))
+            visited = [g for g in gradients if isinstance(g.value, cst.Name) and g.value.value in names]
+            asked = any(
+                isinstance(self._tree.parent(g), (cst.Comparison, cst.If, cst.BooleanOperation)) for g in visited
+            )
+            if any(map(self._is_worked_with, visited)) and not asked:
+                return True
+        return False
+
+    def _is_worked_with(self, gradient: cst.Attribute) -> bool:
+        """Whether something is computed of a gradient, other than zeros."""
+        part = self._tree.parent(gradient)
+        while isinstance(part, cst.Attribute) and part.attr.value == "data":
+            part = self._tree.parent(part)
+        return isinstance(part, cst.Attribute) and part.attr.value not in _CLEARS
+
+    def _is_added_to(self, gradient: cst.Attribute) -> bool:
+        """Whether something is added to a gradient in place: ``p.grad.add_(step)``, ``p.grad = p.grad + step``."""
+        node: cst.CSTNode = gradient
+        parent = self._tree.parent(gradient)
+        if isinstance(parent, cst.Attribute) and parent.attr.value == "data":
+            node, parent = parent, self._tree.parent(parent)
+        if isinstance(parent, cst.AugAssign):
+            return parent.target is node and isinstance(parent.operator, (cst.AddAssign, cst.SubtractAssign))
+        if isinstance(parent, cst.Subscript):
+            return isinstance(self._tree.parent(parent), cst.AssignTarget)
+        if isinstance(parent, cst.Arg):
+            return parent.keyword is not None and parent.keyword.value == "out"
+        if isinstance(parent, cst.AssignTarget):
+            statement = self._tree.parent(parent)
+            total = statement.value if isinstance(statement, cst.Assign) else None
+            return isinstance(total, cst.BinaryOperation) and is_same(total.left, gradient)
+        return isinstance(parent, cst.Attribute) and parent.attr.value in _ADDS
 
     def may_take_no_argument(self, call: cst.Call) -> bool:
         """Return whether ``zero_grad`` may be that of a class of the file that takes no ``set_to_none``."""
@@ -274,3 +327,10 @@ def _is_part(value: cst.BaseExpression) -> bool:
             return False
         value = value.func.value
     return isinstance(value, cst.Subscript)
+
+
+def _is_alone(function: cst.FunctionDef) -> bool:
+    """Return whether a function has one statement, besides what tells what it does."""
+    lines = (each for each in function.body.body if isinstance(each, cst.SimpleStatementLine))
+    texts = [line for line in lines if isinstance(line.body[0], cst.Expr) and literal(line.body[0].value) is not None]
+    return len(function.body.body) == len(texts) + 1
