@@ -308,6 +308,6 @@ class DetachedForwards:
     def _differentiates(self, call: cst.Call, model: Value) -> bool:
         """Whether a model may compute gradients itself, or somebody may look at what its layers compute."""
         if isinstance(model.definition, cst.ClassDef):
-            return self._inference.gradient_uses.of_model(model)
+            return self._inference.gradient_uses.of_model(model, call)
         said = [call.func, *self._variables(call)]
         return any(_DIFFERENTIATES.search(identifier(name)) for name in said)

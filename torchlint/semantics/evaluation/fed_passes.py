@@ -13,6 +13,7 @@ from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.scopes import FUNCTIONS, targets
 from torchlint.semantics.evaluate import lambdas
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluation.drawn_tokens import is_without_graph
 from torchlint.semantics.evaluation.handed_functions import is_put_away
 from torchlint.semantics.tables.container_methods import PUTS_INTO, STORES
 from torchlint.semantics.values import Kind
@@ -110,7 +111,10 @@ class FedPasses:
 
     def _is_read(self, value: cst.BaseExpression) -> bool:
         name = self._evaluator.names.qualified(value.func) if isinstance(value, cst.Call) else None
-        return name in _NUMBERS or method_call(value, "item", "tolist", "numpy") is not None
+        if name in _NUMBERS or method_call(value, "item", "tolist", "numpy") is not None:
+            return True
+        parts = value.elements if isinstance(value, cst.Tuple) else ()
+        return bool(parts) and all(is_without_graph(self._evaluator.value(part.value)) for part in parts)
 
     def by_call(self, call: cst.Call) -> bool:
         """Return whether what a call gives is backpropagated where it stands, or by those that are given it."""

@@ -34,9 +34,10 @@ class GradientUses:
         self._tree = evaluator.tree
         self._classes = ModelClasses(evaluator)
 
-    def of_model(self, model: Value) -> bool:
-        """Return whether a model of the file differentiates while it computes, or whether one that may be it does."""
-        return self._classes.may_differentiate(model)
+    def of_model(self, model: Value, call: cst.Call) -> bool:
+        """Return whether what a call runs of a model of the file differentiates, or that of one that may be it."""
+        is_method = isinstance(call.func, cst.Attribute) and self._evaluator.value(call.func).kind is not Kind.MODULE
+        return self._classes.may_differentiate(model, identifier(call.func) if is_method else "forward")
 
     def of_inputs(self, call: cst.Call) -> bool:
         """Return whether the routine around a call of a model asks for gradients of tensors, or the model gives some.

@@ -207,7 +207,7 @@ class Inference:
         return self._asks_for_gradients(call, module) or self.handed_results.need_graph(call)
 
     def _asks_for_gradients(self, call: cst.Call, module: Value) -> bool:
-        return self.gradient_uses.of_inputs(call) or self.gradient_uses.of_model(module)
+        return self.gradient_uses.of_inputs(call) or self.gradient_uses.of_model(module, call)
 
     def _is_kept(self, call: cst.Call, shared: cst.CSTNode | None, function: cst.FunctionDef | None) -> bool:
         """Whether what a step, or a method of a model, gives may be backpropagated later, by somebody else."""

@@ -36,13 +36,13 @@ class ModelClasses:
         self._evaluator = evaluator
         self._tree = evaluator.tree
 
-    def may_differentiate(self, model: Value) -> bool:
-        """Return whether a model of the file differentiates while it computes, or whether one that may be it does."""
+    def may_differentiate(self, model: Value, method: str) -> bool:
+        """Return whether a model of the file differentiates in a method, or whether one that may be it does."""
         made = model.definition
         if not isinstance(made, cst.ClassDef):
             return self._some_model_differentiates
         reachable = self._reachable(made)
-        if any(map(self.computes_gradients, reachable)):
+        if any(map(self.computes_gradients, self._run_by(made, method))):
             return True
         is_shown = all(self._shows_all_parts(each) for each in reachable if isinstance(each, cst.ClassDef))
         return not is_shown and self._some_model_differentiates
@@ -111,6 +111,26 @@ class ModelClasses:
             named = [definitions.definition(name) for name in self._tree.below(each, cst.Name)]
             for one in (*bases, *named):
                 if isinstance(one, (cst.ClassDef, cst.FunctionDef)) and id(one) not in seen:
+                    seen.add(id(one))
+                    found.append(one)
+        return found
+
+    def _run_by(self, made: cst.ClassDef, method: str) -> list[cst.FunctionDef]:
+        """The functions of the file that a method of a class may run, by the names that each of them speaks of.
+
+        So a method for derivatives, which only others ask for, is left out: ``sdf.gradient(points)``.
+        """
+        definitions = self._evaluator.definitions
+        classes = [each for each in self._reachable(made) if isinstance(each, cst.ClassDef)]
+        starts = {method, "__init__", *_FORWARD}
+        found = [one for each in classes for name, one in definitions.methods(each).items() if name in starts]
+        seen = set(map(id, found))
+        for function in found:
+            named = [definitions.definition(name) for name in self._tree.below(function, cst.Name)]
+            for attribute in self._tree.below(function, cst.Attribute):
+                named += definitions.functions_by_name.get(attribute.attr.value, ())
+            for one in named:
+                if isinstance(one, cst.FunctionDef) and id(one) not in seen:
                     seen.add(id(one))
                     found.append(one)
         return found

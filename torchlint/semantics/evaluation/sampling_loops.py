@@ -139,7 +139,7 @@ class SamplingLoops:
         if gradients.left_open(call) or gradients.wanted(call) or self._gradient_uses.of_inputs(call):
             return True
         model = model_of(call.func) if may_be_model(call.func) else None
-        return model is not None and self._gradient_uses.of_model(model)
+        return model is not None and self._gradient_uses.of_model(model, call)
 
     def _is_fed(self, function: cst.FunctionDef, depth: int) -> bool:
         """Whether a caller may train by what a function returns, which has a graph: it hands that out itself."""

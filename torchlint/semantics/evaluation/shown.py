@@ -59,7 +59,7 @@ class ShownForwards:
 
     def _needs_gradients(self, call: cst.Call, model: Value) -> bool:
         """Whether the model or its terms are differentiated; what the routine asks of other inputs says nothing."""
-        if self._inference.gradient_uses.of_model(model) or differentiates(call, self._evaluator):
+        if self._inference.gradient_uses.of_model(model, call) or differentiates(call, self._evaluator):
             return True
         return self._inference.handed_results.need_graph(call)
 

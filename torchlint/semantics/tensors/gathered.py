@@ -18,6 +18,11 @@ _MOVES = ("to", "cuda")
 _BOUND = (BindingKind.ASSIGNMENT, BindingKind.PARAMETER)
 
 
+_DRAWS = frozenset(
+    ("torch.randint", "torch.randperm", *(f"numpy.random.{name}" for name in ("randint", "choice", "permutation")))
+)
+
+
 def made_on_host(tensor: cst.BaseExpression, evaluator: Evaluator, pinned: Pinned) -> cst.Call | cst.Subscript | None:
     """Return the call that joins a batch out of arrays, or what picks its rows, where the host makes it in a step."""
     joined = assembled(tensor, evaluator) if pinned.is_pageable(tensor) else None
@@ -37,10 +42,19 @@ def _gathered(tensor: cst.BaseExpression, evaluator: Evaluator) -> cst.Subscript
 
 
 def _is_of_batch(index: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Whether rows are picked by a tensor that a loader gives, wherever it has been moved to."""
+    """Whether rows are picked by a tensor that a loader gives, wherever it has been moved to, or at random."""
     moved = method_call(index, *_MOVES, "cpu")
     given = evaluator.value(moved.value if moved is not None else index)
-    return given.origin is Origin.BATCH and given.kind is not Kind.NUMBER
+    return (given.origin is Origin.BATCH and given.kind is not Kind.NUMBER) or _is_drawn(index, evaluator)
+
+
+def _is_drawn(index: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether rows are drawn in each pass: ``rows = torch.randint(len(data), (batch_size,))``."""
+    bindings = evaluator.flow.definitions(index) if isinstance(index, cst.Name) else []
+    made = bindings[0].part if len(bindings) == 1 else index
+    if isinstance(made, cst.Subscript):  # `torch.randperm(len(data))[:batch_size]`
+        made = made.value
+    return isinstance(made, cst.Call) and evaluator.names.qualified(made.func) in _DRAWS
 
 
 def _stays_on_host(whole: cst.BaseExpression, evaluator: Evaluator) -> bool:
