@@ -14,6 +14,7 @@ from torchlint.semantics.autograd.passes import Passes
 from torchlint.semantics.autograd.results import Results
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
+from torchlint.semantics.binding.own_keys import is_by_own_key
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.tables.container_methods import PUTS_INTO
 from torchlint.semantics.tables.names import OPTIONS
@@ -238,7 +239,7 @@ class Backward:
 
     def is_item_in_turn(self, value: cst.BaseExpression) -> bool:
         """Return whether a loop over the keys of a dictionary asks for a value: ``for key in losses: losses[key]``."""
-        return isinstance(value, cst.Subscript) and self._upstream.is_by_own_key(value)
+        return isinstance(value, cst.Subscript) and is_by_own_key(value, self._evaluator.flow)
 
     def may_be_number(self, value: cst.BaseExpression) -> bool:
         """Return whether a value is an item of a dictionary of an object: one may still be what it was made with."""

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.autograd.frozen import Frozen
 from torchlint.semantics.autograd.model_outputs import ModelOutputs
+from torchlint.semantics.binding.own_keys import is_by_own_key
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Graph, Kind, Origin
@@ -191,24 +192,13 @@ class Differentiated:
     def iterated(self, name: cst.BaseExpression) -> cst.CSTNode | None:
         """Return the dictionary over whose values a loop binds a name, or by whose keys it asks for one."""
         if isinstance(name, cst.Subscript):
-            return name.value if self.is_by_own_key(name) else None
+            return name.value if is_by_own_key(name, self._evaluator.flow) else None
         definitions = self._evaluator.flow.definitions(name) if isinstance(name, cst.Name) else []
         if len(definitions) != 1 or definitions[0].kind is not BindingKind.ITERATION:
             return None
         items = method_call(definitions[0].value, "items", "values")
         is_value = items is not None and (items.attr.value == "values" or definitions[0].path == (1,))
         return items.value if items is not None and is_value else None
-
-    def is_by_own_key(self, place: cst.Subscript) -> bool:
-        """Return whether a loop over a dictionary asks it for its values: ``for key in losses: losses[key]``."""
-        index = place.slice[0].slice if len(place.slice) == 1 else None
-        key = index.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else None
-        bindings = self._evaluator.flow.definitions(key) if key is not None else []
-        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ITERATION or bindings[0].path:
-            return False
-        keys = method_call(bindings[0].value, "keys")
-        held = keys.value if keys is not None else bindings[0].value
-        return isinstance(held, cst.Name) and is_same(held, place.value)
 
     def _unscaled(self, binding: Binding) -> list[Binding]:
         """What a variable was bound to before ``loss *= n`` or ``loss /= n``."""

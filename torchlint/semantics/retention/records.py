@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.semantics.binding.arguments import parameter_for
+from torchlint.semantics.binding.own_keys import is_by_own_key
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.decorated import gives_other
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -84,14 +85,8 @@ class Records:
 
     def by_key(self, item: cst.Subscript) -> cst.Name | None:
         """Return the dictionary over whose keys a loop goes to take each item: ``for key in losses: losses[key]``."""
-        record, index = item.value, item.slice[0].slice
-        key = index.value if isinstance(index, cst.Index) else None
-        bindings = self._evaluator.flow.definitions(key) if isinstance(key, cst.Name) else []
-        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ITERATION or bindings[0].path:
-            return None
-        keys = method_call(bindings[0].value, "keys")
-        over = keys.value if keys is not None else bindings[0].value
-        if not isinstance(record, cst.Name) or not isinstance(over, cst.Name) or not self._is_one(over, record):
+        record = item.value
+        if not isinstance(record, cst.Name) or not is_by_own_key(item, self._evaluator.flow):
             return None
         return None if self._is_detached(record) else record
 
