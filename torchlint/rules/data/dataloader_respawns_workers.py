@@ -1,6 +1,7 @@
 """A `DataLoader` starts its worker processes anew in every epoch.
 
-A loader with `num_workers` above 0 and without `persistent_workers=True`, in a loop over it that stands in a loop.
+A loader with `num_workers` above 0 and without `persistent_workers=True`, in a loop over it that stands in a loop, or
+handed to a trainer of Lightning, which goes over it in each epoch (and warns of it where processes are spawned).
 
 ## Why it costs
 
@@ -108,9 +109,11 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     if rule.silent("given", loader.open or not loader.given.absent(KEEPS)):
         return
     epochs = model.epochs.repeating(call, through_attributes=True, through_accelerators=True)
-    if epochs is None or model.epochs.makes_anew(epochs, call) or rule.silent("test", model.in_test(call)):
+    by_trainer = epochs is None and model.kept_workers.stay_with_trainer(loader)
+    is_made_anew = epochs is not None and model.epochs.makes_anew(epochs, call)
+    if is_made_anew or (epochs is None and not by_trainer) or rule.silent("test", model.in_test(call)):
         return
-    if rule.silent("changed", _changes(loader, epochs, model) or model.kept_workers.misses_changes(loader, epochs)):
+    if rule.silent("changed", epochs is not None and _misses_changes(loader, epochs, model)):
         return
     if rule.silent("many", model.epochs.is_one_of_many(call)):
         return
@@ -134,8 +137,10 @@ def _counts_cores(workers: cst.BaseExpression, model: Model) -> bool:
     return isinstance(made, cst.Call) and model.qualified_name(made.func) in CPU_COUNTS
 
 
-def _changes(loader: LoaderCall, epochs: cst.CSTNode, model: Model) -> bool:
-    """Whether the loop over epochs calls a method of the dataset or assigns to it."""
+def _misses_changes(loader: LoaderCall, epochs: cst.For | cst.While, model: Model) -> bool:
+    """Whether the loop over epochs calls a method of the dataset or assigns to it, or changes what workers hold."""
+    if model.kept_workers.misses_changes(loader, epochs):
+        return True
     names = {model.code(source) for source in loader.datasets} | {
         f"{n.value}.dataset" for n in model.epochs.names(loader.call)
     }

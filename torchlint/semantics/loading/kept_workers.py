@@ -14,6 +14,7 @@ from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.changed_datasets import is_changed_by_loader, is_changed_elsewhere
 from torchlint.semantics.loading.epochs import Epochs
+from torchlint.semantics.loading.trainer_loaders import is_asked_once, is_changed_between
 from torchlint.semantics.tables.container_methods import STORES
 from torchlint.syntax.calls import identifier, method_call
 from torchlint.syntax.canonical import is_same
@@ -116,6 +117,13 @@ class KeptWorkers:
         if not isinstance(part, cst.Attribute) or part.value is not read or part.attr.value != "dataset":
             return False
         return isinstance(self._tree.parent(part), cst.Assign)
+
+    def stay_with_trainer(self, loader: LoaderCall) -> bool:
+        """Return whether a trainer asks for a loader once, goes over it in each epoch, and nothing changes it."""
+        if not is_asked_once(loader.call, self._evaluator):
+            return False
+        direct, _ = self._held(loader)
+        return not is_changed_between((*loader.datasets, *direct), self._evaluator)
 
     def misses_writes(self, loader: LoaderCall) -> bool:
         """Return whether a loop over the batches writes to the dataset, of which workers have copies."""
