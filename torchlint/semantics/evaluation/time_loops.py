@@ -51,7 +51,10 @@ class TimeLoops:
         return is_same(this.value if isinstance(this, cst.Subscript) else this, following.value)
 
     def _counts_up_to_times(self, loop: cst.For) -> bool:
-        """Whether a loop over numbers takes the next of a schedule, ``times[i + 1]``, or computes ``i / steps``."""
+        """Whether a loop over numbers takes the next of a schedule, ``times[i + 1]``, or computes ``i / steps``.
+
+        In a file that shows how the model is trained, or what is made of its samples.
+        """
         counted = {name.value for name, _ in targets(loop.target)} if self._is_numbered(loop.iter) else set()
         for sum_or_share in self._tree.below(loop.body, cst.BinaryOperation) if counted else ():
             if not _is_count(sum_or_share.left, counted):
@@ -65,7 +68,7 @@ class TimeLoops:
 
     @cached_property
     def _is_trained_otherwise(self) -> bool:
-        """Whether the file speaks of a regression, of images that are kept, or of times drawn for training.
+        """Whether the file speaks of a regression, of images that are kept, or of a schedule of noise.
 
         Integrators of differential equations and renderers go through times too, and are trained through them.
         """

@@ -138,17 +138,19 @@ class GradientClearing:
 
     def _is_worked_with(self, gradient: cst.Attribute) -> bool:
         """Whether something is computed of a gradient, other than zeros."""
-        part = self._tree.parent(gradient)
-        while isinstance(part, cst.Attribute) and part.attr.value == "data":
-            part = self._tree.parent(part)
+        _, part = self._place(gradient)
         return isinstance(part, cst.Attribute) and part.attr.value not in _CLEARS
+
+    def _place(self, gradient: cst.Attribute) -> tuple[cst.CSTNode, cst.CSTNode | None]:
+        """A gradient, or ``.data`` of it, and what stands around that."""
+        parent = self._tree.parent(gradient)
+        if isinstance(parent, cst.Attribute) and parent.attr.value == "data":
+            return parent, self._tree.parent(parent)
+        return gradient, parent
 
     def _is_added_to(self, gradient: cst.Attribute) -> bool:
         """Whether something is added to a gradient in place: ``p.grad.add_(step)``, ``p.grad = p.grad + step``."""
-        node: cst.CSTNode = gradient
-        parent = self._tree.parent(gradient)
-        if isinstance(parent, cst.Attribute) and parent.attr.value == "data":
-            node, parent = parent, self._tree.parent(parent)
+        node, parent = self._place(gradient)
         if isinstance(parent, cst.AugAssign):
             return parent.target is node and isinstance(parent.operator, (cst.AddAssign, cst.SubtractAssign))
         if isinstance(parent, cst.Subscript):
@@ -185,10 +187,7 @@ class GradientClearing:
         return found
 
     def _is_target(self, gradient: cst.Attribute) -> bool:
-        node: cst.CSTNode = gradient
-        parent = self._tree.parent(gradient)
-        if isinstance(parent, cst.Attribute) and parent.attr.value == "data":
-            node, parent = parent, self._tree.parent(parent)
+        node, parent = self._place(gradient)
         if isinstance(parent, cst.AugAssign):
             return parent.target is node and literal(parent.value) != 0
         if isinstance(parent, cst.Subscript):
