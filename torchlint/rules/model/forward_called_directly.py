@@ -84,7 +84,8 @@ def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     value = model.value(receiver)
     if rule.silent("own", _is_own(receiver, model)):
         return
-    if value.kind is not Kind.MODULE or value.evidence is Evidence.NAMED:
+    is_guessed = value.evidence is Evidence.NAMED and not model.module_calls.is_kept(receiver)
+    if value.kind is not Kind.MODULE or is_guessed:
         return
     definition = value.definition if isinstance(value.definition, cst.ClassDef) else None
     is_torch = _is_torch(definition, model) if definition is not None else _is_borne_out(call, receiver, model)

@@ -10,7 +10,7 @@ from torchlint.semantics.evaluate import type_hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.values import Kind, Value
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import element_at, identifier, literal, method_call
 from torchlint.syntax.canonical import is_same
 
 # What only modules of torch have, of all that has a `forward`.
@@ -42,15 +42,18 @@ class ModuleCalls:
             return False
         if isinstance(receiver, cst.Name) and self._is_declared(receiver):
             return True
+        if self.is_kept(receiver):
+            return True
         attributes = self._evaluator.usage.attributes(receiver)
         return bool(attributes & _OF_TORCH or self._is_moved(receiver)) and not attributes & _OF_OTHERS
 
     def differs(self, call: cst.Call, receiver: cst.BaseExpression) -> bool:
-        """Return whether a function runs an object in both ways, or the library gives calls a meaning of their own."""
+        """Return whether a function runs an object on the same in both ways, or calls have a meaning of their own."""
         if any(map(self._evaluator.scopes.imports, _CALLED_OTHERWISE)):
             return True
         function = self._evaluator.definitions.enclosing_function(call) or self._tree.module
-        return any(is_same(other.func, receiver) for other in self._tree.below(function, cst.Call))
+        others = (other for other in self._tree.below(function, cst.Call) if is_same(other.func, receiver))
+        return any(_takes_same(other, call) for other in others)
 
     def is_in_hook(self, call: cst.Call) -> bool:
         """Return whether a call stands in a hook of a module, where calling the module would run the hook again."""
@@ -70,6 +73,19 @@ class ModuleCalls:
             else:
                 return False
         return bool(found) and all(found)
+
+    def is_kept(self, receiver: cst.BaseExpression) -> bool:
+        """Return whether a class keeps there a parameter that is declared a module, or what it sets to evaluate."""
+        if not isinstance(receiver, cst.Attribute) or not isinstance(receiver.value, cst.Name):
+            return False
+        owner = self._evaluator.definitions.receiver(receiver.value)
+        bindings = self._evaluator.definitions.attribute(owner, receiver.attr.value) if owner is not None else []
+        made = [element_at(binding.value, binding.path) for binding in bindings]
+        return bool(made) and all(map(self._is_told, made))
+
+    def _is_told(self, made: cst.BaseExpression | None) -> bool:
+        is_set = method_call(made, "eval") is not None
+        return is_set or (isinstance(made, cst.Name) and self._is_declared(made))
 
     def _is_hook(self, function: cst.FunctionDef) -> bool:
         names = [parameter.name.value for parameter in parameters(function)]
@@ -96,3 +112,10 @@ class ModuleCalls:
             if any(is_same(argument.value, receiver) for argument in given):
                 return True
         return False
+
+
+def _takes_same(other: cst.Call, call: cst.Call) -> bool:
+    """Return whether two calls are given the same first argument, or stars hide what they are given."""
+    if not other.args or not call.args or other.args[0].star or call.args[0].star:
+        return True
+    return is_same(other.args[0].value, call.args[0].value)
