@@ -40,7 +40,7 @@ class Epochs:
         ``self``, functions that return it, and what accelerate and Fabric hand back for it, only if asked.
         """
         prepared = (read for name in self.names(made) for read in self._prepared(name)) if through_accelerators else ()
-        for used in (*self.reads(made, through_attributes=through_attributes), *prepared):
+        for used in (made, *self.reads(made, through_attributes=through_attributes), *prepared):
             for place in self._iterations(used):
                 loop = self._loop_around(place, used, made) or self._loop_below(place, used, made)
                 if loop is not None:

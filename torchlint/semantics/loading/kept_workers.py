@@ -41,7 +41,7 @@ class KeptWorkers:
         places = list(self._epochs.places(made, through_attributes=True))
         loops = [place for place in places if isinstance(place, cst.For)]
         regions = [region for loop in loops for region in self._epochs.regions(loop)]
-        reads = list(self._epochs.reads(made, through_attributes=True))
+        reads = list(self._epochs.reads(made, through_attributes=True)) or [made]
         holders = [self._holder(place) for place in places]
         if any(holders) and len(set(holders)) > 1:
             return True
