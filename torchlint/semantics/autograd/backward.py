@@ -110,7 +110,7 @@ class Backward:
         """Whether a pass starts from what is looked up by its name: ``getattr(self, name).backward()``, ``vars(x)``."""
         from_calls = [start for call in self.passes() for start in starts(call)]
         made = [held for start in from_calls for held in self._evaluator.held_by(start) if held is not None]
-        return any(self._looks_up(part) for each in (*from_calls, *made) for part in _terms(each))
+        return any(self._looks_up(part) for each in (*from_calls, *made) for part in self._tree.descendants(each))
 
     def _looks_up(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.Attribute):
@@ -385,14 +385,3 @@ def _is_setting(attribute: cst.Attribute) -> bool:
     while isinstance(owner, cst.Attribute) and identifier(owner) not in OPTIONS:
         owner = owner.value
     return isinstance(owner, (cst.Name, cst.Attribute)) and identifier(owner) in OPTIONS
-
-
-def _terms(start: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """Yield what a pass starts from with the terms it is summed of, and what those are methods and parts of."""
-    yield start
-    if isinstance(start, cst.BinaryOperation):
-        yield from (*_terms(start.left), *_terms(start.right))
-    elif isinstance(start, (cst.Attribute, cst.Subscript)):
-        yield from _terms(start.value)
-    elif isinstance(start, cst.Call) and isinstance(start.func, (cst.Attribute, cst.Subscript, cst.Call)):
-        yield from _terms(start.func)

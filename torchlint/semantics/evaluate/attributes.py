@@ -23,6 +23,7 @@ from torchlint.semantics.values import (
     of,
     tensor,
 )
+from torchlint.syntax.calls import identifier
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -58,7 +59,12 @@ def _is_of_parameter(gradient: cst.Attribute, owner: Value, evaluator: Evaluator
     if owner.known or not isinstance(parameter, cst.Name) or (isinstance(parent, cst.Call) and parent.func is gradient):
         return False
     bindings = evaluator.flow.definitions(parameter)
-    return bool(bindings) and all(binding.kind is BindingKind.ITERATION for binding in bindings)
+    return bool(bindings) and all(b.kind is BindingKind.ITERATION and _names_parameters(b.value) for b in bindings)
+
+
+def _names_parameters(source: cst.CSTNode | None) -> bool:
+    """Return whether what a loop goes over is named for parameters: ``parameters``, ``self.params``."""
+    return source is not None and "param" in identifier(source)
 
 
 def _of_owner(owner: Value, name: str, evaluator: Evaluator) -> Value:

@@ -14,7 +14,6 @@ from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.periodic import counts_on_after
 from torchlint.semantics.heat.seen_keys import is_new_key
 from torchlint.semantics.heat.spent_tests import is_spent_by_rest
-from torchlint.syntax.walk import Tree
 
 
 class Exits(NamedTuple):
@@ -27,10 +26,7 @@ class Exits(NamedTuple):
     """The place from which the block runs once in an interval only, after all others where there is none."""
 
     last_break: int
-    """The place of the last ``break`` in the block itself, in a loop also ``return`` and ``raise``; -1 if none.
-
-    Not where a ``continue`` before it starts the next pass.
-    """
+    """The place of the last ``break`` in the block itself, in a loop also ``return`` and ``raise``; -1 if none."""
 
 
 def exits_of(block: cst.IndentedBlock | cst.Module, evaluator: Evaluator) -> Exits:
@@ -47,17 +43,9 @@ def exits_of(block: cst.IndentedBlock | cst.Module, evaluator: Evaluator) -> Exi
         if isinstance(line, cst.If) and _pauses(line, block.body[place + 1 :], evaluator)
     )
     ends = (cst.Break, cst.Return, cst.Raise) if isinstance(tree.parent(block), LOOPS) else cst.Break
-    jumps = (jump for jump in tree.below(block, cst.Continue) if _goes_on(jump, block, tree))
-    again = min(map(tree.order, jumps), default=sys.maxsize)
-    breaks = (tree.order(line) for line in lines if isinstance(line.body[-1], ends) and tree.order(line) < again)
+    breaks = (tree.order(line) for line in lines if isinstance(line.body[-1], ends))
     in_order = tuple(sorted(tests, key=lambda one: one[2]))
     return Exits(in_order, min(pauses, default=sys.maxsize), max(breaks, default=-1))
-
-
-def _goes_on(jump: cst.Continue, block: cst.IndentedBlock | cst.Module, tree: Tree) -> bool:
-    """Return whether a ``continue`` below a block is one of the loop around that, not of a loop in it."""
-    loop = tree.enclosing(jump, *LOOPS)
-    return loop is None or not tree.within(loop, block)
 
 
 def _pauses(line: cst.If, rest: Sequence[cst.CSTNode], evaluator: Evaluator) -> bool:

@@ -221,9 +221,6 @@ class Epochs:
                 if isinstance(ancestor, cst.CompFor) or not _leaves(ancestor.body):
                     yield ancestor
                 return
-            if isinstance(ancestor, cst.From):  # `yield from loader`
-                yield ancestor
-                return
             is_call = isinstance(ancestor, cst.Call) and child is not ancestor.func
             if isinstance(ancestor, cst.Call) and is_call and self.wraps(ancestor):
                 wrapper = ancestor

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
+from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.changed_datasets import is_changed_by_loader, is_changed_elsewhere
 from torchlint.semantics.loading.epochs import Epochs
@@ -52,13 +52,7 @@ class KeptWorkers:
             return True
         if any(sum(self._tree.within(read, loop.iter) for read in reads) > 1 for loop in loops):
             return True
-        once = len(reads) == 1 and self._is_read_once(reads[0], made)
-        return any(self._shares(function, once) for call, _ in self._given(reads) for function in self._reached(call))
-
-    def _is_read_once(self, read: cst.CSTNode, made: cst.Call) -> bool:
-        """Whether what holds a loader is read where that is made, and not in a loop."""
-        around = self._evaluator.definitions.enclosing_function
-        return around(read) is around(made) and self._tree.enclosing(read, *LOOPS, *COMPREHENSIONS) is None
+        return any(self._shares(function) for call, _ in self._given(reads) for function in self._reached(call))
 
     def _holder(self, place: cst.CSTNode) -> str:
         """What keeps an iterator, a variable or a list; "" for a loop, which is done with it at its end."""
@@ -228,9 +222,9 @@ class KeptWorkers:
         others = (value for value in values if value is not None and not isinstance(value, cst.Name))
         return any(is_same(value, one) for value in others for one in held)
 
-    def _shares(self, function: cst.FunctionDef, once: bool) -> bool:
-        """Whether a function yields from what it may be given again, or uses a parameter again in a loop over it."""
-        if not once and any(True for _ in self._tree.below(function.body, cst.Yield)):
+    def _shares(self, function: cst.FunctionDef) -> bool:
+        """Whether a function yields from what it is given, or uses a parameter again in a loop over it."""
+        if any(True for _ in self._tree.below(function.body, cst.Yield)):
             return True
         names = {parameter.name.value for parameter in parameters(function)}
         for loop in self._tree.below(function.body, cst.For):
