@@ -80,7 +80,8 @@ def validate(model, loader):
         "not-hot": "The call does not run on every step: once per epoch, model or retry, in a clean-up.",
         "guarded": "A periodic test, a flag that is off by default, or an exception handler stands around it.",
         "asked-for": "A setting asks for it by name: `if args.empty_cache`, `if self.save_memory`.",
-        "by-hand": "`gc.collect()` in a file that switches the collector off, or freezes what it knows.",
+        "by-hand": "`gc.collect()` in a file that switches the collector off, freezes what it knows, or notes what is "
+        "collected (`weakref`, `__del__`).",
         "no-accelerator": "`gc.collect()` in a file that does not compute on an accelerator.",
     },
     fixes=(Safety.UNSAFE,),

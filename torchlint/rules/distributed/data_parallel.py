@@ -73,6 +73,8 @@ def data_parallel(node: cst.Call, model: Model) -> Iterator[Finding]:
     """Report a model that is wrapped."""
     made = model.definition(node.func)
     inherits = isinstance(made, cst.ClassDef) and not WRAPPERS.isdisjoint(model.ancestry(made))
+    if inherits and isinstance(made, cst.ClassDef) and "forward" in model.definitions.methods(made):
+        return  # it may run the module in another way
     if model.callee(node) not in WRAPPERS and not inherits:
         return
     if rule.silent("test", model.in_test(node)) or rule.silent("meant", _is_meant(node, model)):

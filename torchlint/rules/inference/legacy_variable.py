@@ -124,8 +124,8 @@ def _wrapped(call: cst.Call, model: Model) -> Wrapped | None:
         return None
     value = model.value(tensor)
     steps, start = steps_of(tensor)
-    to = model.parent(call) if not is_made(start, model) else None  # nothing else holds what is made
-    named = (start, *(t.target for t in to.targets)) if isinstance(to, cst.Assign) else (start,)
+    to = model.enclosing(call, cst.Assign) if not is_made(start, model) else None  # nothing else holds what is made
+    named = (start, *(target for target, value in pairs(to) if value is call)) if to is not None else (start,)
     is_switched = any(model.evaluator.usage.attributes(each) & {"requires_grad", "requires_grad_"} for each in named)
     known = value.kind in (Kind.TENSOR, Kind.BATCH) and value.graph is Graph.DETACHED and not is_switched
     known = known and not may_hold_a_graph(start, model)

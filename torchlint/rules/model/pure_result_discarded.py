@@ -114,7 +114,7 @@ def _changed_by(call: cst.Call, model: Model) -> cst.Call | None:
     """The call that changes a new tensor in place, and no other: `p.mul(2).add_(q)`."""
     after = model.parent(model.parent(call) or call)
     method = method_call(after) if isinstance(after, cst.Call) and identifier(call.func) in tables.NEW_MEMORY else None
-    is_changed = method is not None and method.value is call and method.attr.value.endswith("_")
+    is_changed = method is not None and method.value is call and tables.CHANGES.match(method.attr.value) is not None
     return after if is_changed and isinstance(after, cst.Call) else None
 
 

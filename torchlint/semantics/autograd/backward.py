@@ -110,7 +110,7 @@ class Backward:
         """Whether a pass starts from what is looked up by its name: ``getattr(self, name).backward()``, ``vars(x)``."""
         from_calls = [start for call in self.passes() for start in starts(call)]
         made = [held for start in from_calls for held in self._evaluator.held_by(start) if held is not None]
-        return any(self._looks_up(part) for each in (*from_calls, *made) for part in self._tree.descendants(each))
+        return any(self._looks_up(part) for each in (*from_calls, *made) for part in _terms(each))
 
     def _looks_up(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.Attribute):
@@ -385,3 +385,11 @@ def _is_setting(attribute: cst.Attribute) -> bool:
     while isinstance(owner, cst.Attribute) and identifier(owner) not in OPTIONS:
         owner = owner.value
     return isinstance(owner, (cst.Name, cst.Attribute)) and identifier(owner) in OPTIONS
+
+
+def _terms(start: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield what a pass starts from and all that it is made of, but for what calls are told by keywords."""
+    yield start
+    if not isinstance(start, cst.Arg) or start.keyword is None:
+        for child in children(start):
+            yield from _terms(child)

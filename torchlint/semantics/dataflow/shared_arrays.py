@@ -34,9 +34,11 @@ def _is_returned_beside(array: cst.BaseExpression, copy: cst.CSTNode, evaluator:
 
 
 def _is_same_array(part: cst.BaseExpression, array: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Return whether a part of a result is an array: the same expression, of what the same statements bound."""
-    bound = ([id(b.node) for b in evaluator.flow.definitions(e)] for e in (part, array) if isinstance(e, cst.Name))
-    return canonical(part) == canonical(array) and len({tuple(each) for each in bound}) <= 1
+    """Return whether a part of a result may be an array: the same expression, perhaps bound by the same statement."""
+    if canonical(part) != canonical(array):
+        return False
+    bound = [{id(b.node) for b in evaluator.flow.definitions(e)} for e in (part, array) if isinstance(e, cst.Name)]
+    return len(bound) < len((part, array)) or not bound[0].isdisjoint(bound[1])
 
 
 def _is_of(copy: cst.CSTNode, part: cst.BaseExpression, evaluator: Evaluator) -> bool:
@@ -51,6 +53,8 @@ def _parts(result: cst.BaseExpression) -> list[cst.BaseExpression]:
     """Return what a function gives: the elements of a container that is written out, or all of it."""
     if isinstance(result, (cst.Tuple, cst.List, cst.Dict)):
         return [part for element in result.elements for part in _parts(element.value)]
+    if isinstance(result, cst.Call) and identifier(result.func) == "dict":
+        return [argument.value for argument in result.args]
     return [result]
 
 

@@ -11,7 +11,7 @@ from torchlint.semantics.evaluation.evaluation_loops import holds_batch
 from torchlint.semantics.evaluation.routines import Routines
 from torchlint.semantics.tables.container_methods import PUTS_INTO
 from torchlint.semantics.values import Origin
-from torchlint.syntax.calls import method_call
+from torchlint.syntax.calls import is_none, method_call
 
 
 class GatheredFeatures:
@@ -51,7 +51,10 @@ class GatheredFeatures:
 
     def _reduces(self, result: cst.BaseExpression) -> bool:
         """Whether a function gives one number of all that it has gathered: ``torch.cat(losses).mean()``."""
-        return isinstance(result, cst.Call) and not result.args and method_call(result, "sum", "mean") is not None
+        if not isinstance(result, cst.Call) or method_call(result, "sum", "mean") is None:
+            return False
+        is_function = self._evaluator.names.qualified(result.func) is not None  # `torch.mean(x)`
+        return all(is_none(argument.value) for argument in result.args[is_function:])
 
     def _loop(self, call: cst.Call) -> cst.For | None:
         """The loop over a loader around a call in its function."""

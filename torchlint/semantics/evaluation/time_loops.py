@@ -17,8 +17,8 @@ _BAR = re.compile(r"tqdm|[Pp]rogress|(^|_)p?bar$")
 _PASSES_ON = frozenset(f"builtins.{name}" for name in "enumerate list tuple zip".split())
 # Times of a process by their name, which schedules give from the last to the first.
 _TIMES = re.compile(r"^(\w+_)?time_?steps$|^time_?pairs$")
-_REGRESSION = re.compile(
-    r"mse_?loss|l1_loss|huber_loss|l2_loss|save_image|make_grid|fromarray|guidance|cfg_scale|(^|_)sigmas?$|alphas?_cum|denois",
+_SHOWS_USE = re.compile(
+    r"mse_?loss|l1_loss|huber_loss|l2_loss|save_image|make_grid|fromarray|guidance|cfg_scale|(^|_)sigmas$|alphas?_cum|denois",
     re.IGNORECASE,
 )
 _MAX_DEPTH = 3
@@ -73,7 +73,7 @@ class TimeLoops:
         Integrators of differential equations and renderers go through times too, and are trained through them.
         """
         vocabulary = self._evaluator.vocabulary
-        return any(map(_REGRESSION.search, (*vocabulary.identifiers, *vocabulary.attributes, *vocabulary.imported)))
+        return any(map(_SHOWS_USE.search, (*vocabulary.identifiers, *vocabulary.attributes, *vocabulary.imported)))
 
     def _is_numbered(self, source: cst.BaseExpression) -> bool:
         while isinstance(source, cst.Call) and source.args and _BAR.search(identifier(source.func)):
@@ -118,9 +118,17 @@ class TimeLoops:
 
 
 def _is_count(expression: cst.BaseExpression, counted: set[str]) -> bool:
-    """Return whether an expression is a counter, or ``i + 1``, ``steps - i``, ``float(i)``."""
+    """Return whether an expression is a counter, or ``i + 1``, ``steps - i``, ``float(i)``, a tensor of it."""
     if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, (cst.Add, cst.Subtract)):
         return _is_count(expression.left, counted) or _is_count(expression.right, counted)
+    if isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, cst.Multiply):
+        sides = (expression.left, expression.right)
+        return any(_is_count(side, counted) for side in sides) and any(map(_is_filled, sides))  # `torch.ones(n) * i`
     if isinstance(expression, cst.Call):
-        return len(expression.args) == 1 and _is_count(expression.args[0].value, counted)
+        return any(_is_count(a.value, counted) for a in expression.args[-1:])  # `float(i)`, `torch.full((n,), i)`
     return identifier(expression) in counted if isinstance(expression, cst.Name) else False
+
+
+def _is_filled(expression: cst.BaseExpression) -> bool:
+    """Return whether an expression makes a tensor of ones, which a time is multiplied by."""
+    return isinstance(expression, cst.Call) and identifier(expression.func) in ("ones", "ones_like", "new_ones")

@@ -14,6 +14,7 @@ from torchlint.semantics.heat.device_tests import leaves_host
 from torchlint.semantics.heat.periodic import counts_on_after
 from torchlint.semantics.heat.seen_keys import is_new_key
 from torchlint.semantics.heat.spent_tests import is_spent_by_rest
+from torchlint.syntax.walk import Tree
 
 
 class Exits(NamedTuple):
@@ -46,6 +47,19 @@ def exits_of(block: cst.IndentedBlock | cst.Module, evaluator: Evaluator) -> Exi
     breaks = (tree.order(line) for line in lines if isinstance(line.body[-1], ends))
     in_order = tuple(sorted(tests, key=lambda one: one[2]))
     return Exits(in_order, min(pauses, default=sys.maxsize), max(breaks, default=-1))
+
+
+def goes_on(line: cst.CSTNode, tree: Tree) -> bool:
+    """Return whether a statement of a loop's block starts the next pass where it works out: ``try: ...; continue``.
+
+    Then the jump at the end of the block is for what does not; a ``continue`` of a handler is for that itself.
+    """
+    if not isinstance(line, (cst.Try, cst.If)):
+        return False
+    bodies = [line.body, *([line.orelse] if line.orelse is not None else ())]
+    jumps = [jump for body in bodies for jump in tree.below(body, cst.Continue)]
+    around = (tree.enclosing(jump, cst.ExceptHandler, *LOOPS) for jump in jumps)
+    return any(node is None or not tree.within(node, line) for node in around)
 
 
 def _pauses(line: cst.If, rest: Sequence[cst.CSTNode], evaluator: Evaluator) -> bool:

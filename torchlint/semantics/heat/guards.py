@@ -14,7 +14,7 @@ from torchlint.semantics.heat.alarms import is_alarm, only_tells
 from torchlint.semantics.heat.classified import Classified
 from torchlint.semantics.heat.counters import counts_passes, is_counter
 from torchlint.semantics.heat.device_tests import leaves_host
-from torchlint.semantics.heat.early_exits import Exits, exits_of
+from torchlint.semantics.heat.early_exits import Exits, exits_of, goes_on
 from torchlint.semantics.heat.early_stops import limits
 from torchlint.semantics.heat.either_way import counts_either_way
 from torchlint.semantics.heat.external_tests import asks_for_option, is_time, is_timed, is_told_of_error, lets_through
@@ -225,8 +225,8 @@ class Guards:
             found = self.classify(test, holds) if allowed is None or test is not allowed.test else None
             if found is not None and found not in besides:
                 return found
-        ends_root = exits.last_break >= place and self._tree.enclosing(block, *LOOPS) is root
-        return Guard.PERIODIC if ends_root else None
+        ends = exits.last_break >= place and not goes_on(child, self._tree)
+        return Guard.PERIODIC if ends and self._tree.enclosing(block, *LOOPS) is root else None
 
     def classify(self, test: cst.BaseExpression, taken: bool) -> Guard | None:
         """Return why the branch that is taken when ``test`` is ``taken`` is a rare one, None if it is not."""

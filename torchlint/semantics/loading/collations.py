@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.narrowing import is_tensor_here
 from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.tables.loaders import BLOCKING_CLASSES, LOADER_KINDS
 from torchlint.semantics.tensors.moves import Move
@@ -40,7 +41,8 @@ class Collations:
             return kind is Kind.BATCH
         if self.own_move(move.receiver) is not None:
             return True
-        made = [*self._made(move.receiver), *self._in_dictionary(move.receiver)]
+        is_asked = isinstance(move.receiver, cst.Name) and is_tensor_here(move.receiver, self._evaluator)
+        made = [*self._made(move.receiver), *(self._in_dictionary(move.receiver) if not is_asked else ())]
         if self._evaluator.vocabulary.mentions(BLOCKING_CLASSES) or any(map(self._is_object, made)):
             return True
         if made or self.is_tensor(move) or not isinstance(move.receiver, cst.Name):

@@ -222,6 +222,9 @@ class Epochs:
                     yield ancestor
                 return
             is_call = isinstance(ancestor, cst.Call) and child is not ancestor.func
+            if depth and isinstance(ancestor, cst.From) and isinstance(self._tree.parent(ancestor), cst.Yield):
+                yield ancestor  # of a generator that is given the loader
+                return
             if isinstance(ancestor, cst.Call) and is_call and self.wraps(ancestor):
                 wrapper = ancestor
             elif isinstance(ancestor, cst.Call) and is_call and self._is_iterated_by(ancestor, child, depth):

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.semantics.binding.arguments import argument_for
 from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.binding.flow import LOOPS
-from torchlint.semantics.binding.scopes import BindingKind
+from torchlint.semantics.binding.scopes import COMPREHENSIONS, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.loading.changed_datasets import is_changed_by_loader, is_changed_elsewhere
 from torchlint.semantics.loading.epochs import Epochs
@@ -47,12 +47,36 @@ class KeptWorkers:
             return True
         if any(isinstance(self._tree.parent(place), cst.ListComp) for place in places):
             return True  # `[iter(loader) for _ in range(2)]`
+        if any(self._is_in_generator(place, made) for place in places):
+            return True
         again = [*places, *filter(self._is_iterated, reads)]
         if any(self._tree.within(place, region) for place in again for region in regions):
             return True
         if any(sum(self._tree.within(read, loop.iter) for read in reads) > 1 for loop in loops):
             return True
-        return any(self._shares(function) for call, _ in self._given(reads) for function in self._reached(call))
+        alone = self._only_generator(reads, made)
+        return any(
+            function is not alone and self._shares(function)
+            for call, _ in self._given(reads)
+            for function in self._reached(call)
+        )
+
+    def _only_generator(
+        self, reads: list[cst.Name | cst.Attribute | cst.Call], made: cst.Call
+    ) -> cst.FunctionDef | None:
+        """The generator function that is given a loader once, where that is made, and by whom nobody else gets it."""
+        frames = (*LOOPS, *COMPREHENSIONS, cst.FunctionDef, cst.Lambda)
+        around = self._tree.enclosing(reads[0], *frames)
+        if len(reads) > 1 or isinstance(reads[0], cst.Attribute) or around is not self._tree.enclosing(made, *frames):
+            return None
+        return next((self._function(call) for call, _ in self._given(reads)), None)
+
+    def _is_in_generator(self, place: cst.CSTNode, made: cst.Call) -> bool:
+        """Whether a loop stands in a generator that has the loader from around it: each call of it makes another."""
+        function = self._evaluator.definitions.enclosing_function(place)
+        if function is None or function is self._evaluator.definitions.enclosing_function(made):
+            return False
+        return any(True for _ in self._tree.below(function.body, cst.Yield))
 
     def _holder(self, place: cst.CSTNode) -> str:
         """What keeps an iterator, a variable or a list; "" for a loop, which is done with it at its end."""

@@ -30,8 +30,10 @@ from torchlint.syntax.calls import identifier, literal, method_call
 _FRESH = (cst.Name, cst.Call, cst.BinaryOperation)
 """What is known by its value alone."""
 
+_LOSS_KEY = re.compile(r"(^|_)(loss|total|objective|elbo|nll|cost)(_|$)")
+"""What the item of a dictionary is called that is differentiated."""
+
 # What is named for how much there is of something: `sample_size`, which a loss is divided by.
-_LOSS_KEY = re.compile(r"loss|total")
 _COUNTS = re.compile(r"(^|_)(size|count|num|len|length)s?$|^(n|num)_|^n?tokens$")
 
 

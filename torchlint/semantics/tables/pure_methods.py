@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 IN_PLACE_TOO = frozenset(
     "abs add addcmul addmm atan2 bitwise_and ceil clamp clip cos cumprod cumsum detach div divide erf exp expm1 floor "
     "fmod lerp log log10 log1p log2 logical_and logical_not logical_or masked_fill masked_scatter mul multiply "
@@ -12,6 +14,9 @@ IN_PLACE_TOO = frozenset(
 
 NEW_MEMORY = IN_PLACE_TOO - frozenset("detach squeeze transpose unsqueeze".split())
 """Those of them whose result shares no memory with the tensor."""
+
+CHANGES = re.compile(r"^(?!_|requires_grad_$|retain_grad_$|share_memory_$)\w+_$")
+"""What methods are called that change the numbers of a tensor in place."""
 
 MOVES = frozenset("to cuda cpu float double half bfloat16 int long bool type type_as".split())
 """Those that move or convert."""
