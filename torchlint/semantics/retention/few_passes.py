@@ -19,6 +19,12 @@ _SUMS = ("sum", "cumsum")
 _JOINS = ("cat", "concat", "concatenate", "append", "extend")
 
 
+def is_over_models(loop: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Return whether a loop sets each thing that it goes over to evaluate or train: one of an ensemble of models."""
+    target = loop.target if isinstance(loop, cst.For) else None
+    return isinstance(target, cst.Name) and not evaluator.usage.attributes(target).isdisjoint(("eval", "train"))
+
+
 class FewPasses:
     """Finds them."""
 
@@ -33,6 +39,8 @@ class FewPasses:
             return self._tops_up(loop)
         step = self._evaluator.iterated(loop)
         if step.kind is Kind.MODULE or any(e.kind is Kind.MODULE for e in step.elements or ()):
+            return True
+        if is_over_models(loop, self._evaluator):
             return True
         lists = self._given(loop.iter) if isinstance(loop.iter, cst.Name) else [loop.iter]
         sizes = [len(x.elements) for x in lists if isinstance(x, (cst.Tuple, cst.List, cst.Dict))]

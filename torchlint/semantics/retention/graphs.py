@@ -21,6 +21,7 @@ from torchlint.semantics.retention.carried_states import CarriedStates
 from torchlint.semantics.retention.carrying import Carrying, is_number
 from torchlint.semantics.retention.collected import Collected
 from torchlint.semantics.retention.detachable import Detachable, tensor_branches
+from torchlint.semantics.retention.few_passes import is_over_models
 from torchlint.semantics.retention.graphless import Graphless
 from torchlint.semantics.retention.holders import Holders
 from torchlint.semantics.retention.idle_graphs import IdleGraphs
@@ -179,6 +180,8 @@ class Retentions:
         if isinstance(node, cst.AugAssign) and self._is_object_or_view(kept.variable):
             return None
         if kept.index is not None and not self._varies(kept.index, heat.root) and not self._is_pool(kept, node):
+            return None
+        if is_over_models(heat.root, self._evaluator):
             return None
         if heat.role is Role.SAMPLING_LOOP:
             is_remade = self._holders.is_remade(kept.variable, node, heat.root)
