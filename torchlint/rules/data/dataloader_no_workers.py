@@ -38,6 +38,7 @@ from torchlint.edits.operations import AddKeyword, Edit, Replace
 from torchlint.finding import Finding, Fix, Safety
 from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.loading.item_sources import collates_with_work, is_for_jax
+from torchlint.semantics.loading.pool_processes import is_daemonic
 from torchlint.semantics.loading.unsharded import is_unsharded
 from torchlint.semantics.model import Model
 from torchlint.semantics.tables.loaders import WITH_WORKERS, Choice
@@ -76,6 +77,7 @@ rule = Rule(
         "jax": "It loads for JAX, whose threads do not live on in worker processes.",
         "handle": "The dataset keeps an open file or database, which processes cannot share.",
         "on-device": "The dataset or the collate function makes CUDA tensors, which workers must not.",
+        "daemonic": "It is made in the processes of a `multiprocessing.Pool`, which must not have children.",
         "other-class": "The class is not torch's `DataLoader` nor one that is known to pass its arguments on.",
         "one-batch": "Nothing but single batches is ever taken, `next(iter(loader))`, or all callers drop the loader.",
         "written-back": "The loop over the batches writes to the dataset, which copies in worker processes would miss.",
@@ -113,6 +115,8 @@ def _is_better_without(loader: LoaderCall, model: Model) -> bool:
     if rule.silent("handle", any(map(model.datasets.holds_handle, datasets))):
         return True
     if rule.silent("one-batch", model.batches.only_one(loader.call)):
+        return True
+    if rule.silent("daemonic", is_daemonic(loader.call, model.evaluator)):
         return True
     if rule.silent("written-back", model.kept_workers.misses_writes(loader)):
         return True

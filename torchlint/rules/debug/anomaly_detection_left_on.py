@@ -127,13 +127,11 @@ def _entered(call: cst.Call, model: Model) -> bool:
 
 def _decides(call: cst.Call, model: Model) -> bool:
     """Whether an error of the mode is caught: around the call, or around a backward pass that the mode reaches."""
-    if model.survives_error(call):
-        return True
     item = model.parent(call)
     block = model.parent(item) if isinstance(item, cst.WithItem) else None
     passes = (c for c in model.nodes(cst.Call) if isinstance(c.func, cst.Attribute) and c.func.attr.value == "backward")
     reached = (c for c in passes if (model.within(c, block) if block is not None else not _in_own_mode(c, model)))
-    return any(map(model.survives_error, reached))
+    return any(model.survives_error(each) or model.choices.may_be_skipped(each) for each in [call, *reached])
 
 
 def _in_own_mode(call: cst.Call, model: Model) -> bool:

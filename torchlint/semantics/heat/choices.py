@@ -37,6 +37,7 @@ _HOLDING_ERRORS = frozenset(
         "tenacity backoff excepthook"
     ).split()
 )
+_NAN = re.compile(r"\bnan\b", re.IGNORECASE)
 _CATCHING = frozenset(("Exception", "BaseException", "ArithmeticError"))
 
 
@@ -178,6 +179,12 @@ class Choices:
             child = ancestor
         return False
 
+    def may_be_skipped(self, node: cst.CSTNode) -> bool:
+        """Return whether the function of one step, which holds a node outside loops, is called by what goes on."""
+        step = self._tree.enclosing(node, *FUNCTIONS, *LOOPS)
+        callers = self._evaluator.callers(step) if isinstance(step, cst.FunctionDef) else []
+        return any(map(self.survives_error, callers))
+
     def _ends_the_run(self, block: cst.Try, caught: list[cst.ExceptHandler]) -> bool:
         """Whether a ``try`` holds the loop over steps, nothing repeats it, and its handlers only tell of the error."""
         if not any(isinstance(n, LOOPS) for n in self._tree.descendants(block.body)):
@@ -209,7 +216,10 @@ class Choices:
     def _swallows(self, handler: cst.ExceptHandler, error: str) -> bool:
         if not self._catches(handler.type, error):
             return False
-        return not any(_raises(node) or self._exits(node) for node in self._tree.descendants(handler.body))
+        below = list(self._tree.descendants(handler.body))
+        if any(isinstance(node, cst.SimpleString) and _NAN.search(node.value) for node in below):
+            return not self._raises_at_its_end(handler.body)
+        return not any(_raises(node) or self._exits(node) for node in below)
 
     def _catches(self, caught: cst.BaseExpression | None, error: str) -> bool:
         if caught is None:

@@ -23,7 +23,7 @@ def is_changed_elsewhere(held: Iterable[cst.BaseExpression], evaluator: Evaluato
             return True
         if isinstance(one, (cst.Name, cst.Attribute)) and _is_stored_by_name(identifier(one), evaluator):
             return True
-        if _reads_changed_global(one, evaluator):
+        if _reads_changed_global(one, evaluator) or _is_class_changed(one, evaluator):
             return True
     return False
 
@@ -117,6 +117,16 @@ def _reads_changed_global(held: cst.BaseExpression, evaluator: Evaluator) -> boo
     given = [argument.value for argument in maker.args] if isinstance(maker, cst.Call) else []
     made = [evaluator.value(held).definition, *map(evaluator.definitions.definition, given)]
     return any(name.value in declared for each in made if each is not None for name in _names(each, evaluator))
+
+
+def _is_class_changed(held: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether the file stores to an attribute of the class that a dataset is of: ``Patches.scale *= 2``."""
+    owner = evaluator.value(held).definition
+    stored: list[cst.AssignTarget | cst.AugAssign] = []
+    if isinstance(owner, cst.ClassDef):
+        stored = [*evaluator.tree.nodes(cst.AssignTarget), *evaluator.tree.nodes(cst.AugAssign)]
+    places = (each.target.value for each in stored if isinstance(each.target, cst.Attribute))
+    return any(isinstance(place, cst.Name) and evaluator.definitions.definition(place) is owner for place in places)
 
 
 def _names(definition: cst.FunctionDef | cst.ClassDef, evaluator: Evaluator) -> list[cst.Name]:

@@ -1,0 +1,56 @@
+"""Code that runs in daemonic processes, which must not start worker processes of their own."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.syntax.calls import identifier, literal
+
+_RUNS = frozenset(
+    ("apply", "apply_async", "imap", "imap_unordered", "map", "map_async", "starmap", "starmap_async", "Process")
+)
+_DEPTH = 4  # callers on the way to the function that a pool is given
+
+
+def is_daemonic(node: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Return whether the function around a node runs in a ``multiprocessing.Pool``, or in a daemonic process.
+
+    Those of ``concurrent.futures`` may have children since Python 3.9.
+    """
+    handed = {id(given) for call in evaluator.tree.nodes(cst.Call) for given in _handed(call, evaluator)}
+    functions = [evaluator.definitions.enclosing_function(node)]
+    for _ in range(_DEPTH if handed else 0):
+        known = [function for function in functions if function is not None]
+        if any(id(function) in handed for function in known):
+            return True
+        calls = (call for function in known for call in evaluator.callers(function))
+        functions = [evaluator.definitions.enclosing_function(call) for call in calls]
+    return False
+
+
+def _handed(call: cst.Call, evaluator: Evaluator) -> list[cst.FunctionDef]:
+    """The functions of the file that a call hands to a pool, also by ``partial``, or to a daemonic process."""
+    if identifier(call.func) not in _RUNS or not _is_started(call, evaluator):
+        return []
+    given = [argument.value for argument in call.args[:2]]
+    given += [argument.value for each in given if isinstance(each, cst.Call) for argument in each.args[:1]]
+    found = (evaluator.definitions.definition(each) for each in given if isinstance(each, (cst.Name, cst.Attribute)))
+    return [each for each in found if isinstance(each, cst.FunctionDef)]
+
+
+def _is_started(call: cst.Call, evaluator: Evaluator) -> bool:
+    if identifier(call.func) == "Process":
+        daemon = (each.value for each in call.args if each.keyword is not None and each.keyword.value == "daemon")
+        return any(literal(each) is True for each in daemon)
+    pool = call.func.value if isinstance(call.func, cst.Attribute) else None
+    made = _made(pool, evaluator)
+    return isinstance(made, cst.Call) and identifier(made.func) == "Pool"
+
+
+def _made(pool: cst.BaseExpression | None, evaluator: Evaluator) -> cst.BaseExpression | None:
+    """What a variable holds, where there is one such thing: also what ``with`` binds to it."""
+    if not isinstance(pool, cst.Name):
+        return pool
+    bindings = evaluator.flow.definitions(pool)
+    return bindings[0].value if len(bindings) == 1 else None
