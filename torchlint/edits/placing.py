@@ -17,6 +17,7 @@ from torchlint.semantics.tables.torch_api import (
     RANDOM_FACTORIES,
     RANDOM_METHODS,
     RESHAPING_METHODS,
+    WINDOW_FACTORIES,
 )
 from torchlint.semantics.tensors.casts import FLOATING
 from torchlint.semantics.tensors.creations import Creation
@@ -187,7 +188,7 @@ def risks(found: Creation, placement: Placement, model: Model) -> Iterator[str]:
     if name in ("torch.rand", "torch.randn") and found.move is not None and found.move.dtype:
         yield "It draws floats only, and refuses a dtype of whole numbers."
     steps = model.arguments(found.factory, ("start", "end", "step"))
-    if name in ("torch.linspace", "torch.logspace") or (
+    if name in {"torch.linspace", "torch.logspace", *WINDOW_FACTORIES} or (
         name == "torch.arange" and not model.constructors.counts(steps)
     ):
         yield "CPU and device can round the steps differently."

@@ -152,9 +152,23 @@ class Writes:
     def _is_lent(self, root: cst.BaseExpression) -> bool:
         """Whether a variable may hold what others hold as well: a parameter, or another name for something."""
         made = self._evaluator.flow.makers(root) if isinstance(root, cst.Name) else []
-        return any(
-            binding.kind is BindingKind.PARAMETER
-            or (not binding.path and binding.value is not None and self._root(binding.value) is not None)
+        held = [binding.value for binding in made if not binding.path and binding.value is not None]
+        is_other = any(self._root(each) is not None and not self._is_cut_to_size(each, root) for each in held)
+        return is_other or any(binding.kind is BindingKind.PARAMETER for binding in made)
+
+    def _is_cut_to_size(self, part: cst.BaseExpression, root: cst.BaseExpression) -> bool:
+        """Whether a variable holds a part of what it held, made anew beside where it is read: ``x = x[:n]``."""
+        held = part.value if isinstance(part, cst.Subscript) else None
+        if not isinstance(part, cst.Subscript) or not isinstance(held, cst.Name) or canonical(held) != canonical(root):
+            return False
+        if not all(isinstance(element.slice, cst.Slice) for element in part.slice):
+            return False
+        around = self._tree.enclosing(root, *LOOPS, cst.FunctionDef)
+        made = self._evaluator.flow.makers(held)
+        return bool(made) and all(
+            isinstance(binding.value, cst.Call)
+            and self._root(binding.value) is None
+            and self._tree.enclosing(binding.node, *LOOPS, cst.FunctionDef) is around
             for binding in made
         )
 

@@ -9,7 +9,15 @@ import libcst as cst
 
 from torchlint.semantics.binding.arguments import argument_for, position
 from torchlint.semantics.binding.scopes import Binding, BindingKind
-from torchlint.semantics.evaluate import filled_tensors, hints, items_put_back, lambdas, named_classes, type_hints
+from torchlint.semantics.evaluate import (
+    filled_tensors,
+    hints,
+    items_put_back,
+    lambdas,
+    named_classes,
+    running_sums,
+    type_hints,
+)
 from torchlint.semantics.evaluate.narrowing import is_container_here, is_tensor_here
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPES, LEGACY_CONSTRUCTORS
@@ -34,6 +42,8 @@ def evaluate(name: cst.Name, evaluator: Evaluator) -> Value:
         return Value(Kind.NUMBER, literal=constant)
     definitions = evaluator.flow.definitions(name)
     found = join([evaluator.bound(binding) for binding in definitions]) if definitions else UNKNOWN
+    if not found.known and len(definitions) > 1:
+        found = running_sums.added_up(definitions, evaluator)
     if found.kind is Kind.PENDING:
         return found
     if found.is_tensor and is_container_here(name, evaluator):
@@ -226,10 +236,12 @@ def _augmented(binding: Binding, evaluator: Evaluator) -> Value:
     statement = evaluator.tree.enclosing(binding.node, cst.AugAssign)
     if statement is None or not isinstance(binding.node, cst.Name):
         return UNKNOWN
-    operand = evaluator.value(statement.value)
-    if operand.is_tensor:
-        return operand.weakened(Evidence.INFERRED)
-    return evaluator.value(binding.node)
+    before, operand = evaluator.value(binding.node), evaluator.value(statement.value)
+    if not operand.is_tensor:
+        return before
+    is_plain = not before.is_tensor or before.graph is not Graph.ATTACHED  # what is added does not take the graph away
+    found = operand if is_plain else operand._replace(graph=Graph.ATTACHED, origin=before.origin)
+    return found.weakened(Evidence.INFERRED)
 
 
 def parameter(binding: Binding, evaluator: Evaluator) -> Value:

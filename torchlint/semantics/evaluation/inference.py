@@ -14,6 +14,7 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.running_sums import beside_totals
 from torchlint.semantics.evaluation.abstract_steps import AbstractSteps
 from torchlint.semantics.evaluation.entry_points import (
     Called,
@@ -316,18 +317,16 @@ class Inference:
     def _is_reported_by_caller(self, method: cst.FunctionDef) -> bool:
         """Whether a method of a model is called by an evaluation of the file, where the whole of it is reported."""
         calls = self._evaluator.callers(method) if belongs_to_module(method, self._evaluator) else []
-        within = ((call, self._evaluator.definitions.enclosing_function(call)) for call in calls)
-        return any(
-            f is not None and not belongs_to_module(f, self._evaluator) and self.call(call) is not None
-            for call, f in within
-        )
+        within = [call for call in calls if self._evaluator.definitions.enclosing_function(call) is not None]
+        return any(not self._is_in_module(call) and self.call(call) is not None for call in within)
 
     def _is_of_other(self, function: cst.FunctionDef, call: cst.Call, called: Called, whole: bool) -> bool:
         """Whether a function only runs within a forward pass, or within what is reported itself."""
         if self._is_reported_by_caller(function):
             return True
-        is_apart = whole and self._gathered_features.is_apart(call, called, function)
-        return self._is_part_of_forward(function) and not is_apart
+        return self._is_part_of_forward(function) and not (
+            whole and self._gathered_features.is_apart(call, called, function)
+        )
 
     def _is_part_of_forward(self, function: cst.FunctionDef) -> bool:
         owner = self._evaluator.definitions.owner(function)
@@ -337,9 +336,11 @@ class Inference:
             return True
         if self._routines.sets_something(function) and len(parameters(function)) == 1:
             return False  # it takes its input from its object, as no part of a model does
-        callers = self._evaluator.callers(function)
-        within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
-        return all(f is not None and belongs_to_module(f, self._evaluator) for f in within)
+        return all(map(self._is_in_module, self._evaluator.callers(function)))
+
+    def _is_in_module(self, call: cst.Call) -> bool:
+        function = self._evaluator.definitions.enclosing_function(call)
+        return function is not None and belongs_to_module(function, self._evaluator)
 
     def routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
         """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""
@@ -362,8 +363,7 @@ class Inference:
 
     def takes_batch(self, call: cst.Call) -> bool:
         """Return whether a call is given what a loader hands out, so that a name such as ``model`` is borne out."""
-        given = (self._evaluator.value(argument.value) for argument in call.args)
-        return any(v.origin is Origin.BATCH for v in given)
+        return any(self._evaluator.value(argument.value).origin is Origin.BATCH for argument in call.args)
 
     def _script_evaluates(self, model: cst.BaseExpression, function: cst.FunctionDef | None) -> bool:
         """Whether a file without training switches a model that it runs at its top level to evaluation there."""
@@ -387,12 +387,13 @@ class Inference:
         """
         alone = alone or self.fed_passes.may_run_unseen(function)
         callers = self._evaluator.callers(function) if not alone else ()
-        within = [self._evaluator.definitions.enclosing_function(call) for call in callers]
-        if callers and not any(f is not None and belongs_to_module(f, self._evaluator) for f in within):
+        if callers and not any(map(self._is_in_module, callers)):
             return True
         is_method = may_be_model(call.func) and self._trained_by(call.func) is not None
         if is_method and self._evaluator.definitions.results(function) and self._fates.of(call) is Fate.USED:
             return False
         returned = self._evaluator.returned(function)
-        given = (returned, *(returned.elements or ()), *((returned.iterated(),) if alone else ()))
+        given = [returned, *(returned.elements or ()), *([returned.iterated()] if alone else ())]
+        if (others := beside_totals(function, self._evaluator)) is not None:
+            given = [self._evaluator.value(part) for part in others]
         return not any(v.is_tensor and v.graph is Graph.ATTACHED for v in given)

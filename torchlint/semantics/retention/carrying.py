@@ -190,7 +190,15 @@ class Carrying:
         losses = self._backward.losses(heat.root)
         if self.records.holds_loss(value, losses) or (losses and self._holds_graphs(value, heat.root)):
             return True
-        return self._holds_beside(value, heat.root)
+        return self._holds_beside(value, heat.root) or self._is_handed_to_trainer(value, losses)
+
+    def _is_handed_to_trainer(self, record: cst.BaseExpression, losses: list[cst.BaseExpression]) -> bool:
+        """Whether a dictionary is also what the step gives its trainer, with a tensor in it that carries a graph."""
+        if not isinstance(record, cst.Name) or not any(self.records.is_one(loss, record) for loss in losses):
+            return False
+        made = self.records.origin(record)
+        held = (self._evaluator.value(each) for each in (elements(made) if made is not None else ()))
+        return any(v.is_tensor and v.graph is Graph.ATTACHED and v.evidence >= Evidence.INFERRED for v in held)
 
     def _holds_beside(self, record: cst.BaseExpression, root: cst.CSTNode) -> bool:
         """Whether what a pass through ``root`` writes into a dictionary, or returns beside it, is differentiated."""

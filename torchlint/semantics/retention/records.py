@@ -41,7 +41,7 @@ class Records:
             return False
         held = (name for loss in losses for name in self._held(loss))
         is_left = not self._is_detached(value) and not self.is_changed(value)
-        return is_left and any(self._is_one(name, value) for name in held)
+        return is_left and any(self.is_one(name, value) for name in held)
 
     @remembered
     def given(self, value: cst.BaseExpression) -> list[Binding]:
@@ -123,7 +123,7 @@ class Records:
         made = self._written_out(pairs[record.path[0]][0]) if pairs else None
         entries = elements(made) if made is not None else ()
         for given, bound in pairs:
-            if isinstance(given, cst.Name) and any(self._is_one(entry, given) for entry in entries):
+            if isinstance(given, cst.Name) and any(self.is_one(entry, given) for entry in entries):
                 yield from self._reads(bound, root) if isinstance(bound, cst.Name) else ()
 
     def _unpacked(self, part: Binding) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
@@ -159,7 +159,7 @@ class Records:
             function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
             sums = (call for call in self._tree.below(function, cst.Call) if identifier(call.func) == "sum")
             items = (method_call(call.args[0].value, "values") for call in sums if call.args)
-            if any(each is not None and self._is_one(each.value, record) for each in items):
+            if any(each is not None and self.is_one(each.value, record) for each in items):
                 return True
             found = self.returned(record)
             if found is None:
@@ -216,8 +216,8 @@ class Records:
         place = self._tree.parent(name)
         return isinstance(place, cst.Subscript) and place.value is name and _key(place) is not None
 
-    def _is_one(self, name: cst.BaseExpression, other: cst.Name) -> bool:
-        """Whether two names read the same variable, as the same statements bound it."""
+    def is_one(self, name: cst.BaseExpression, other: cst.Name) -> bool:
+        """Return whether two names read the same variable, as the same statements bound it."""
         if not isinstance(name, cst.Name) or name.value != other.value:
             return False
         here, there = ({id(b.node) for b in self._evaluator.flow.definitions(each)} for each in (name, other))
@@ -258,7 +258,7 @@ class Records:
         summed = list(self._held(pairs[total.path[0]][0], depth)) if pairs else []
         around = self._evaluator.definitions.enclosing_function(total.node) or self._tree.module
         for given, bound in pairs:
-            if isinstance(given, cst.Name) and any(self._is_one(one, given) for one in summed):
+            if isinstance(given, cst.Name) and any(self.is_one(one, given) for one in summed):
                 yield from self._reads(bound, around) if isinstance(bound, cst.Name) else ()
 
     def _terms(self, total: cst.BinaryOperation) -> tuple[cst.BaseExpression, ...]:
@@ -273,7 +273,7 @@ class Records:
         """Return whether a method puts something else into a dictionary: ``logs.update(loss=0)``."""
         function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
         methods = (method_call(call, *CHANGES_KEYS) for call in self._tree.below(function, cst.Call))
-        return any(method is not None and self._is_one(method.value, record) for method in methods)
+        return any(method is not None and self.is_one(method.value, record) for method in methods)
 
     def may_lose_graph(self, record: cst.Name) -> bool:
         """Return whether something may detach the items that a dictionary is made with, or replace them.
@@ -298,19 +298,19 @@ class Records:
         """The places of a dictionary that the function around writes to."""
         function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
         places = (target.target for target in self._tree.below(function, cst.AssignTarget))
-        return [p for p in places if isinstance(p, cst.Subscript) and self._is_one(p.value, record)]
+        return [p for p in places if isinstance(p, cst.Subscript) and self.is_one(p.value, record)]
 
     def _is_reduced(self, record: cst.Name) -> bool:
         """Whether a function that is named for it may detach the items of a dictionary."""
         function = self._evaluator.definitions.enclosing_function(record) or self._tree.module
         calls = (call for call in self._tree.below(function, cst.Call) if _REDUCES.search(identifier(call.func)))
         calls = (call for call in calls if isinstance(self._tree.parent(call), cst.Expr))  # others may give another
-        given = any(self._is_one(argument.value, record) for call in calls for argument in call.args)
+        given = any(self.is_one(argument.value, record) for call in calls for argument in call.args)
         return given or any(self._writes_to(call, record) for call in self._tree.below(function, cst.Call))
 
     def _writes_to(self, call: cst.Call, record: cst.Name) -> bool:
         """Whether a call gives a dictionary to a function of the file that puts something into it."""
-        arguments = [argument for argument in call.args if self._is_one(argument.value, record)]
+        arguments = [argument for argument in call.args if self.is_one(argument.value, record)]
         function = self._evaluator.definitions.definition(call.func) if arguments else None
         if not isinstance(function, cst.FunctionDef):
             return False

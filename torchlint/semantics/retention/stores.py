@@ -276,7 +276,8 @@ def folded(statement: cst.Assign, evaluator: Evaluator) -> Store | None:
     given = bind(call.args, names).named
     own = next((name for name, value in given.items() if is_same(value, target)), None)
     returned = [r.value for r in evaluator.tree.below(function.body, cst.Return)]
-    sums = [_parameters_in(r, evaluator) for r in returned if isinstance(r, cst.BinaryOperation)]
+    branches = [b for r in returned for b in ((r.body, r.orelse) if isinstance(r, cst.IfExp) else (r,))]
+    sums = [_parameters_in(branch, evaluator) for branch in branches if isinstance(branch, cst.BinaryOperation)]
     added = {name for each in sums if own in each for name in each}
     rest = tuple(value for name, value in given.items() if name != own and name in added)
     quiet = evaluator.gradients.function_disabled(function)

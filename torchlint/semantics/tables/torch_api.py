@@ -12,7 +12,9 @@ SIZED_FACTORIES = _names(
     "torch", "zeros ones empty full rand randn randint randperm arange linspace logspace eye normal"
 )
 DATA_FACTORIES = _names("torch", "tensor as_tensor")
-FACTORIES = SIZED_FACTORIES | DATA_FACTORIES
+INDEX_FACTORIES = _names("torch", "tril_indices triu_indices")
+WINDOW_FACTORIES = _names("torch", "bartlett_window blackman_window hamming_window hann_window")
+FACTORIES = SIZED_FACTORIES | DATA_FACTORIES | INDEX_FACTORIES | WINDOW_FACTORIES
 # Of these any dtype can be asked, also that of another tensor.
 CASTABLE_FACTORIES = _names("torch", "zeros ones full empty eye tensor")
 RANDOM_FACTORIES = _names("torch", "rand randn randint randperm normal")
