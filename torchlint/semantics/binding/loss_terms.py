@@ -20,8 +20,10 @@ _DEPTH = 3
 
 def loss_terms(tree: Tree, key_of: KeyOf) -> frozenset[Key]:
     """Return the keys of the local variables that are added up, be it scaled by a number, to what is backpropagated."""
-    summed = {key for call in tree.nodes(cst.Call) for key in _started_from(call, key_of)}
-    found: set[Key] = set()
+    starts = [start for call in tree.nodes(cst.Call) for start in _starts(call)]
+    summed = {key for start in starts for leaf in _whole(start) if (key := key_of(leaf)) is not None}
+    found = {key for start in starts for total in _sums(start) for key in _added(total, key_of)}
+    summed |= found
     for _ in range(_DEPTH if summed else 0):
         terms = {key for value in _assigned(tree, summed, key_of) for key in _added(value, key_of)}
         summed = terms - found
@@ -29,13 +31,26 @@ def loss_terms(tree: Tree, key_of: KeyOf) -> frozenset[Key]:
     return frozenset(found)
 
 
-def _started_from(call: cst.Call, key_of: KeyOf) -> Iterator[Key]:
-    """The variables from which a backward pass starts: ``(loss / n).backward()``, ``accelerator.backward(loss)``."""
+def _starts(call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """What a backward pass may start from: ``(loss / n).backward()``, ``accelerator.backward(loss)``."""
     if identifier(call.func) not in _PASSES:
         return
-    start = call.func.value if isinstance(call.func, cst.Attribute) else None
-    for value in (start, call.args[0].value if call.args else None):
-        yield from (key for leaf in _whole(value) if (key := key_of(leaf)) is not None)
+    if isinstance(call.func, cst.Attribute):
+        yield call.func.value
+    if call.args:
+        yield call.args[0].value
+
+
+def _sums(start: cst.BaseExpression) -> Iterator[cst.BinaryOperation]:
+    """The sum that an expression is but for scale: ``(bce + 0.1 * dice) / n``."""
+    if isinstance(start, cst.BinaryOperation):
+        if isinstance(start.operator, (cst.Add, cst.Subtract)):
+            yield start
+        elif isinstance(start.operator, (cst.Divide, cst.Multiply)):
+            yield from _sums(start.left)
+    elif isinstance(start, cst.Call) and identifier(start.func) in _SCALES:
+        inner = start.args[0].value if start.args else getattr(start.func, "value", None)
+        yield from _sums(inner) if inner is not None else ()
 
 
 def _whole(value: cst.BaseExpression | None) -> Iterator[cst.Name]:

@@ -45,7 +45,12 @@ class Held:
         if any(one.attr.value == name and canonical(one) != text for one in stored):
             return False  # from outside of the class
         written = (place for place in self._writes.places() if isinstance(place, cst.Attribute))
-        return not any(place.attr.value == name for place in written)
+        return all(place.attr.value != name or self._is_while_made(place, owner) for place in written)
+
+    def _is_while_made(self, place: cst.Attribute, owner: cst.ClassDef) -> bool:
+        """Whether an object writes to what it holds while it is made: ``self.weight[0] = 0.3`` in ``__init__``."""
+        method = self._definitions.enclosing_function(place)
+        return self._owner(place) is owner and method is not None and runs_while_made(method, self._evaluator)
 
     def _is_made_often(self, owner: cst.ClassDef) -> bool:
         """Whether the file makes such objects, which are no modules, in loops: their tensors are as new as they are."""

@@ -14,7 +14,7 @@ from torchlint.semantics.dataflow.writes import Writes
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import bind, identifier, literal, method_call
-from torchlint.syntax.canonical import canonical
+from torchlint.syntax.canonical import canonical, is_same
 
 _ASKED = frozenset("device dtype shape size dim ndim numel is_cuda requires_grad to cuda".split())
 _BRANCHES = (
@@ -62,7 +62,14 @@ class Invariants:
         """Return whether a variable is bound and written outside ``root`` only, and shown to nobody who might write."""
         if isinstance(variable, cst.Name):
             return self._is_kept_name(variable, root)
-        return isinstance(variable, cst.Attribute) and self._held.is_kept(variable)
+        if not isinstance(variable, cst.Attribute) or not self._held.is_kept(variable):
+            return False
+        return not self._is_given_to_others(variable, root)
+
+    def _is_given_to_others(self, attribute: cst.Attribute, root: cst.CSTNode) -> bool:
+        """Whether something below ``root`` is handed an attribute, which it may write to: ``anneal(self.weight)``."""
+        same = (use for use in self._tree.attributes_named(attribute.attr.value) if is_same(use, attribute))
+        return any(self._tree.within(use, root) and self._is_given_away(use) for use in same)
 
     def _is_kept_name(self, name: cst.Name, root: cst.CSTNode) -> bool:
         bindings = self._evaluator.scopes.bindings(name)
@@ -89,6 +96,8 @@ class Invariants:
         calls = [call for value in made_of for call in self._tree.below(value, cst.Call)]
         if any(identifier(call.func) in _SHARING for call in calls) or self._is_leaf(name, calls):
             return True
+        if any(isinstance(value, cst.Attribute) and self._is_given_to_others(value, root) for value in made_of):
+            return True
         views = (
             call
             for call in calls
@@ -114,7 +123,7 @@ class Invariants:
         asked = (node for node in self._tree.nodes(cst.Attribute) if node.attr.value in ("requires_grad", *_LEAVES))
         return any(isinstance(node.value, cst.Name) and node.value.value == name.value for node in asked)
 
-    def _is_given_away(self, use: cst.Name) -> bool:
+    def _is_given_away(self, use: cst.Name | cst.Attribute) -> bool:
         """Whether a variable is handed to a call that may keep it: to none of torch's, and to none that only reads."""
         argument = self._tree.parent(use)
         call = self._tree.parent(argument) if isinstance(argument, cst.Arg) else None

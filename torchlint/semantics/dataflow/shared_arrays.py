@@ -16,7 +16,7 @@ def is_shared(array: cst.BaseExpression, copy: cst.CSTNode, whole: cst.CSTNode, 
 
     ``whole`` is the chain of methods that begins with the copy. An optimizer writes to parameters.
     """
-    if _is_returned_beside(array, copy, evaluator):
+    if _is_returned_beside(array, copy, evaluator) or _is_kept_beside(array, whole, evaluator):
         return True
     holder = _holder(whole, evaluator)
     return holder == "Parameter" or (holder == "register_buffer" and _is_copied_again(array, copy, evaluator))
@@ -31,6 +31,13 @@ def _is_returned_beside(array: cst.BaseExpression, copy: cst.CSTNode, evaluator:
         if len(others) < len(parts) and any(_is_of(copy, other, evaluator) for other in others):
             return True
     return False
+
+
+def _is_kept_beside(array: cst.BaseExpression, whole: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Whether an object keeps the array and the copy, for anyone to write to: ``self.y = tensor(self.x)``."""
+    statement = evaluator.tree.parent(whole)
+    places = [target.target for target in statement.targets] if isinstance(statement, cst.Assign) else []
+    return isinstance(array, cst.Attribute) and any(isinstance(place, cst.Attribute) for place in places)
 
 
 def _is_same_array(part: cst.BaseExpression, array: cst.BaseExpression, evaluator: Evaluator) -> bool:

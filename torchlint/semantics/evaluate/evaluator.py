@@ -22,6 +22,7 @@ from torchlint.semantics.evaluate import (
     host_modules,
     kept_batches,
     named_classes,
+    named_makers,
     names,
     narrowing,
     operators,
@@ -94,6 +95,11 @@ class Evaluator:
     def classes_by_ending(self) -> dict[str, cst.ClassDef | None]:
         """The classes of the file by each ending of their names, in words; None where several end so."""
         return named_classes.by_ending(self)
+
+    @cached_property
+    def makers_by_start(self) -> dict[str, list[cst.FunctionDef]]:
+        """The functions of the file that are named for making something, by each start of its name, in words."""
+        return named_makers.by_start(self)
 
     @cached_property
     def moving_calls(self) -> list[cst.Call]:

@@ -15,6 +15,7 @@ from torchlint.semantics.evaluate import (
     items_put_back,
     lambdas,
     named_classes,
+    named_makers,
     running_sums,
     type_hints,
 )
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 _CLASS = re.compile(r"^[A-Z][a-z]\w+$")
+_MEANS = ("mean", "sum")
 _MADE = (BindingKind.ASSIGNMENT, BindingKind.AUGMENTED)
 _LOADER_OF_SPLIT = re.compile(r"^(train|val|valid|validation|test|eval|dev)_?(data_?)?loader$")
 _SHAPE = re.compile(r"(^|_)shape$")
@@ -99,8 +101,19 @@ def _takes_graph(call: cst.Call, evaluator: Evaluator) -> bool:
     """Return whether a call is given a model or a tensor with a graph, or asks a model that is given nothing."""
     values = [evaluator.value(argument.value) for argument in call.args]
     if not values and isinstance(call.func, cst.Attribute):
-        return evaluator.value(call.func.value).kind is Kind.MODULE
+        return evaluator.value(call.func.value).kind is Kind.MODULE or _is_of_model(call.func, evaluator)
     return any(v.kind is Kind.MODULE or (v.is_tensor and v.graph is Graph.ATTACHED) for v in values)
+
+
+def _is_of_model(method: cst.Attribute, evaluator: Evaluator) -> bool:
+    """Return whether a mean is of what a call that is given a model gives: ``rgb, w = render(net, x); w.mean()``."""
+    if method.attr.value not in _MEANS:
+        return False
+    names = evaluator.tree.below(method.value, cst.Name)
+    bound = [binding for name in names for binding in evaluator.flow.definitions(name)]
+    calls = (binding.value for binding in bound if binding.kind is BindingKind.ASSIGNMENT)
+    given = (argument.value for call in calls if isinstance(call, cst.Call) for argument in call.args)
+    return any(evaluator.value(each).kind is Kind.MODULE for each in given)
 
 
 def of_definition(binding: Binding, evaluator: Evaluator) -> Value:
@@ -285,6 +298,9 @@ def parameter(binding: Binding, evaluator: Evaluator) -> Value:
     named = named_classes.instance(function, param, evaluator)
     if named.known:
         return named
+    made = named_makers.tensor(function, param, evaluator)
+    if made.known:
+        return made
     default = evaluator.value(param.default) if param.default is not None else UNKNOWN
     return _only_by_default(default) if default.known and default.kind is not Kind.NONE else UNKNOWN
 

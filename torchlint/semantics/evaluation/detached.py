@@ -144,7 +144,11 @@ class DetachedForwards:
             returns_host_values=True,
             switches_off=found.switches_off,
             needs_gradients=model is not None and self._inference.wants_graph(call, model),
-            is_part=is_said or function is None or not self._inference.returns_host_values(function, call, alone=True),
+            is_part=is_said
+            or function is None
+            or not self._inference.handed_out.are_host_values(
+                function, call, alone=True, is_trained=self._inference.is_trained_method(call)
+            ),
             in_loop=False,
             is_dry_run=False,
         )

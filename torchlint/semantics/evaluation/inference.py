@@ -14,7 +14,6 @@ from torchlint.semantics.binding.definitions import parameters
 from torchlint.semantics.dataflow.kept_results import KeptResults
 from torchlint.semantics.evaluate import hints
 from torchlint.semantics.evaluate.evaluator import Evaluator
-from torchlint.semantics.evaluate.running_sums import beside_totals
 from torchlint.semantics.evaluation.abstract_steps import AbstractSteps
 from torchlint.semantics.evaluation.entry_points import (
     Called,
@@ -30,10 +29,11 @@ from torchlint.semantics.evaluation.entry_points import (
 )
 from torchlint.semantics.evaluation.evaluated_models import EvaluatedModels, script_only_infers
 from torchlint.semantics.evaluation.evaluation_loops import EvaluationLoops
-from torchlint.semantics.evaluation.fates import Fate, Fates
+from torchlint.semantics.evaluation.fates import Fates
 from torchlint.semantics.evaluation.fed_passes import FedPasses
 from torchlint.semantics.evaluation.gathered_features import GatheredFeatures
 from torchlint.semantics.evaluation.gradient_uses import GradientUses
+from torchlint.semantics.evaluation.handed_out import HandedOut
 from torchlint.semantics.evaluation.handed_results import HandedResults
 from torchlint.semantics.evaluation.inference_methods import InferenceMethods
 from torchlint.semantics.evaluation.leaked_results import LeakedResults
@@ -124,6 +124,7 @@ class Inference:
         self._shared_steps = SharedSteps(evaluator, backward, training_code, self.gradient_uses)
         self.kept_results = KeptResults(evaluator)
         self.fed_passes = FedPasses(evaluator, backward)
+        self.handed_out = HandedOut(evaluator, self.fed_passes)
         self._turns = Turns(evaluator, training_code, self.gradient_uses)
         self.methods = InferenceMethods(evaluator, backward, self.gradient_uses)
         self._sampling_loops = SamplingLoops(evaluator, backward, self)
@@ -175,7 +176,9 @@ class Inference:
             or is_part
             or denoises
             or (self._gathered_features.hold(call, called, function) and not self.methods.is_switched_off(function))
-            or self.returns_host_values(function, call, alone=is_followed)
+            or self.handed_out.are_host_values(
+                function, call, alone=is_followed, is_trained=self.is_trained_method(call)
+            )
             or self._evaluator.is_engine_step(function),
             self.switches_off(called, module) or self.handed_results.is_array(call),
             self._asks_for_gradients(call, module) or (turn is None and self.handed_results.need_graph(call)),
@@ -308,6 +311,10 @@ class Inference:
         is_part = self._evaluator.value(called).kind is Kind.MODULE
         return owner if not is_part and self.trained_calls.include(called) else None
 
+    def is_trained_method(self, call: cst.Call) -> bool:
+        """Return whether a call is of a method of a model by which the file trains that."""
+        return may_be_model(call.func) and self._trained_by(call.func) is not None
+
     def is_frozen(self, called: Called) -> bool:
         """Return whether the file excludes what a call runs from gradients, if only for a while."""
         owner = called.value if isinstance(called, cst.Attribute) and self._trained_by(called) is not None else None
@@ -318,7 +325,7 @@ class Inference:
         """Whether a method of a model is called by an evaluation of the file, where the whole of it is reported."""
         calls = self._evaluator.callers(method) if belongs_to_module(method, self._evaluator) else []
         within = [call for call in calls if self._evaluator.definitions.enclosing_function(call) is not None]
-        return any(not self._is_in_module(call) and self.call(call) is not None for call in within)
+        return any(not self.handed_out.is_in_module(call) and self.call(call) is not None for call in within)
 
     def _is_of_other(self, function: cst.FunctionDef, call: cst.Call, called: Called, whole: bool) -> bool:
         """Whether a function only runs within a forward pass, or within what is reported itself."""
@@ -336,11 +343,7 @@ class Inference:
             return True
         if self._routines.sets_something(function) and len(parameters(function)) == 1:
             return False  # it takes its input from its object, as no part of a model does
-        return all(map(self._is_in_module, self._evaluator.callers(function)))
-
-    def _is_in_module(self, call: cst.Call) -> bool:
-        function = self._evaluator.definitions.enclosing_function(call)
-        return function is not None and belongs_to_module(function, self._evaluator)
+        return all(map(self.handed_out.is_in_module, self._evaluator.callers(function)))
 
     def routine_evaluates(self, function: cst.FunctionDef | None) -> bool:
         """Return whether a function, or the script at its top level, evaluates or infers and does nothing else."""
@@ -378,22 +381,3 @@ class Inference:
         if isinstance(lazy, cst.GeneratorExp) and isinstance(self._tree.parent(lazy), cst.Return):
             return True
         return any(self._evaluator.definitions.enclosing_function(y) is function for y in self._tree.nodes(cst.Yield))
-
-    def returns_host_values(self, function: cst.FunctionDef, call: cst.Call, *, alone: bool) -> bool:
-        """Return whether a function hands out no tensor with a graph, or only to functions that are no part of a model.
-
-        What a method gives is followed itself, since nothing is known of it but that training starts from it.
-        ``alone``: the callers in the file do not count, since those of other files may want the graph.
-        """
-        alone = alone or self.fed_passes.may_run_unseen(function)
-        callers = self._evaluator.callers(function) if not alone else ()
-        if callers and not any(map(self._is_in_module, callers)):
-            return True
-        is_method = may_be_model(call.func) and self._trained_by(call.func) is not None
-        if is_method and self._evaluator.definitions.results(function) and self._fates.of(call) is Fate.USED:
-            return False
-        returned = self._evaluator.returned(function)
-        given = [returned, *(returned.elements or ()), *([returned.iterated()] if alone else ())]
-        if (others := beside_totals(function, self._evaluator)) is not None:
-            given = [self._evaluator.value(part) for part in others]
-        return not any(v.is_tensor and v.graph is Graph.ATTACHED for v in given)

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.values import Kind
+from torchlint.syntax.calls import identifier
 
 _MAX_DEPTH = 3
 
@@ -29,6 +30,32 @@ def samples(
     return any(_reaches(call, owner, evaluator, 0) for call in own_calls(loop))
 
 
+def improves(
+    loop: cst.For | cst.While, evaluator: Evaluator, own_calls: Callable[[cst.CSTNode], list[cst.Call]]
+) -> bool:
+    """Return whether each iteration gives a network what the one before made, in a function that is handed both.
+
+    ``for i in range(steps): x = x + step(model(x, sigmas[i]))``, without gradients
+    """
+    function = evaluator.definitions.enclosing_function(loop)
+    if function is None or not evaluator.gradients.function_disabled(function):
+        return False
+    made = {identifier(target.target) for target in evaluator.tree.below(loop.body, cst.AssignTarget)}
+    calls = [call for call in own_calls(loop) if call.args and identifier(call.args[0].value) in made]
+    return any(
+        _is_parameter(call.func, evaluator)
+        and _is_parameter(call.args[0].value, evaluator)
+        and evaluator.value(call.func).kind is Kind.MODULE
+        for call in calls
+    )
+
+
+def _is_parameter(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
+    """Whether a variable is one that a function is given, at first."""
+    bindings = evaluator.scopes.bindings(expression) if isinstance(expression, cst.Name) else []
+    return any(binding.kind is BindingKind.PARAMETER for binding in bindings)
+
+
 def _reaches(call: cst.Call, owner: cst.ClassDef, evaluator: Evaluator, depth: int) -> bool:
     """Whether a call runs a network that the object was given, itself or by methods of the object."""
     called = call.func
@@ -47,7 +74,6 @@ def _reaches(call: cst.Call, owner: cst.ClassDef, evaluator: Evaluator, depth: i
 def _is_given(name: str, owner: cst.ClassDef, evaluator: Evaluator) -> bool:
     """Whether an attribute is what the constructor was given: ``self.model = model``."""
     for held in evaluator.definitions.attribute(owner, name):
-        bindings = evaluator.scopes.bindings(held.value) if isinstance(held.value, cst.Name) else []
-        if any(binding.kind is BindingKind.PARAMETER for binding in bindings):
+        if held.value is not None and _is_parameter(held.value, evaluator):
             return True
     return False

@@ -165,7 +165,9 @@ class Hotness:
         if self._denoises(loop):
             return Heat(loop, Role.SAMPLING_LOOP, Evidence.INFERRED)
         found = next(filter(None, map(self.loop, generator_functions.consumers(loop, self._evaluator))), None)
-        return Heat(loop, found.role, Evidence.INFERRED) if found is not None else None
+        is_sampler = found is None and diffusion_samplers.improves(loop, self._evaluator, self.own_calls)
+        taken = Role.SAMPLING_LOOP if is_sampler else found.role if found is not None else None
+        return Heat(loop, taken, Evidence.INFERRED) if taken is not None else None
 
     def _denoises(self, loop: cst.For | cst.While) -> bool:
         """Whether each iteration takes a step of a diffusion process."""

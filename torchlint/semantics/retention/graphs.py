@@ -284,10 +284,16 @@ class Retentions:
         filling = (call for call in calls if (store := appended(call)) and is_same(store.variable, kept.variable))
         return any(found is not None and found.is_reported for found in map(self.retention, filling))
 
-    @staticmethod
-    def _keeps_object(kept: Store) -> bool:
-        """Whether a tensor that exists already is stored: no context takes its graph away."""
-        return kept.is_stored and all(isinstance(v, (cst.Name, cst.Attribute, cst.Subscript)) for v in kept.values)
+    def _keeps_object(self, kept: Store) -> bool:
+        """Whether a tensor that exists already is stored in a container: no context takes its graph away."""
+        is_written = kept.index is not None and self._evaluator.value(kept.variable).is_tensor
+        return kept.is_stored and not is_written and all(map(self._exists, kept.values))
+
+    def _exists(self, value: cst.BaseExpression) -> bool:
+        """Whether an expression computes nothing, as a part of a tensor would be."""
+        if isinstance(value, cst.Subscript):
+            return not self._evaluator.value(value.value).is_tensor
+        return isinstance(value, (cst.Name, cst.Attribute))
 
     # Where
 

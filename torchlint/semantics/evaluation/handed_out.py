@@ -1,0 +1,62 @@
+"""Whether functions hand out tensors with their graph, which other files may want."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.evaluate.running_sums import beside_totals
+from torchlint.semantics.evaluation.entry_points import belongs_to_module
+from torchlint.semantics.evaluation.fates import Fate, Fates
+from torchlint.semantics.evaluation.fed_passes import FedPasses
+from torchlint.semantics.values import Graph
+
+
+class HandedOut:
+    """Answers it for a function that runs a model."""
+
+    def __init__(self, evaluator: Evaluator, fed_passes: FedPasses) -> None:
+        self._evaluator = evaluator
+        self._fed_passes = fed_passes
+        self._fates = Fates(evaluator)
+        self._open: set[int] = set()
+
+    def are_host_values(
+        self, function: cst.FunctionDef, call: cst.Call, *, alone: bool, is_trained: bool = False
+    ) -> bool:
+        """Return whether a function hands out no tensor with a graph, or only to functions that are no part of a model.
+
+        ``alone``: the callers in the file do not count, since those of other files may want the graph.
+        ``is_trained``: what the call gives is followed itself, since nothing is known of the method that it runs but
+        that training starts from it.
+        """
+        alone = alone or self._fed_passes.may_run_unseen(function)
+        callers = self._evaluator.callers(function) if not alone else ()
+        if callers and not any(map(self.is_in_module, callers)):
+            return not any(map(self._hands_on, callers))
+        is_followed = is_trained and bool(self._evaluator.definitions.results(function))
+        if is_followed and self._fates.of(call) is Fate.USED:
+            return False
+        returned = self._evaluator.returned(function)
+        given = [returned, *(returned.elements or ()), *([returned.iterated()] if alone else ())]
+        if (others := beside_totals(function, self._evaluator)) is not None:
+            given = [self._evaluator.value(part) for part in others]
+        return not any(v.is_tensor and v.graph is Graph.ATTACHED for v in given)
+
+    def is_in_module(self, node: cst.CSTNode) -> bool:
+        """Return whether a node stands in a method of a model."""
+        function = self._evaluator.definitions.enclosing_function(node)
+        return function is not None and belongs_to_module(function, self._evaluator)
+
+    def _hands_on(self, call: cst.Call) -> bool:
+        """Whether a caller returns what a call gives, itself or computed of it, to those who may want its graph."""
+        function = self._evaluator.definitions.enclosing_function(call)
+        if function is None or self._evaluator.gradients.disabled(call) or id(function) in self._open:
+            return False
+        if self._evaluator.tree.enclosing(call, cst.Return, cst.FunctionDef) is function:
+            return False
+        self._open.add(id(function))
+        is_called = bool(self._evaluator.callers(function))
+        found = not self.are_host_values(function, call, alone=not is_called)
+        self._open.discard(id(function))
+        return found
