@@ -34,7 +34,10 @@ from torchlint.rule import Default, Example, Family, Rule, Triggers
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.heat.hotness import Heat, Role
 from torchlint.semantics.model import Model
+from torchlint.syntax.calls import method_call
 
+_DEVICES = frozenset(("deepspeed.accelerator.get_accelerator", "deepspeed.get_accelerator"))
+"""What gives the device in use, whose methods are those of ``torch.cuda``."""
 _EMPTIES = frozenset(("torch.cuda.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache"))
 _COLLECTS = "gc.collect"
 _BY_HAND = frozenset(("gc.disable", "gc.freeze"))
@@ -88,7 +91,7 @@ def validate(model, loader):
 )
 
 
-@rule.check(cst.Call, called=(*_EMPTIES, _COLLECTS))
+@rule.check(cst.Call, called=("empty_cache", *_EMPTIES, _COLLECTS))
 def check(call: cst.Call, model: Model) -> Iterator[Finding]:
     """Report an emptied cache in a hot place."""
     heat = _heat(call, model)
@@ -121,7 +124,11 @@ def _goes_too(other: cst.Call, call: cst.Call, model: Model) -> bool:
 
 def _empties(call: cst.Call, model: Model) -> bool:
     name = model.qualified_name(call.func)
-    return name in _EMPTIES or (name == _COLLECTS and not _collects_by_hand(model))
+    if name in _EMPTIES or (name == _COLLECTS and not _collects_by_hand(model)):
+        return True
+    method = method_call(call, "empty_cache")
+    device = method.value if method is not None else None
+    return isinstance(device, cst.Call) and model.qualified_name(device.func) in _DEVICES
 
 
 def _collects_by_hand(model: Model) -> bool:

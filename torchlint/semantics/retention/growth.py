@@ -13,6 +13,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.heat.hotness import Hotness
 from torchlint.semantics.retention.beams import keeps_rows, reordered
 from torchlint.semantics.retention.few_passes import FewPasses
+from torchlint.semantics.retention.joins import own_part, part_of_row
 from torchlint.semantics.retention.layers_in_place import may_change_in_place
 from torchlint.semantics.roles import Role
 from torchlint.semantics.values import Graph
@@ -105,7 +106,7 @@ class Growths:
         if statement is None or len(statement.targets) != 1:
             return None
         target = statement.targets[0].target
-        own = self._own(call, target)
+        own = own_part(call, target) or part_of_row(call, target, self._evaluator)
         if own is None:
             return None
         name = self._evaluator.names.qualified(call.func)
@@ -160,22 +161,6 @@ class Growths:
             node, parent = parent, self._tree.parent(parent)
         return parent if isinstance(parent, cst.Assign) and node is parent.value else None
 
-    @staticmethod
-    def _own(call: cst.Call, target: cst.BaseExpression) -> cst.BaseExpression | None:
-        """The place of the target among the tensors that a call joins."""
-        if not call.args or call.args[0].star:
-            return None
-        parts = call.args[0].value
-        if isinstance(parts, (cst.Tuple, cst.List)):
-            joined = [_unmoved(e.value) for e in parts.elements]
-            if keeps_rows(call):  # the rows of a beam search are chosen anew each time
-                joined = [part if is_same(part, target) else reordered(part) or part for part in joined]
-            if all(is_same(part, target) for part in joined):
-                return None  # doubling copies each element once on average
-            return next((part for part in joined if is_same(part, target)), None)
-        two = len(call.args) >= 2 and is_same(parts, target) and not is_same(call.args[1].value, target)
-        return parts if two and identifier(call.func) == "append" else None
-
     def _mirrors(self, call: cst.Call, name: str, loop: cst.While) -> bool:
         """Whether all that is joined comes out of one tensor: ``torch.cat([x, x.flip(0)[:n]])`` pads it."""
         parts = call.args[0].value
@@ -197,7 +182,7 @@ class Growths:
         if isinstance(loop, cst.While):
             nodes += self._tree.descendants(loop.test)
         stored = ((node, self._statement(node)) for node in nodes if isinstance(node, cst.Call))
-        owns = [self._own(n, target) for n, into in stored if into and is_same(into.targets[0].target, target)]
+        owns = [own_part(n, target) for n, into in stored if into and is_same(into.targets[0].target, target)]
         known = {id(own) for own in owns if own is not None}
         places = (node for node in nodes if id(node) not in known and is_same(node, target))
         return any(self._is_use(place) for place in places)
@@ -259,7 +244,7 @@ class Growths:
                 if other is statement:
                     return True
                 if isinstance(other, cst.Assign) and self._tree.within(other, loop):
-                    joined = [self._own(n, own) for n in self._tree.descendants(other.value) if isinstance(n, cst.Call)]
+                    joined = [own_part(n, own) for n in self._tree.descendants(other.value) if isinstance(n, cst.Call)]
                     joined += [reordered(other.value)] if self._is_among_rows(own) else []
                     fresh = [n for n in joined if isinstance(n, cst.Name) and id(n) not in seen]
                     waiting += fresh
@@ -383,13 +368,6 @@ class Growths:
             if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "out":
                 return True
         return False
-
-
-def _unmoved(expression: cst.BaseExpression) -> cst.BaseExpression:
-    """Return ``x`` of ``x.to(device)`` or ``x.detach()``."""
-    while (method := method_call(expression, "to", "cuda", "cpu", "detach")) is not None:
-        expression = method.value
-    return expression
 
 
 def _is_slice(value: cst.BaseExpression) -> bool:
