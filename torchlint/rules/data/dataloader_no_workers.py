@@ -22,9 +22,9 @@ fix is offered for an `IterableDataset` that does not ask `get_worker_info()`: e
 
 ## When to ignore it
 
-The items are in memory already and cheap to collate (the rule is silent where it sees that), the loader is used once,
-or the dataset holds something that cannot be shared with a process. Suppress it with `# torchlint: ignore[TL101]` and
-the reason.
+The items are in memory already and cheap to collate (the rule is silent where it sees that), the loader is used once
+or in the processes of a pool, or the dataset holds something that cannot be shared with a process. Suppress it with
+`# torchlint: ignore[TL101]` and the reason.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ file may catch that error and go on, it is unsafe; where the file asks whether t
 ## When to ignore it
 
 In a script whose purpose is to find the NaN. The rule is silent where a flag or an argument switches the mode on, in
-tests, and where a `try` around the backward pass catches the error, since then it decides what the program does; a
-`try` around the whole run, which logs what ended it, decides nothing.
+tests, and where a `try` around the backward pass, or around the call of the function of one step, catches the error,
+since then it decides what the program does; a `try` around the whole run, which logs what ended it, decides nothing.
 """
 
 from __future__ import annotations
