@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import libcst as cst
@@ -13,6 +14,8 @@ from torchlint.syntax.walk import Tree
 Key = tuple[int, str]
 KeyOf = Callable[[cst.CSTNode], Key | None]
 _PASSES = frozenset(("backward", "manual_backward"))
+_RUNNERS = re.compile(r"accelerator|engine|fabric|strategy|^(self|amp|model|optimizer)$|_model$", re.IGNORECASE)
+"""What is called that takes the backward pass of a loss which it is given."""
 _SCALES = frozenset(("scale", "scale_loss", "mean", "sum"))
 _DEPTH = 3
 """Through how many variables a sum is followed."""
@@ -20,7 +23,8 @@ _DEPTH = 3
 
 def loss_terms(tree: Tree, key_of: KeyOf) -> frozenset[Key]:
     """Return the keys of the local variables that are added up, be it scaled by a number, to what is backpropagated."""
-    starts = [start for call in tree.nodes(cst.Call) for start in _starts(call)]
+    passes = [call for call in tree.nodes(cst.Call) if identifier(call.func) in _PASSES]
+    starts = [start for call in passes for start in _starts(call)]
     summed = {key for start in starts for leaf in _whole(start) if (key := key_of(leaf)) is not None}
     found = {key for start in starts for total in _sums(start) for key in _added(total, key_of)}
     summed |= found
@@ -33,12 +37,16 @@ def loss_terms(tree: Tree, key_of: KeyOf) -> frozenset[Key]:
 
 def _starts(call: cst.Call) -> Iterator[cst.BaseExpression]:
     """What a backward pass may start from: ``(loss / n).backward()``, ``accelerator.backward(loss)``."""
-    if identifier(call.func) not in _PASSES:
-        return
     if isinstance(call.func, cst.Attribute):
         yield call.func.value
-    if call.args:
+    if call.args and not (isinstance(call.args[0].value, cst.BinaryOperation) and _is_gradient(call)):
         yield call.args[0].value
+
+
+def _is_gradient(call: cst.Call) -> bool:
+    """Whether a pass is given the gradient of what it starts from, ``output.backward(g + h)``, and not a loss."""
+    receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+    return identifier(call.func) == "backward" and _RUNNERS.search(identifier(receiver) if receiver else "") is None
 
 
 def _sums(start: cst.BaseExpression) -> Iterator[cst.BinaryOperation]:

@@ -12,7 +12,7 @@ _COPYING = ("torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.asarra
 
 
 def is_shared(array: cst.BaseExpression, copy: cst.CSTNode, whole: cst.CSTNode, evaluator: Evaluator) -> bool:
-    """Return whether an array is handed out beside a copy of it, or the copy is one of two buffers, or a parameter.
+    """Return whether an array is handed out or kept beside a copy of it, or that is one of two buffers, or a parameter.
 
     ``whole`` is the chain of methods that begins with the copy. An optimizer writes to parameters.
     """

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.values import UNKNOWN, Device, Value, join
-from torchlint.syntax.calls import is_none
+from torchlint.semantics.values import UNKNOWN, Device, Graph, Value, join
+from torchlint.syntax.calls import identifier
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -29,10 +29,27 @@ def by_start(evaluator: Evaluator) -> dict[str, list[cst.FunctionDef]]:
 
 
 def tensor(function: cst.FunctionDef, param: cst.Param, evaluator: Evaluator) -> Value:
-    """Return the tensor that all functions named for a parameter make, wherever its callers in other files put it."""
+    """Return the tensor that all functions named for a parameter make, if the file does not call what takes it.
+
+    What its callers in other files do with it before is not known: neither its device nor its graph.
+    """
     makers = evaluator.makers_by_start.get(param.name.value, [])
-    is_switch = param.default is not None and not is_none(param.default)  # `gst=False`, beside `compute_gst`
-    if not makers or is_switch or function in makers or evaluator.callers(function):
+    if not makers or param.default is not None or function in makers or evaluator.callers(function):
+        return UNKNOWN
+    if not _is_gone_through(function, param.name.value, evaluator):
         return UNKNOWN
     made = join([evaluator.returned(maker) for maker in makers])
-    return made._replace(device=Device.UNKNOWN).weakened(Evidence.INFERRED) if made.is_tensor else UNKNOWN
+    if not made.is_tensor:
+        return UNKNOWN
+    return made._replace(device=Device.UNKNOWN, graph=Graph.UNKNOWN).weakened(Evidence.INFERRED)
+
+
+def _is_gone_through(function: cst.FunctionDef, name: str, evaluator: Evaluator) -> bool:
+    """Return whether a function asks for the length of a parameter and for items of it: of a row, not of one value."""
+    calls = (call for call in evaluator.tree.below(function.body, cst.Call) if identifier(call.func) == "len")
+    is_counted = any(_is_named(argument.value, name) for call in calls for argument in call.args)
+    return is_counted and any(_is_named(i.value, name) for i in evaluator.tree.below(function.body, cst.Subscript))
+
+
+def _is_named(expression: cst.BaseExpression, name: str) -> bool:
+    return isinstance(expression, cst.Name) and expression.value == name

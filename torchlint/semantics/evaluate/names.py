@@ -19,7 +19,7 @@ from torchlint.semantics.evaluate import (
     running_sums,
     type_hints,
 )
-from torchlint.semantics.evaluate.narrowing import is_container_here, is_tensor_here
+from torchlint.semantics.evaluate.narrowing import is_container_here, is_detached_tensor, is_tensor_here
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import CUDA_CONSTRUCTORS, DTYPES, LEGACY_CONSTRUCTORS
 from torchlint.semantics.values import UNKNOWN, Device, Graph, Kind, Origin, Value, join, tensor
@@ -253,6 +253,7 @@ def _augmented(binding: Binding, evaluator: Evaluator) -> Value:
     if not operand.is_tensor:
         return before
     is_plain = not before.is_tensor or before.graph is not Graph.ATTACHED  # what is added does not take the graph away
+    is_plain = is_plain or is_detached_tensor(binding.node, evaluator)
     found = operand if is_plain else operand._replace(graph=Graph.ATTACHED, origin=before.origin)
     return found.weakened(Evidence.INFERRED)
 

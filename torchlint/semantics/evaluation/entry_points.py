@@ -22,7 +22,7 @@ _NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "Parameter")
 _WITHOUT = ("torch.", "torchaudio.transforms.", "torchvision.transforms.", "numpy.", "math.", "builtins.")
 """Where everything comes from that gives an object no parameters, but for the layers of torch."""
 _TRANSFORMS = ("torchaudio.transforms.", "torchvision.transforms.", "kornia.augmentation.", "kornia.filters.")
-_PARTS = re.compile(r"^forward_\w+$|_forward$|^(decode_|decoder_)?step$|^extract_feat(ure)?s?$|^embed$")
+_PARTS = re.compile(r"^forward_\w+$|_forward$|^(decode_|decoder_)?step$")
 """What methods are called that run a part of a model, or one step of it; `decode_boxes` may only look at its output."""
 Called = cst.Name | cst.Attribute | cst.Subscript
 """What a model may be: a variable, an attribute, an item of a dictionary."""

@@ -19,7 +19,7 @@ class HandedOut:
         self._evaluator = evaluator
         self._fed_passes = fed_passes
         self._fates = Fates(evaluator)
-        self._open: set[int] = set()
+        self._handing_on: dict[int, bool] = {}
 
     def are_host_values(
         self, function: cst.FunctionDef, call: cst.Call, *, alone: bool, is_trained: bool = False
@@ -49,14 +49,15 @@ class HandedOut:
         return function is not None and belongs_to_module(function, self._evaluator)
 
     def _hands_on(self, call: cst.Call) -> bool:
-        """Whether a caller returns what a call gives, itself or computed of it, to those who may want its graph."""
+        """Whether a statement that returns what a call gives, or what is computed of it, may hand out its graph."""
         function = self._evaluator.definitions.enclosing_function(call)
-        if function is None or self._evaluator.gradients.disabled(call) or id(function) in self._open:
+        if function is None or self._evaluator.gradients.disabled(call):
             return False
         if self._evaluator.tree.enclosing(call, cst.Return, cst.FunctionDef) is function:
             return False
-        self._open.add(id(function))
-        is_called = bool(self._evaluator.callers(function))
-        found = not self.are_host_values(function, call, alone=not is_called)
-        self._open.discard(id(function))
-        return found
+        key = id(function)
+        if key not in self._handing_on:
+            self._handing_on[key] = False  # until it is known, for functions that call each other
+            is_called = bool(self._evaluator.callers(function))
+            self._handing_on[key] = not self.are_host_values(function, call, alone=not is_called)
+        return self._handing_on[key]

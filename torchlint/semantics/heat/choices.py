@@ -216,10 +216,19 @@ class Choices:
     def _swallows(self, handler: cst.ExceptHandler, error: str) -> bool:
         if not self._catches(handler.type, error):
             return False
-        below = list(self._tree.descendants(handler.body))
-        if any(isinstance(node, cst.SimpleString) and _NAN.search(node.value) for node in below):
-            return not self._raises_at_its_end(handler.body)
-        return not any(_raises(node) or self._exits(node) for node in below)
+        if any(map(self._lets_nan_pass, self._tree.below(handler.body, cst.If))):
+            return True
+        return not any(_raises(node) or self._exits(node) for node in self._tree.descendants(handler.body))
+
+    def _lets_nan_pass(self, fork: cst.If) -> bool:
+        """Whether a handler goes on after the error of a NaN: ``if "nan" not in str(error): raise``."""
+        test = fork.test if isinstance(fork.test, cst.Comparison) else None
+        if test is None or not isinstance(test.left, cst.SimpleString) or not _NAN.search(test.left.value):
+            return False
+        ends = [_raises(node) or self._exits(node) for node in self._tree.descendants(fork.body)]
+        if isinstance(test.comparisons[0].operator, cst.NotIn):
+            return any(ends) and fork.orelse is None
+        return isinstance(test.comparisons[0].operator, cst.In) and not any(ends)
 
     def _catches(self, caught: cst.BaseExpression | None, error: str) -> bool:
         if caught is None:

@@ -8,8 +8,9 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.heat.handfuls import is_handful
 from torchlint.semantics.values import Kind
-from torchlint.syntax.calls import identifier
+from torchlint.syntax.canonical import is_same
 
 _MAX_DEPTH = 3
 
@@ -33,20 +34,21 @@ def samples(
 def improves(
     loop: cst.For | cst.While, evaluator: Evaluator, own_calls: Callable[[cst.CSTNode], list[cst.Call]]
 ) -> bool:
-    """Return whether each iteration gives a network what the one before made, in a function that is handed both.
+    """Return whether each iteration binds anew what it has given a network, in a function that is handed both.
 
-    ``for i in range(steps): x = x + step(model(x, sigmas[i]))``, without gradients
+    ``for i in range(steps): x = x + step(model(x, sigmas[i]))``, without gradients and more than a few times
     """
     function = evaluator.definitions.enclosing_function(loop)
-    if function is None or not evaluator.gradients.function_disabled(function):
+    if function is None or not evaluator.gradients.function_disabled(function) or is_handful(loop, evaluator):
         return False
-    made = {identifier(target.target) for target in evaluator.tree.below(loop.body, cst.AssignTarget)}
-    calls = [call for call in own_calls(loop) if call.args and identifier(call.args[0].value) in made]
+    order, bound = evaluator.tree.order, evaluator.tree.below(loop.body, cst.AssignTarget)
     return any(
         _is_parameter(call.func, evaluator)
         and _is_parameter(call.args[0].value, evaluator)
         and evaluator.value(call.func).kind is Kind.MODULE
-        for call in calls
+        and any(order(each) > order(call) and is_same(each.target, call.args[0].value) for each in bound)
+        for call in own_calls(loop)
+        if call.args
     )
 
 

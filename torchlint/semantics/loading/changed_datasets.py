@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
+from torchlint.semantics.binding.flow import LOOPS
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
+from torchlint.semantics.values import Kind
 from torchlint.syntax.assignments import pairs
 from torchlint.syntax.calls import identifier, literal
 from torchlint.syntax.canonical import is_same
@@ -120,13 +122,24 @@ def _reads_changed_global(held: cst.BaseExpression, evaluator: Evaluator) -> boo
 
 
 def _is_class_changed(held: cst.BaseExpression, evaluator: Evaluator) -> bool:
-    """Whether the file stores to an attribute of the class that a dataset is of: ``Patches.scale *= 2``."""
+    """Whether the file stores to an attribute of the class that a dataset is of: ``Patches.scale *= 2``.
+
+    Not where that is done once, beside the functions or while an object is made.
+    """
     owner = evaluator.value(held).definition
     stored: list[cst.AssignTarget | cst.AugAssign] = []
     if isinstance(owner, cst.ClassDef):
         stored = [*evaluator.tree.nodes(cst.AssignTarget), *evaluator.tree.nodes(cst.AugAssign)]
-    places = (each.target.value for each in stored if isinstance(each.target, cst.Attribute))
-    return any(isinstance(place, cst.Name) and evaluator.definitions.definition(place) is owner for place in places)
+    for target in stored:
+        place = target.target.value if isinstance(target.target, cst.Attribute) else None
+        around = evaluator.tree.enclosing(target, *LOOPS, cst.FunctionDef)
+        is_once = around is None or (isinstance(around, cst.FunctionDef) and around.name.value == _MAKER)
+        if not isinstance(place, cst.Name) or is_once:
+            continue
+        value = evaluator.value(place)  # also `cls` of a method of the class
+        if value.kind is Kind.CLASS and value.definition is owner:
+            return True
+    return False
 
 
 def _names(definition: cst.FunctionDef | cst.ClassDef, evaluator: Evaluator) -> list[cst.Name]:

@@ -19,13 +19,14 @@ def is_daemonic(node: cst.CSTNode, evaluator: Evaluator) -> bool:
     Those of ``concurrent.futures`` may have children since Python 3.9.
     """
     handed = {id(given) for call in evaluator.tree.nodes(cst.Call) for given in _handed(call, evaluator)}
-    functions = [evaluator.definitions.enclosing_function(node)]
+    around = evaluator.definitions.enclosing_function(node)
+    functions = {id(around): around} if around is not None else {}
     for _ in range(_DEPTH if handed else 0):
-        known = [function for function in functions if function is not None]
-        if any(id(function) in handed for function in known):
+        if not handed.isdisjoint(functions):
             return True
-        calls = (call for function in known for call in evaluator.callers(function))
-        functions = [evaluator.definitions.enclosing_function(call) for call in calls]
+        calls = (call for function in functions.values() for call in evaluator.callers(function))
+        callers = (evaluator.definitions.enclosing_function(call) for call in calls)
+        functions = {id(caller): caller for caller in callers if caller is not None}
     return False
 
 
@@ -45,7 +46,9 @@ def _is_started(call: cst.Call, evaluator: Evaluator) -> bool:
         return any(literal(each) is True for each in daemon)
     pool = call.func.value if isinstance(call.func, cst.Attribute) else None
     made = _made(pool, evaluator)
-    return isinstance(made, cst.Call) and identifier(made.func) == "Pool"
+    if not isinstance(made, cst.Call) or identifier(made.func) != "Pool":
+        return False
+    return not (evaluator.names.qualified(made.func) or "").startswith("multiprocessing.dummy.")  # threads
 
 
 def _made(pool: cst.BaseExpression | None, evaluator: Evaluator) -> cst.BaseExpression | None:

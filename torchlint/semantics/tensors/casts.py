@@ -16,7 +16,7 @@ from torchlint.semantics.tensors.constructors import Constructors
 from torchlint.semantics.values import Kind
 from torchlint.syntax.calls import Arguments, bind, identifier, literal, method_call
 
-_CASTABLE = SIZED_FACTORIES | DATA_FACTORIES
+_CAST_AT_ONCE = SIZED_FACTORIES | DATA_FACTORIES
 _FLOAT = "the default dtype"
 _INTEGER, _BOOL = "torch.int64", "torch.bool"
 _SAME = {
@@ -92,7 +92,7 @@ class Casts:
             return None
         name = self._evaluator.names.qualified(factory.func)
         legacy = self._legacy(call, factory) if method.attr.value == "type" else None
-        target = (legacy or self._target(call, method.attr.value)) if name in _CASTABLE else None
+        target = (legacy or self._target(call, method.attr.value)) if name in _CAST_AT_ONCE else None
         if name is None or target is None:
             return None
         expression, dtype, evidence = target
