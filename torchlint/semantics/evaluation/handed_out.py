@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -10,6 +12,9 @@ from torchlint.semantics.evaluation.entry_points import belongs_to_module
 from torchlint.semantics.evaluation.fates import Fate, Fates
 from torchlint.semantics.evaluation.fed_passes import FedPasses
 from torchlint.semantics.values import Graph
+
+_EVALUATES = re.compile(r"(^|_)(eval|valid|test)")
+"""What is called that measures: what it gives is a report, whoever hands that on."""
 
 
 class HandedOut:
@@ -33,7 +38,7 @@ class HandedOut:
         alone = alone or self._fed_passes.may_run_unseen(function)
         callers = self._evaluator.callers(function) if not alone else ()
         if callers and not any(map(self.is_in_module, callers)):
-            return not any(map(self._hands_on, callers))
+            return _EVALUATES.search(function.name.value) is not None or not any(map(self._hands_on, callers))
         is_followed = is_trained and bool(self._evaluator.definitions.results(function))
         if is_followed and self._fates.of(call) is Fate.USED:
             return False
