@@ -45,15 +45,11 @@ def _is_started(call: cst.Call, evaluator: Evaluator) -> bool:
         daemon = (each.value for each in call.args if each.keyword is not None and each.keyword.value == "daemon")
         return any(literal(each) is True for each in daemon)
     pool = call.func.value if isinstance(call.func, cst.Attribute) else None
-    made = _made(pool, evaluator)
-    if not isinstance(made, cst.Call) or identifier(made.func) != "Pool":
-        return False
-    return not (evaluator.names.qualified(made.func) or "").startswith("multiprocessing.dummy.")  # threads
+    made = evaluator.held_by(pool) if isinstance(pool, (cst.Name, cst.Attribute)) else [pool]
+    return any(isinstance(each, cst.Call) and _is_pool(each, evaluator) for each in made)
 
 
-def _made(pool: cst.BaseExpression | None, evaluator: Evaluator) -> cst.BaseExpression | None:
-    """What a variable holds, where there is one such thing: also what ``with`` binds to it."""
-    if not isinstance(pool, cst.Name):
-        return pool
-    bindings = evaluator.flow.definitions(pool)
-    return bindings[0].value if len(bindings) == 1 else None
+def _is_pool(made: cst.Call, evaluator: Evaluator) -> bool:
+    """Whether a call makes a pool of processes: `multiprocessing.dummy` makes one of threads."""
+    is_of_threads = (evaluator.names.qualified(made.func) or "").startswith("multiprocessing.dummy.")
+    return identifier(made.func) == "Pool" and not is_of_threads
