@@ -23,6 +23,7 @@ _BRANCHES = (
 _REPEATS = (*LOOPS, *FUNCTIONS, *COMPREHENSIONS)
 _SHARING = frozenset(("share_memory_", "memmap", "from_file", "from_buffer"))
 _LEAVES = ("requires_grad_", "Parameter")
+_CONTAINERS = (cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict)
 _WRAPPERS = frozenset(("torch.from_numpy", "torch.as_tensor"))
 _CASTS = frozenset("float double half bfloat16 long int bool".split())
 _VIEWS = frozenset(("from_numpy", "as_tensor", "frombuffer"))
@@ -67,9 +68,13 @@ class Invariants:
         return not self._is_given_to_others(variable, root)
 
     def _is_given_to_others(self, attribute: cst.Attribute, root: cst.CSTNode) -> bool:
-        """Whether something below ``root`` is handed an attribute, which it may write to: ``anneal(self.weight)``."""
+        """Whether something below ``root`` is handed an attribute, which it may write to: ``anneal(self.weight)``.
+
+        Or it has another name there, by which that may happen.
+        """
         same = (use for use in self._tree.attributes_named(attribute.attr.value) if is_same(use, attribute))
-        return any(self._tree.within(use, root) and self._is_given_away(use) for use in same)
+        here = [use for use in same if self._tree.within(use, root)]
+        return any(isinstance(self._tree.parent(use), cst.Assign) or self._is_given_away(use) for use in here)
 
     def _is_kept_name(self, name: cst.Name, root: cst.CSTNode) -> bool:
         bindings = self._evaluator.scopes.bindings(name)
@@ -126,6 +131,8 @@ class Invariants:
     def _is_given_away(self, use: cst.Name | cst.Attribute) -> bool:
         """Whether a variable is handed to a call that may keep it: to none of torch's, and to none that only reads."""
         argument = self._tree.parent(use)
+        while isinstance(argument, _CONTAINERS):
+            argument = self._tree.parent(argument)
         call = self._tree.parent(argument) if isinstance(argument, cst.Arg) else None
         if not isinstance(call, cst.Call):
             return False

@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.syntax.calls import identifier
-from torchlint.syntax.canonical import canonical
+from torchlint.syntax.canonical import canonical, is_same
 
 _COPYING = ("torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.asarray")
 
@@ -35,9 +35,39 @@ def _is_returned_beside(array: cst.BaseExpression, copy: cst.CSTNode, evaluator:
 
 def _is_kept_beside(array: cst.BaseExpression, whole: cst.CSTNode, evaluator: Evaluator) -> bool:
     """Whether an object keeps the array and the copy, for anyone to write to: ``self.y = tensor(self.x)``."""
-    statement = evaluator.tree.parent(whole)
-    places = [target.target for target in statement.targets] if isinstance(statement, cst.Assign) else []
-    return isinstance(array, cst.Attribute) and any(isinstance(place, cst.Attribute) for place in places)
+    if not isinstance(array, cst.Attribute):
+        return False
+    kept = (place for place in _places(whole, evaluator) if isinstance(place, cst.Attribute))
+    deleted = (item for statement in evaluator.tree.nodes(cst.Del) for item in _targets(statement.target))
+    return any(not is_same(place, array) for place in kept) and not any(is_same(item, array) for item in deleted)
+
+
+def _places(part: cst.CSTNode, evaluator: Evaluator) -> list[cst.BaseExpression]:
+    """Return what a part of a statement is bound to, also in a container that is written out or by a variable."""
+    statement = evaluator.tree.parent(part)
+    while isinstance(statement, (cst.Element, cst.DictElement, cst.List, cst.Tuple, cst.Dict)):
+        statement = evaluator.tree.parent(statement)
+    if isinstance(statement, cst.AnnAssign):
+        return [statement.target]
+    targets = statement.targets if isinstance(statement, cst.Assign) else ()
+    places = [place for target in targets for place in _targets(target.target)]
+    names = [place for place in places if isinstance(place, cst.Name)]
+    return places + [further for name in names for further in _kept_as(name, evaluator)]
+
+
+def _kept_as(name: cst.Name, evaluator: Evaluator) -> list[cst.BaseExpression]:
+    """Return what a variable is bound to afterwards, as it is."""
+    uses = (use for use in evaluator.tree.named(name.value) if use is not name)
+    read = (use for use in uses if any(binding.node is name for binding in evaluator.flow.definitions(use)))
+    statements = (evaluator.tree.parent(use) for use in read)
+    return [target.target for each in statements if isinstance(each, cst.Assign) for target in each.targets]
+
+
+def _targets(target: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return the places that a target names: those of a tuple one by one."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return [part for element in target.elements for part in _targets(element.value)]
+    return [target]
 
 
 def _is_same_array(part: cst.BaseExpression, array: cst.BaseExpression, evaluator: Evaluator) -> bool:

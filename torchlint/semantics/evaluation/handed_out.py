@@ -9,12 +9,15 @@ import libcst as cst
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.running_sums import beside_totals
 from torchlint.semantics.evaluation.entry_points import belongs_to_module
-from torchlint.semantics.evaluation.fates import Fate, Fates
+from torchlint.semantics.evaluation.fates import Fate, Fates, names_bound
 from torchlint.semantics.evaluation.fed_passes import FedPasses
 from torchlint.semantics.values import Graph
 
 _EVALUATES = re.compile(r"(^|_)(eval|valid|test)")
 """What is called that measures: what it gives is a report, whoever hands that on."""
+
+_DEPTH = 2
+"""Through how many variables what a call gives is followed to what its caller returns."""
 
 
 class HandedOut:
@@ -56,9 +59,11 @@ class HandedOut:
     def _hands_on(self, call: cst.Call) -> bool:
         """Whether a statement that returns what a call gives, or what is computed of it, may hand out its graph."""
         function = self._evaluator.definitions.enclosing_function(call)
-        if function is None or self._evaluator.gradients.disabled(call):
+        if self._evaluator.gradients.disabled(call):
             return False
-        if self._evaluator.tree.enclosing(call, cst.Return, cst.FunctionDef) is function:
+        if function is None:
+            return self._evaluator.tree.enclosing(call, cst.Lambda) is not None
+        if not self._is_given(call, function, _DEPTH):
             return False
         key = id(function)
         if key not in self._handing_on:
@@ -66,3 +71,13 @@ class HandedOut:
             is_called = bool(self._evaluator.callers(function))
             self._handing_on[key] = not self.are_host_values(function, call, alone=not is_called)
         return self._handing_on[key]
+
+    def _is_given(self, part: cst.CSTNode, function: cst.FunctionDef, depth: int) -> bool:
+        """Whether a part of an expression is returned or yielded, perhaps by a variable, or used in another scope."""
+        tree = self._evaluator.tree
+        if tree.enclosing(part, cst.Return, cst.Yield, cst.Lambda, cst.FunctionDef) is not function:
+            return True
+        statement = tree.enclosing(part, cst.Assign, cst.FunctionDef)
+        targets = statement.targets if isinstance(statement, cst.Assign) and depth else ()
+        bound = [name for target in targets for name in names_bound(target.target) if name is not None]
+        return any(self._is_given(use, function, depth - 1) for name in bound for use in self._fates.uses(name))

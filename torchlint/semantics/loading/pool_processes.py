@@ -10,6 +10,8 @@ from torchlint.syntax.calls import identifier, literal
 _RUNS = frozenset(
     ("apply", "apply_async", "imap", "imap_unordered", "map", "map_async", "starmap", "starmap_async", "Process")
 )
+_PLACES = 2
+"""Among the first of the arguments is the function, whatever its keyword."""
 _DEPTH = 4  # callers on the way to the function that a pool is given
 
 
@@ -34,7 +36,7 @@ def _handed(call: cst.Call, evaluator: Evaluator) -> list[cst.FunctionDef]:
     """The functions of the file that a call hands to a pool, also by ``partial``, or to a daemonic process."""
     if identifier(call.func) not in _RUNS or not _is_started(call, evaluator):
         return []
-    given = [argument.value for argument in call.args[:2]]
+    given = [each.value for i, each in enumerate(call.args) if i < _PLACES or _keyword(each) in ("target", "func")]
     given += [argument.value for each in given if isinstance(each, cst.Call) for argument in each.args[:1]]
     found = (evaluator.definitions.definition(each) for each in given if isinstance(each, (cst.Name, cst.Attribute)))
     return [each for each in found if isinstance(each, cst.FunctionDef)]
@@ -42,11 +44,26 @@ def _handed(call: cst.Call, evaluator: Evaluator) -> list[cst.FunctionDef]:
 
 def _is_started(call: cst.Call, evaluator: Evaluator) -> bool:
     if identifier(call.func) == "Process":
-        daemon = (each.value for each in call.args if each.keyword is not None and each.keyword.value == "daemon")
-        return any(literal(each) is True for each in daemon)
+        told = any(_keyword(each) == "daemon" and literal(each.value) is True for each in call.args)
+        return told or _is_made_daemonic(call, evaluator)
     pool = call.func.value if isinstance(call.func, cst.Attribute) else None
     made = evaluator.held_by(pool) if isinstance(pool, (cst.Name, cst.Attribute)) else [pool]
     return any(isinstance(each, cst.Call) and _is_pool(each, evaluator) for each in made)
+
+
+def _is_made_daemonic(process: cst.Call, evaluator: Evaluator) -> bool:
+    """Whether the file says so of a process that it has made: ``process.daemon = True``."""
+    for target in evaluator.tree.nodes(cst.AssignTarget):
+        place, statement = target.target, evaluator.tree.parent(target)
+        if isinstance(place, cst.Attribute) and place.attr.value == "daemon" and isinstance(statement, cst.Assign):
+            held = evaluator.held_by(place.value) if isinstance(place.value, (cst.Name, cst.Attribute)) else []
+            if literal(statement.value) is True and any(each is process for each in held):
+                return True
+    return False
+
+
+def _keyword(argument: cst.Arg) -> str:
+    return argument.keyword.value if argument.keyword is not None else ""
 
 
 def _is_pool(made: cst.Call, evaluator: Evaluator) -> bool:
