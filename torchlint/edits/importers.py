@@ -27,7 +27,7 @@ def taken_by_others(path: str, names: Set[str]) -> frozenset[str]:
         rf"^[ \t]*from\s+[\w.]*\b{stem}\s+import\s+(\([^)]*\)|[^\n\\]*(?:\\\r?\n[^\n\\]*)*)", re.MULTILINE
     )
     found: set[str] = set()
-    for other in _around(own):
+    for other in files_around(own):
         text = _text(other)
         if own.stem not in text:
             continue
@@ -40,17 +40,28 @@ def taken_by_others(path: str, names: Set[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _around(own: Path) -> Iterator[Path]:
+def files_around(own: Path) -> Iterator[Path]:
     """Yield the files in the folders around that of a module, up to the top of its project."""
     here = own.resolve().parent
-    above = [here, *here.parents[:_MOST_LEVELS]]
-    top = next((i for i, each in enumerate(above) if any((each / name).exists() for name in _TOPS)), None)
+    top = _top(here)
     folders = [here, *_folders(here)]
-    for each in above[1 : top + 1] if top is not None else above[1:2]:
+    above = [each for each in here.parents if top is not None and (each == top or top in each.parents)]
+    for each in above if top is not None else here.parents[:1]:
         others = _folders(each) if top is not None else []  # without a project, what lies beside is something else
         folders += [other for other in (each, *others) if other not in folders]
     files = (each for folder in folders for each in _listed(folder) if each.suffix == ".py")
     yield from [each for each in files if each.name != own.name or each.parent != here][:_MOST_FILES]
+
+
+def top_of_project(own: Path) -> Path:
+    """Return the folder in which the project of a module begins, the one above its own if that cannot be seen."""
+    here = own.resolve().parent
+    return _top(here) or (here.parents[0] if here.parents else here)
+
+
+def _top(here: Path) -> Path | None:
+    above = [here, *here.parents[:_MOST_LEVELS]]
+    return next((each for each in above if any((each / name).exists() for name in _TOPS)), None)
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -14,6 +14,7 @@ from torchlint.edits.plan import compatible, joined, largest_sound
 from torchlint.edits.text import Places, Shift, apply_edits, merged
 from torchlint.edits.verify import Original
 from torchlint.engine.limits import Scope
+from torchlint.engine.surroundings import Surroundings
 from torchlint.finding import Safety
 from torchlint.registry import rules_of
 from torchlint.suppress import SYNTAX_ERROR, UNUSED
@@ -86,6 +87,7 @@ class FixRun:
         self._scope = limits.scope(source, self._before.diagnostics) if limits else Scope()
         self._before = self._counted(self._before)
         self._original = Original(source.text)
+        self._surroundings = Surroundings(check)
         self._applied: list[Diagnostic] = []
         self._refused: dict[tuple[str, int], tuple[Diagnostic, str]] = {}
         self._reasons: dict[Diagnostic, str] = {}
@@ -136,6 +138,7 @@ class FixRun:
         return diagnostic.fix is not None and diagnostic.fix.safety in wanted
 
     def _pass(self, todo: Sequence[Diagnostic]) -> None:
+        todo = [diagnostic for diagnostic in todo if not self._is_opposed(diagnostic)]
         batch = [todo[index] for index in compatible(_fixes(todo))]
         sound = largest_sound(batch, self._is_sound)
         accepted = set(sound)
@@ -146,6 +149,13 @@ class FixRun:
         if sound and self._is_sound(sound) and self._attempt:
             self._applied += sound
             self._accept(*self._attempt)
+
+    def _is_opposed(self, diagnostic: Diagnostic) -> bool:
+        """Return whether another file of the project speaks against a fix, which is then refused."""
+        objection = self._surroundings.objection(self._source, diagnostic)
+        if objection:
+            self._refused[diagnostic.code, diagnostic.range.start] = (diagnostic, objection)
+        return bool(objection)
 
     def _accept(self, edits: tuple[TextEdit, ...], result: FileResult) -> None:
         shift = Shift(edits)

@@ -113,6 +113,9 @@ class _StepRun(FixRun):
 
     def with_fix(self, diagnostic: Diagnostic) -> _StepRun | None:
         """Return the run after this fix alone and what follows from it, None if a check refuses it."""
+        self._refused = dict(self._refused)  # the run that this is a copy of keeps its own
+        if self._is_opposed(diagnostic):
+            return None
         if not self._is_sound([diagnostic]) or self._attempt is None:
             key = (diagnostic.code, diagnostic.range.start)
             self._refused = {**self._refused, key: (diagnostic, self._reasons[diagnostic])}

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.semantics.binding.scopes import BindingKind
 from torchlint.semantics.evaluate import distributions, hints, names, packed
+from torchlint.semantics.evaluate.stored_before import stored
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import NUMBER_ATTRIBUTES, TENSOR_ATTRIBUTES
 from torchlint.semantics.values import (
@@ -45,7 +46,7 @@ def evaluate(expression: cst.Attribute, evaluator: Evaluator) -> Value:
     owner = evaluator.value(expression.value)
     if owner.kind is Kind.PENDING:
         return owner
-    found = _of_owner(owner, name, evaluator)
+    found = stored(_of_owner(owner, name, evaluator), expression, evaluator)
     if name == "grad" and not found.known and _is_of_parameter(expression, owner, evaluator):
         return _BUFFER
     if hints.is_start(found):

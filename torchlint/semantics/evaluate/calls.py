@@ -21,6 +21,11 @@ from torchlint.syntax.calls import identifier, method_call
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
+_COMMON = frozenset("forward step update train eval get add run __init__".split()) | frozenset(
+    "state_dict load_state_dict parameters named_parameters buffers modules zero_grad".split()
+)
+"""Methods that objects of many classes have, those of other files too: the name does not tell whose one is."""
+
 
 def evaluate(call: cst.Call, evaluator: Evaluator) -> Value:
     """Return what a call gives."""
@@ -373,8 +378,7 @@ def called_function(
         if isinstance(receiver.definition, cst.ClassDef):
             own = evaluator.definitions.method(receiver.definition, name)
             return own if own is not None else _of_heir(receiver.definition, candidates, evaluator)
-        distinctive = name not in ("forward", "step", "update", "train", "eval", "get", "add", "run", "__init__")
-        is_one = len(candidates) == 1 and distinctive and _may_have(call.func.value, candidates[0], evaluator)
+        is_one = len(candidates) == 1 and name not in _COMMON and _may_have(call.func.value, candidates[0], evaluator)
         return candidates[0] if is_one else None
     if "__call__" in by_name:
         called = evaluator.value(call.func)

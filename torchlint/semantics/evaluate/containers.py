@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.binding.scopes import COMPREHENSIONS
-from torchlint.semantics.evaluate import hints, items_put_back
+from torchlint.semantics.evaluate import entries, hints, items_put_back
 from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.tables.container_methods import CHANGES_KEYS
 from torchlint.semantics.values import NUMBER, UNKNOWN, Kind, Origin, Value, join, of, sequence, tensor
-from torchlint.syntax.calls import identifier, literal, method_call
+from torchlint.syntax.calls import literal
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
 
 __all__ = ["COMPREHENSIONS", "evaluate"]
-
-_OBJECTS = frozenset((Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER, Kind.DATALOADER))
-_DICTIONARIES = ("builtins.dict", "collections.OrderedDict")
 
 
 def evaluate(expression: cst.CSTNode, evaluator: Evaluator) -> Value:
@@ -80,7 +76,7 @@ def mapping(call: cst.Call, evaluator: Evaluator) -> Value:
 
 
 def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
-    owner, key = evaluator.value(expression.value), _key(expression)
+    owner, key = evaluator.value(expression.value), entries.key_of(expression)
     if owner.kind in (Kind.TENSOR, Kind.NDARRAY):
         if owner.origin is Origin.OUTPUT and key == "loss":
             return owner._replace(origin=Origin.LOSS)
@@ -96,7 +92,7 @@ def _subscript(expression: cst.Subscript, evaluator: Evaluator) -> Value:
             return owner.item(key)
         return owner if isinstance(expression.slice[0].slice, cst.Slice) else owner.iterated()
     if owner.kind is Kind.MAPPING:
-        entry = _entry(expression.value, key, evaluator) if isinstance(key, str) else UNKNOWN
+        entry = entries.held(expression, key, evaluator) if isinstance(key, str) else UNKNOWN
         return entry if entry.kind is not Kind.UNKNOWN else element(expression.value, owner, evaluator)
     if owner.kind is Kind.MODULE:
         return Value(Kind.MODULE, owner.evidence)
@@ -121,65 +117,13 @@ def element(dictionary: cst.BaseExpression, known: Value, evaluator: Evaluator) 
 def _is_empty(made: cst.CSTNode | None, evaluator: Evaluator) -> bool:
     if isinstance(made, cst.Dict):
         return not made.elements
-    return isinstance(made, cst.Call) and not made.args and evaluator.names.qualified(made.func) in _DICTIONARIES
-
-
-def _entry(owner: cst.BaseExpression, key: str, evaluator: Evaluator) -> Value:
-    """Return which object the only dictionary that a variable holds has under a key, if nothing puts another there.
-
-    Numbers and tensors are put back too often, also by functions that are given the dictionary.
-    """
-    made = _made(owner, evaluator)
-    entries = _entries(made, evaluator) if made is not None else {}
-    if key not in entries or _may_change(owner, key, evaluator):
-        return UNKNOWN
-    found = evaluator.value(entries[key])
-    return found.weakened(Evidence.INFERRED) if found.kind in _OBJECTS else UNKNOWN
-
-
-def _made(owner: cst.BaseExpression, evaluator: Evaluator) -> cst.CSTNode | None:
-    """The value of the only assignment to a variable, or to an attribute of ``self``."""
-    if isinstance(owner, cst.Attribute):
-        targets = (each.target for each in evaluator.tree.nodes(cst.AssignTarget))
-        if sum(isinstance(each, cst.Attribute) and each.attr.value == owner.attr.value for each in targets) > 1:
-            return None  # a class that derives from it may hold another one
-    held = evaluator.held_by(owner)
-    return held[0] if len(held) == 1 else None
-
-
-def _entries(made: cst.CSTNode, evaluator: Evaluator) -> dict[str, cst.BaseExpression]:
-    """The items of ``{"loss": Mean()}``, or of ``OrderedDict(loss=Mean())``, by their keys."""
-    found: dict[str, cst.BaseExpression] = {}
-    if isinstance(made, cst.Dict):
-        for element in made.elements:
-            key = literal(element.key) if isinstance(element, cst.DictElement) else None
-            if not isinstance(key, str):
-                return {}
-            found[key] = element.value
-    elif isinstance(made, cst.Call) and evaluator.names.qualified(made.func) in _DICTIONARIES:
-        for argument in made.args:
-            if argument.keyword is None:
-                return {}
-            found[argument.keyword.value] = argument.value
-    return found
-
-
-def _may_change(owner: cst.BaseExpression, key: str, evaluator: Evaluator) -> bool:
-    """Whether the file puts something else under a key of what has this name."""
-    name = identifier(owner)
-    methods = map(method_call, evaluator.tree.calls_named(*CHANGES_KEYS))
-    changed = (m.value for m in methods if m is not None and not isinstance(m.value, cst.Subscript))
-    if any(identifier(each) == name for each in changed):
-        return True
-    targets = (each.target for each in evaluator.tree.nodes(cst.AssignTarget))
-    puts = (each for each in targets if isinstance(each, cst.Subscript) and identifier(each.value) == name)
-    return any(_key(put) in (key, None) for put in puts)
+    return isinstance(made, cst.Call) and not made.args and evaluator.names.qualified(made.func) in entries.DICTIONARIES
 
 
 def _reads_loss(expression: cst.Subscript, owner: Value) -> bool:
     """Return whether this is ``loss.data[0]``, by which torch before 0.4 gave the number that a loss holds."""
     of_data = isinstance(expression.value, cst.Attribute) and expression.value.attr.value == "data"
-    return owner.is_tensor and owner.origin is Origin.LOSS and of_data and _key(expression) == 0
+    return owner.is_tensor and owner.origin is Origin.LOSS and of_data and entries.key_of(expression) == 0
 
 
 def _is_collated_as_list(key: str, evaluator: Evaluator) -> bool:
@@ -197,9 +141,3 @@ def _is_list(expression: cst.BaseExpression, evaluator: Evaluator) -> bool:
         bindings = evaluator.flow.definitions(expression)
         return len(bindings) == 1 and isinstance(bindings[0].value, cst.ListComp) and not bindings[0].path
     return isinstance(expression, cst.ListComp)
-
-
-def _key(expression: cst.Subscript) -> object:
-    if len(expression.slice) == 1 and isinstance(expression.slice[0].slice, cst.Index):
-        return literal(expression.slice[0].slice.value)
-    return None

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.evaluate.entries import is_same_variable, key_of, put_target
 from torchlint.semantics.values import Device, Kind, Value
-from torchlint.syntax.calls import literal, method_call
+from torchlint.syntax.calls import method_call
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluate.evaluator import Evaluator
@@ -34,11 +35,11 @@ def item(found: Value, read: cst.Subscript, key: object, evaluator: Evaluator) -
     if found.device is not Device.CPU or key is None or not isinstance(owner, cst.Name):
         return found
     for put in evaluator.usage.stored(owner):
-        target = _target(put, evaluator)
+        target = put_target(put, evaluator)
         block = evaluator.tree.enclosing(put, cst.For, cst.While, cst.FunctionDef)
-        if target is None or block is None or _key(target) != key or not evaluator.tree.within(read, block):
+        if target is None or block is None or key_of(target) != key or not evaluator.tree.within(read, block):
             continue
-        if evaluator.tree.order(read) > evaluator.tree.last(put) and _is_same(owner, target, evaluator):
+        if evaluator.tree.order(read) > evaluator.tree.last(put) and is_same_variable(owner, target, evaluator):
             device = evaluator.value(put).device
             if device in (Device.ACCELERATOR, Device.EITHER):
                 return found._replace(device=device)
@@ -61,28 +62,8 @@ def _is_over(iterated: cst.BaseExpression, name: cst.Name) -> bool:
 
 def _is_past(name: cst.Name, loop: cst.For, put: cst.BaseExpression, evaluator: Evaluator) -> bool:
     """Whether a name is read after a loop that puts something back under each key, in the same variable."""
-    target = _target(put, evaluator)
-    if target is None or _key(target) is not None or evaluator.tree.order(name) <= evaluator.tree.last(loop):
+    target = put_target(put, evaluator)
+    if target is None or key_of(target) is not None or evaluator.tree.order(name) <= evaluator.tree.last(loop):
         return False
     around = evaluator.tree.enclosing(loop, cst.For, cst.While, cst.FunctionDef)
-    return around is not None and evaluator.tree.within(name, around) and _is_same(name, target, evaluator)
-
-
-def _target(put: cst.BaseExpression, evaluator: Evaluator) -> cst.Subscript | None:
-    statement = evaluator.tree.parent(put)
-    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
-    return target if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name) else None
-
-
-def _key(target: cst.Subscript) -> object:
-    index = target.slice[0].slice
-    return literal(index.value) if isinstance(index, cst.Index) else None
-
-
-def _is_same(name: cst.Name, target: cst.Subscript, evaluator: Evaluator) -> bool:
-    """Whether a name and the owner of a target are the same variable, bound by the same definitions."""
-    owner = target.value
-    if not isinstance(owner, cst.Name):
-        return False
-    here, there = (evaluator.flow.definitions(each) for each in (name, owner))
-    return [id(binding.node) for binding in here] == [id(binding.node) for binding in there]
+    return around is not None and evaluator.tree.within(name, around) and is_same_variable(name, target, evaluator)

@@ -1,0 +1,53 @@
+"""What the other files of a project say against fixes that are not safe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchlint.safety import Safety
+
+if TYPE_CHECKING:
+    from torchlint.diagnostic import Diagnostic
+    from torchlint.engine.result import FileResult
+    from torchlint.source import Source
+
+_Places = frozenset[tuple[str, int]]
+
+
+class Surroundings:
+    """Reads a file along with each module that it imports, and with each that imports it."""
+
+    def __init__(self, check: Callable[[Source], FileResult]) -> None:
+        self._check = check
+        self._read: tuple[str, list[tuple[str, _Places]]] = ("", [])
+        """The text that was read last, and what is found in it along with each other file."""
+
+    def objection(self, source: Source, diagnostic: Diagnostic) -> str:
+        """Return which file speaks against the fix of a finding, empty if none does.
+
+        One does if the finding, or its fix, is not there where both files are read as one: the fix relies on what its
+        file suggests, and the other shows more of it. A safe fix relies on proof, and asks nobody.
+        """
+        if diagnostic.fix is None or diagnostic.fix.safety is Safety.SAFE:
+            return ""
+        if self._read[0] != source.text:
+            self._read = (source.text, list(self._found(source)))
+        place = (diagnostic.code, diagnostic.range.start)
+        against = next((name for name, found in self._read[1] if place not in found), "")
+        return f"{against}, read along with this file, speaks against it" if against else ""
+
+    def _found(self, source: Source) -> Iterator[tuple[str, _Places]]:
+        """Yield what is found in a text along with each other file, by code and place."""
+        from torchlint.project.joined import joined
+        from torchlint.project.modules import neighbours, read_module
+
+        path = Path(source.path)
+        own = read_module(path.absolute(), source.text) if path.suffix == ".py" and path.is_file() else None
+        for other in neighbours(own) if own is not None else ():
+            text = joined(own, other) if own is not None else None
+            result = self._check(replace(source, text=text)) if text is not None else None
+            if result is not None and not result.errors:
+                yield other.path.name, frozenset((d.code, d.range.start) for d in result.diagnostics if d.fix)
