@@ -9,6 +9,7 @@ from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.roles import denoises
+from torchlint.semantics.tables.torch_api import FACTORIES
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax.calls import identifier, method_call
 
@@ -82,6 +83,18 @@ def is_diffusion_time(expression: cst.BaseExpression, evaluator: Evaluator) -> b
         and (len(call.args) > 1 or any(a.keyword is not None and a.keyword.value == "device" for a in call.args))
         for call in evaluator.tree.nodes(cst.Call)
     )
+
+
+def is_brought_back(given: cst.CSTNode, evaluator: Evaluator) -> bool:
+    """Return whether torch computes a tensor of what it is given, which is moved: ``multinomial(p, 1).to(device)``."""
+    argument = evaluator.tree.parent(given)
+    call = evaluator.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(call, cst.Call) or call.args[0] is not argument or argument.star:
+        return False
+    name = evaluator.names.qualified(call.func) or ""
+    moved = method_call(evaluator.tree.parent(evaluator.tree.parent(call) or call), "to", "cuda")
+    is_back = moved is not None and moved.value is call
+    return is_back and name.startswith("torch.") and name not in FACTORIES and evaluator.value(call).is_tensor
 
 
 def is_computed(expression: cst.BaseExpression, evaluator: Evaluator, depth: int = 0) -> bool:

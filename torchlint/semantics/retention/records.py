@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -39,9 +39,8 @@ class Records:
         """
         if not isinstance(value, cst.Name):
             return False
-        held = (name for loss in losses for name in self._held(loss))
-        is_left = not self._is_detached(value) and not self.is_changed(value)
-        return is_left and any(self.is_one(name, value) for name in held)
+        held = [name for loss in losses for name in self._held(loss) if self.is_one(name, value)]
+        return bool(held) and not self._is_detached(value, held) and not self.is_changed(value)
 
     @remembered
     def given(self, value: cst.BaseExpression) -> list[Binding]:
@@ -290,9 +289,15 @@ class Records:
             return bool(keys) and not put.isdisjoint((None, *keys))
         return bool(put)
 
-    def _is_detached(self, record: cst.Name) -> bool:
-        """Whether an item is replaced by what may carry no graph, or a function may do so."""
-        return bool(self._stores(record)) or self._is_reduced(record)
+    def _is_detached(self, record: cst.Name, losses: Sequence[cst.Name] = ()) -> bool:
+        """Whether an item is replaced by what may carry no graph, or a function may do so.
+
+        What is put in before the item is differentiated (``losses``) carries one.
+        """
+        order = self._tree.order
+        items = (item for name in losses if isinstance(item := self._tree.parent(name), cst.Subscript))
+        read = {key: order(item) for item in items if (key := _key(item)) is not None}
+        return any(order(p) > read.get(_key(p) or "", -1) for p in self._stores(record)) or self._is_reduced(record)
 
     def _stores(self, record: cst.Name) -> list[cst.Subscript]:
         """The places of a dictionary that the function around writes to."""

@@ -217,7 +217,7 @@ class HostReads:
             return True
         moved = self._followed_by(copied, "cpu")  # which lists of boxes have as well
         if moved is None or self._followed_by(moved, "numpy", "detach") is None:
-            return False
+            return moved is not None and unknown_calls.is_brought_back(moved, self._evaluator)
         return not self._is_item_of_loop(copied)
 
     def _is_item_of_loop(self, expression: cst.BaseExpression) -> bool:
