@@ -122,6 +122,9 @@ class Rule:
     fixes: tuple[Safety, ...] = ()
     """The safeties that the fixes of this rule can have."""
 
+    asks_project: bool = False
+    """Whether other files may see what an unsafe fix changes: then they are read along before it is applied."""
+
     torch: str = ""
     """The torch versions for which the rule holds, as a specifier (``>=1.9``); empty: all supported ones."""
 

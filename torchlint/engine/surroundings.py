@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchlint.registry import rules_of
 from torchlint.safety import Safety
 
 if TYPE_CHECKING:
@@ -29,9 +30,11 @@ class Surroundings:
         """Return which file speaks against the fix of a finding, empty if none does.
 
         One does if the finding, or its fix, is not there where both files are read as one: the fix relies on what its
-        file suggests, and the other shows more of it. A safe fix relies on proof, and asks nobody.
+        file suggests, and the other shows more of it. A safe fix relies on proof, and asks nobody; nor does one whose
+        rule says that no other code can see what it changes.
         """
-        if diagnostic.fix is None or diagnostic.fix.safety is Safety.SAFE:
+        is_safe = diagnostic.fix is None or diagnostic.fix.safety is Safety.SAFE
+        if is_safe or not any(rule.asks_project for rule in rules_of(frozenset((diagnostic.code,)))):
             return ""
         if self._read[0] != source.text:
             self._read = (source.text, list(self._found(source)))

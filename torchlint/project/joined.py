@@ -128,13 +128,16 @@ class _Names(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._rename_definition(node)
-        self._scope(node, {*_parameters(node.args), *_stored(node.body)})
+        for outside in (*node.decorator_list, node.args, *([node.returns] if node.returns is not None else ())):
+            self.visit(outside)
+        self._scope(node.body, {*_parameters(node.args), *_stored(node.body)})
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self.visit_FunctionDef(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._scope(node, set(_parameters(node.args)))
+        self.visit(node.args)
+        self._scope([node.body], set(_parameters(node.args)))
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._rename_definition(node)
@@ -145,9 +148,10 @@ class _Names(ast.NodeVisitor):
         if self._is_renamed(name):
             self.edits.append(TextEdit(_place(self._rows, node), f"{node.name} as {name}{_OTHERS}"))
 
-    def _scope(self, node: ast.AST, bound: set[str]) -> None:
+    def _scope(self, body: Sequence[ast.AST], bound: set[str]) -> None:
         self._hidden.append(bound)
-        self.generic_visit(node)
+        for node in body:
+            self.visit(node)
         self._hidden.pop()
 
     def _rename_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:

@@ -83,6 +83,7 @@ def features(model, loader):
         "window": "A slice of the tensor is kept: its size does not grow.",
     },
     fixes=(Safety.UNSAFE,),
+    asks_project=True,
 )
 
 

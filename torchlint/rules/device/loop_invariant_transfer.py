@@ -88,6 +88,7 @@ def train(model, loader, optimizer):
         "leaf": "Each pass makes a tensor that asks for a gradient.",
     },
     fixes=(Safety.UNSAFE,),
+    asks_project=True,
     yields_to=("TL201",),
 )
 

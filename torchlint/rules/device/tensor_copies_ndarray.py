@@ -76,6 +76,7 @@ rule = Rule(
         "gradient": "`requires_grad` or `pin_memory` is given: the tensor needs memory of its own.",
     },
     fixes=(Safety.SAFE, Safety.UNSAFE),
+    asks_project=True,
 )
 
 

@@ -103,6 +103,7 @@ def evaluate(model: torch.nn.Module, loader):
         "is-forward": "It is part of a model's own forward pass.",
     },
     fixes=(Safety.UNSAFE,),
+    asks_project=True,
 )
 
 
@@ -183,9 +184,8 @@ def _may_differentiate(found: InferenceCall, model: Model) -> bool:
 
 
 def _fix(found: InferenceCall, model: Model) -> Fix | None:
-    if found.function is None or found.is_part or found.is_generator or found.leaves:
-        return None
-    if _may_differentiate(found, model):
+    is_kept = found.is_part or found.is_generator or found.leaves or _may_differentiate(found, model)
+    if found.function is None or is_kept:
         return None
     torch = model.spelling("torch.no_grad", found.function)  # where the decorator runs
     if torch is None:

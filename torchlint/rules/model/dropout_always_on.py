@@ -95,6 +95,7 @@ class Net(nn.Module):
         "kept": "The layer is made once and kept, so that it follows the mode.",
     },
     fixes=(Safety.UNSAFE,),
+    asks_project=True,
     about_speed=False,
 )
 

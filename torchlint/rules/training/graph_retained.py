@@ -101,6 +101,7 @@ def train(model, loader, optimizer):
         "unclear": "Nothing shows that each step is complete in itself: a caller may backpropagate what is returned.",
     },
     fixes=(Safety.UNSAFE,),
+    asks_project=True,
 )
 
 

@@ -90,6 +90,7 @@ rule = Rule(
         "buffer": "The definition around the loop computes into gradients in place, so that there must be some.",
     },
     fixes=(Safety.UNSAFE,),
+    asks_project=True,
 )
 
 
@@ -191,10 +192,9 @@ def _loop_fix(node: cst.CSTNode, call: str, model: Model) -> Fix | None:
     cleared = model.cleared_gradients(node)
     if cleared is None or cleared.owner is None or not cleared.alone or not isinstance(cleared.loop, cst.For):
         return None
-    if _in_zero_grad(node, model) or model.target.version < FIRST_CHOICE:
-        return None  # this is what the call would call, or cannot be called
-    if model.gradient_clearing.is_read_after(cleared.loop) or model.gradient_clearing.are_needed(node):
-        return None
+    are_read = model.gradient_clearing.is_read_after(cleared.loop) or model.gradient_clearing.are_needed(node)
+    if are_read or _in_zero_grad(node, model) or model.target.version < FIRST_CHOICE:
+        return None  # the zeros are wanted, or this is what the call would call, or cannot be called
     owner = model.value(cleared.owner)
     evidence = owner.evidence if owner.kind in (Kind.OPTIMIZER, Kind.MODULE) else Evidence.NAMED
     return Fix(f"Write `{call}`", (ReplaceStatement(cleared.loop, (call,)),), Safety.UNSAFE, WHY, evidence)
