@@ -50,7 +50,7 @@ from torchlint.semantics.evaluation.predictors import Predictors
 from torchlint.semantics.evaluation.routines import Routines, is_named
 from torchlint.semantics.evaluation.sampling_loops import SamplingLoops
 from torchlint.semantics.evaluation.shared_steps import SharedSteps
-from torchlint.semantics.evaluation.trained_calls import TrainedCalls
+from torchlint.semantics.evaluation.trained_calls import TrainedCalls, only_collects
 from torchlint.semantics.evaluation.turns import Turns
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.tables.torch_api import LOSS_CLASSES
@@ -308,8 +308,10 @@ class Inference:
         owner = used_as(called.value, self._evaluator) if isinstance(called, cst.Attribute) else None
         if owner is None or owner.kind is not Kind.MODULE or owner.origin is Origin.LOSS:
             return None
-        is_part = self._evaluator.value(called).kind is Kind.MODULE
-        return owner if not is_part and self.trained_calls.include(called) else None
+        if self._evaluator.value(called).kind is Kind.MODULE or not self.trained_calls.include(called):
+            return None
+        behind = method_behind(called, owner, self._evaluator)
+        return owner if behind is None or not only_collects(behind, self._evaluator) else None
 
     def is_trained_method(self, call: cst.Call) -> bool:
         """Return whether a call is of a method of a model by which the file trains that."""

@@ -125,3 +125,14 @@ class TrainedCalls:
 
 def _detaches(attribute: cst.Attribute) -> bool:
     return attribute.attr.value in _DETACHES
+
+
+def only_collects(method: cst.FunctionDef, evaluator: Evaluator) -> bool:
+    """Return whether a method of a model runs nothing of it: it hands out what its forward passes have kept."""
+    owner = method.params.params[0].name.value if method.params.params else ""
+    for call in evaluator.tree.below(method.body, cst.Call):
+        is_own = isinstance(call.func, cst.Attribute) and identifier(call.func.value) == owner
+        if is_own or evaluator.value(call.func).kind is Kind.MODULE:
+            return False
+    read = (evaluator.value(each) for each in evaluator.tree.below(method.body, cst.Attribute))
+    return not any(value.kind is Kind.MODULE or value.origin is Origin.PARAMETER for value in read)

@@ -12,6 +12,7 @@ from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.evaluate.narrowing import is_tensor_here
 from torchlint.semantics.evaluate.unknown_calls import passed_for
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.retention.certain_runs import CertainRuns
 from torchlint.semantics.retention.conditions import conditions, exclude, tests_before
 from torchlint.semantics.retention.records import Records
 from torchlint.semantics.retention.stores import elements
@@ -36,6 +37,7 @@ class MaybeNumbers:
         self._evaluator = evaluator
         self._tree = evaluator.tree
         self._records = Records(evaluator)
+        self._runs = CertainRuns(evaluator)
         self._variables: dict[int, _Kinds] = {}
         self._left = 0
 
@@ -90,7 +92,8 @@ class MaybeNumbers:
             return _NOTHING
         holds, place = conditions(name, self._tree), self._tree.order(name)
         under = {id(b): conditions(b.node, self._tree) for b in bindings}
-        tensors = (b.order for b in bindings if not found[id(b)] and under[id(b)] <= holds)
+        certain = (b for b in bindings if self._runs.surely(b.node, name))
+        tensors = (b.order for b in certain if not found[id(b)] and under[id(b)] <= holds)
         last = max((order for order in tensors if order < place), default=-1)  # the last that certainly bound a tensor
         left = (b for b in bindings if b.order > last and (last < 0 or not exclude(under[id(b)], holds)))
         return frozenset[Kind]().union(*(found[id(b)] for b in left)) - self._ruled_out(name)
@@ -231,6 +234,8 @@ class MaybeNumbers:
     def _of_call(self, call: cst.Call, path: tuple[int, ...], depth: int) -> _Kinds:
         if not path and self._evaluator.value(call).kind in _NUMBERS:
             return frozenset((self._evaluator.value(call).kind,))
+        if self._evaluator.names.qualified(call.func) == "builtins.sum" and len(call.args) == 1 and not path:
+            return self._of_sum(call.args[0].value)
         found = set[Kind]()
         for function in self._behind(call):
             for result in self._evaluator.definitions.results(function):
@@ -240,6 +245,14 @@ class MaybeNumbers:
         for nameless in self._in_table(call) if not path else ():
             found |= self._kinds(nameless.body, depth + 1)
         return frozenset(found)
+
+    def _of_sum(self, summed: cst.BaseExpression) -> _Kinds:
+        """What ``sum`` gives: 0 of nothing; of the losses that a step sums up and differentiates there are some."""
+        over = summed.for_in.iter if isinstance(summed, (cst.GeneratorExp, cst.ListComp)) else None
+        items = method_call(over, "values", "items")
+        if items is not None and isinstance(items.value, cst.Name) and self._records.sums_up(items.value):
+            return _NOTHING
+        return _NOTHING if self._runs.has_items(summed) else frozenset((Kind.NUMBER,))
 
     def _in_table(self, call: cst.Call) -> Iterator[cst.Lambda]:
         """The nameless functions of a table of which a call may run one: ``self.penalty = PENALTIES[kind]``."""
@@ -256,6 +269,8 @@ class MaybeNumbers:
         if isinstance(defined, cst.FunctionDef):
             return (defined, *definitions.overriding(defined))
         method = method_call(call)
+        if method is not None and (inherited := self._inherited(method)) is not None:
+            return (inherited,)
         names = (_RUN, call.func) if method is None else ((method.attr.value,), method.value)
         for wanted, held in ((_RUN, call.func), names):
             value = self._evaluator.value(held)
@@ -263,6 +278,14 @@ class MaybeNumbers:
                 found = (definitions.method(value.definition, name) for name in wanted)
                 return [function for function in found if function is not None][:1]
         return ()
+
+    def _inherited(self, method: cst.Attribute) -> cst.FunctionDef | None:
+        """The method of a base of the file that ``super().method`` is."""
+        is_super = isinstance(method.value, cst.Call) and identifier(method.value.func) == "super"
+        owner = self._tree.enclosing(method, cst.ClassDef) if is_super else None
+        bases = self._evaluator.definitions.bases(owner) if owner is not None else ()
+        found = (self._evaluator.definitions.method(base, method.attr.value) for base in bases)
+        return next((each for each in found if each is not None), None)
 
     def _is_told(self, call: cst.Call, function: cst.FunctionDef, result: cst.BaseExpression) -> bool:
         """Whether a function gives a result only where a parameter is missing that a call gives it."""
