@@ -251,7 +251,7 @@ def _augmented(binding: Binding, evaluator: Evaluator) -> Value:
         return UNKNOWN
     before, operand = evaluator.value(binding.node), evaluator.value(statement.value)
     if not operand.is_tensor:
-        return before
+        return before if operand.known or before.kind is not Kind.NUMBER else UNKNOWN
     is_plain = not before.is_tensor or before.graph is not Graph.ATTACHED  # what is added does not take the graph away
     is_plain = is_plain or is_detached_tensor(binding.node, evaluator)
     found = operand if is_plain else operand._replace(graph=Graph.ATTACHED, origin=before.origin)
