@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from torchlint.cli import run
+from torchlint.diagnostic import Diagnostic
+from torchlint.engine.surroundings import Surroundings
+from torchlint.source import Source
 
 FEATURES = """\
 import torch
@@ -98,3 +101,28 @@ def test_a_neighbour_that_cannot_be_parsed_says_nothing(tmp_path: Path, fix: Fix
     said = fix("features.py", "TL501")
     assert "refused" not in said
     assert "@torch.no_grad()" in (tmp_path / "features.py").read_text()
+
+
+def test_a_link_to_the_project_is_the_project(tmp_path: Path, fix: Fix) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "pyproject.toml").write_text("[tool.torchlint]\n")
+    (tmp_path / "there" / "features.py").write_text(FEATURES)
+    (tmp_path / "there" / "probe.py").write_text(PROBE)
+    (tmp_path / "here").symlink_to(tmp_path / "there")
+    assert "refused: probe.py" in fix("here/features.py", "TL501,TL302")
+
+
+def test_each_fix_is_asked_for_once(tmp_path: Path, fix: Fix, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    found = Surroundings.objection
+
+    def objection(self: Surroundings, source: Source, diagnostic: Diagnostic, all_found: Sequence[Diagnostic]) -> str:
+        asked.append((diagnostic.code, source.text[diagnostic.range.start : diagnostic.range.end]))
+        return found(self, source, diagnostic, all_found)
+
+    monkeypatch.setattr(Surroundings, "objection", objection)
+    (tmp_path / "features.py").write_text(FEATURES)
+    (tmp_path / "show.py").write_text(SHOW)
+    fix("features.py", "ALL")
+    assert {code for code, _ in asked} >= {"TL302", "TL501"}
+    assert len(asked) == len(set(asked))

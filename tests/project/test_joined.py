@@ -105,3 +105,19 @@ def test_a_global_of_a_name_that_both_have_is_left_alone(tmp_path: Path) -> None
     assert own is not None
     assert other is not None
     assert joined(own, other) is None
+
+
+def test_names_of_new_variables_are_free(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "other.py").write_text("from own import evaluate\n\nparts = [evaluate(1, 2)]\n")
+    own, other = read_module(tmp_path / "own.py"), read_module(tmp_path / "other.py")
+    assert own is not None
+    assert other is not None
+    whole = joined(own, other, frozenset(("parts",)))
+    assert whole is not None
+    assert "parts_of_the_other = [evaluate(1, 2)]" in whole
+
+
+def test_attributes_of_classes_keep_their_names(tmp_path: Path) -> None:
+    whole = join(tmp_path, "device = 1\n", "import own\n\n\nclass C:\n    device = own.device\n    size = device\n")
+    assert "    device = device\n    size = device" in whole

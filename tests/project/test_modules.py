@@ -40,6 +40,7 @@ def module(path: Path, text: str | None = None) -> Module:
         ("import lib.models.nets as n\n", [("n", True)]),
         ("from lib.models import Net\n", [("Net", False)]),
         ("def f():\n    from lib.models.nets import load\n", [("load", False)]),
+        ("import lib.models as m\n\nm.Net()\n", [("m", False)]),
         ("import lib.models.nets\n", []),
         ("from lib.models import other\n", []),
         ("from nets import load\n", []),
@@ -55,7 +56,8 @@ def test_by_which_names_a_module_has_another(project: Path, text: str, names: li
 
 
 @pytest.mark.parametrize(
-    "text", ["from .nets import load\n", "from . import nets\n", "from ..models.nets import Net\n"]
+    "text",
+    ["from .nets import load\n", "from . import nets\n", "from . import Net\n", "from ..models.nets import Net\n"],
 )
 def test_imports_that_begin_with_a_point(project: Path, text: str) -> None:
     beside = module(project / "lib" / "models" / "beside.py", text)
@@ -89,3 +91,28 @@ def test_what_cannot_be_read_is_no_module(project: Path) -> None:
     assert read_module(project / "missing.py") is None
     user = module(project / "train.py", "from broken import f\nfrom binary import x\n")
     assert list(neighbours(user)) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["import torch\n", "import cv2\n", "from torch import nn\n", "import json\n", "from ..... import x\n"]
+)
+def test_a_file_of_the_name_of_a_library_is_not_that_library(project: Path, text: str) -> None:
+    backends = project / "lib" / "backends"
+    backends.mkdir()
+    for name in ("torch", "cv2", "json"):
+        (backends / f"{name}.py").write_text("x = 1\n")
+    assert list(neighbours(module(backends / "own.py", text))) == []
+
+
+def test_the_packages_of_a_folder_for_sources_are_found(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "lib"
+    package.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text("")
+    (package / "__init__.py").write_text("")
+    nets = module(package / "nets.py", "def load():\n    return 1\n")
+    script = module(tmp_path / "train.py", "from lib.nets import load\n")
+    assert [each.path for each in neighbours(script)] == [nets.path]
+
+
+def test_a_name_that_no_file_can_have_is_no_module(project: Path) -> None:
+    assert list(neighbours(module(project / "own.py", f"import {'x' * 300}\n"))) == []

@@ -1,4 +1,4 @@
-"""Names that a module passes on: other files of the project take from it what it has imported itself."""
+"""The files around a module, and the names that they take from it: it passes on what it has imported itself."""
 
 from __future__ import annotations
 
@@ -53,10 +53,9 @@ def files_around(own: Path) -> Iterator[Path]:
     yield from [each for each in files if each.name != own.name or each.parent != here][:_MOST_FILES]
 
 
-def top_of_project(own: Path) -> Path:
-    """Return the folder in which the project of a module begins, the one above its own if that cannot be seen."""
-    here = own.resolve().parent
-    return _top(here) or (here.parents[0] if here.parents else here)
+def top_of_project(own: Path) -> Path | None:
+    """Return the folder in which the project of a module begins, None if that cannot be seen."""
+    return _top(own.resolve().parent)
 
 
 def _top(here: Path) -> Path | None:

@@ -17,7 +17,7 @@ from torchlint.edits.importers import taken_by_others
 from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, without_gap_at_top
 from torchlint.edits.verify import Original, parse_python, uses_of_names
 
-_HARMLESS = sys.stdlib_module_names | {
+HARMLESS = sys.stdlib_module_names | {
     "PIL",
     "accelerate",
     "cv2",
@@ -229,7 +229,7 @@ def _local_name(alias: ast.alias) -> str:
 def _risk(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     is_absolute = isinstance(statement, ast.Import) or not statement.level
     module = alias.name if isinstance(statement, ast.Import) else statement.module or ""
-    if is_absolute and module.partition(".")[0] in _HARMLESS:
+    if is_absolute and module.partition(".")[0] in HARMLESS:
         return ""
     return (
         f"The import of `{_local_name(alias)}`, which nothing uses any more, goes too, and with it what importing does."

@@ -88,6 +88,8 @@ class FixRun:
         self._before = self._counted(self._before)
         self._original = Original(source.text)
         self._surroundings = Surroundings(check)
+        self._asked: dict[tuple[str, int], str] = {}
+        """What the other files say against fixes, by their place as it is now: each is asked for once."""
         self._applied: list[Diagnostic] = []
         self._refused: dict[tuple[str, int], tuple[Diagnostic, str]] = {}
         self._reasons: dict[Diagnostic, str] = {}
@@ -152,14 +154,18 @@ class FixRun:
 
     def _is_opposed(self, diagnostic: Diagnostic) -> bool:
         """Return whether another file of the project speaks against a fix, which is then refused."""
-        objection = self._surroundings.objection(self._source, diagnostic)
-        if objection:
-            self._refused[diagnostic.code, diagnostic.range.start] = (diagnostic, objection)
-        return bool(objection)
+        key = (diagnostic.code, diagnostic.range.start)
+        if key not in self._asked:
+            found = self._result.diagnostics
+            self._asked[key] = self._surroundings.objection(self._source, diagnostic, found)
+        if self._asked[key]:
+            self._refused[key] = (diagnostic, self._asked[key])
+        return bool(self._asked[key])
 
     def _accept(self, edits: tuple[TextEdit, ...], result: FileResult) -> None:
         shift = Shift(edits)
         self._refused = {(code, shift.offset(start)): value for (code, start), value in self._refused.items()}
+        self._asked = {(code, shift.offset(start)): said for (code, start), said in self._asked.items()}
         self._scope = self._scope.after(edits, shift)
         self._source = replace(self._source, text=apply_edits(self._source.text, edits))
         self._original = Original(self._source.text)

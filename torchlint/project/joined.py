@@ -16,24 +16,26 @@ _OTHERS = "_of_the_other"
 """What a name of the other module ends in that both have."""
 
 
-def joined(own: Module, other: Module) -> str | None:
+def joined(own: Module, other: Module, new: frozenset[str] = frozenset()) -> str | None:
     """Return the text of a module, in which all keeps its place, and that of another one below it.
 
-    What one imports from the other are plain names in it, and names that both define differ. None if that cannot be
-    done.
+    What one imports from the other are plain names in it, and names that both define differ, as do those that the other
+    has and the first may be given by a fix (``new``). None if that cannot be done.
     """
     mine, theirs = links(own, other), links(other, own)
     taken, bound = _bound(own, mine), _bound(other, theirs)
     both = {name for name in taken.keys() & bound.keys() if taken[name] != bound[name] or not taken[name]}
     if any(both & set(node.names) for node in ast.walk(other.tree) if isinstance(node, ast.Global)):
         return None
-    first = _text(own, _unlinked(own, mine, frozenset(both), keeps_length=True))
-    parted = _unlinked(other, theirs, frozenset())
+    first = _text(own, _unlinked(own, mine, other, frozenset(both), keeps_length=True))
+    parted = _unlinked(other, theirs, own, frozenset())
     places = [edit.range for edit in parted]
     told = [place for place in comments(other.text) or () if not any(p.start <= place.start < p.end for p in places)]
     second = _text(other, [*parted, *_Names(other, both).edits, *(TextEdit(place, "") for place in told)])
     if first is None or second is None or len(first) != len(own.text):
         return None
+    if new:
+        second = re.sub(rf"\b(?:{'|'.join(sorted(new))})\b", rf"\g<0>{_OTHERS}", second)
     return "\n".join((first, *_aliases(theirs), second, *_aliases(mine), ""))
 
 
@@ -44,24 +46,28 @@ def _text(module: Module, edits: Iterable[TextEdit]) -> str | None:
 
 def _aliases(given: Sequence[Link]) -> list[str]:
     """The lines that give things of the other module the names that they have here."""
-    renamed = [link for link in given if not link.is_module and link.name != link.alias.name]
+    named = [link for link in given if not link.is_module and not link.is_package]
+    renamed = [link for link in named if link.name != link.alias.name]
     return [f"{link.name} = {link.alias.name}" for link in renamed]
 
 
 def _unlinked(
-    module: Module, given: Sequence[Link], hidden: frozenset[str], *, keeps_length: bool = False
+    module: Module, given: Sequence[Link], other: Module, hidden: frozenset[str], *, keeps_length: bool = False
 ) -> list[TextEdit]:
     """Return the edits that take out imports, and the module before what is read of it: ``losses.dice`` is ``dice``."""
     rows = Rows(module.text)
     edits = []
-    for statement in {id(link.statement): link.statement for link in given}.values():
-        gone = [link.alias for link in given if link.statement is statement]
+    taken = [link for link in given if not link.is_package]
+    for statement in {id(link.statement): link.statement for link in taken}.values():
+        gone = [link.alias for link in taken if link.statement is statement]
         place = _place(rows, statement)
         left = _without(statement, gone)
         edits.append(TextEdit(place, left.ljust(place.end - place.start) if keeps_length else left))
     modules = {link.name for link in given if link.is_module}
+    packages = {link.name for link in given if link.is_package}
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+        owner = node.value.id if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
+        if isinstance(node, ast.Attribute) and (owner in modules or (owner in packages and node.attr in other.defined)):
             place = _place(rows, node)
             if node.attr not in hidden:
                 edits.append(TextEdit(place, node.attr.ljust(place.end - place.start) if keeps_length else node.attr))
@@ -86,7 +92,7 @@ def _place(rows: Rows, node: ast.stmt | ast.expr | ast.alias) -> Range:
 
 def _bound(module: Module, given: Sequence[Link]) -> dict[str, str]:
     """Return what a module binds at its top, each with the import that does, empty for everything else."""
-    links_of = {id(link.alias) for link in given}
+    links_of = {id(link.alias) for link in given if not link.is_package}
     found: dict[str, str] = {}
     for node in _own_nodes(module.tree.body):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -141,7 +147,14 @@ class _Names(ast.NodeVisitor):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._rename_definition(node)
-        self.generic_visit(node)
+        for outside in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(outside)
+        bound = set(_stored(node.body))
+        for statement in node.body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.visit(statement)  # which does not see the names of its class
+            else:
+                self._scope([statement], bound)
 
     def visit_alias(self, node: ast.alias) -> None:
         name = node.asname or node.name

@@ -91,6 +91,7 @@ def attend(q, k, v, scale):
         "test": "The code belongs to a test.",
     },
     fixes=(Safety.UNSAFE,),
+    asks_project=True,
 )
 
 

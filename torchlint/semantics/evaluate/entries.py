@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _OBJECTS = frozenset((Kind.INSTANCE, Kind.MODULE, Kind.OPTIMIZER, Kind.DATALOADER))
 DICTIONARIES = ("builtins.dict", "collections.OrderedDict")
+_READS = frozenset(("items", "keys", "values", "get", "copy"))
 _TRANSPARENT = (cst.SimpleStatementLine, cst.IndentedBlock, cst.With)
 """What a statement stands in that runs whenever what is around that does."""
 
@@ -41,11 +42,9 @@ def _last_put(read: cst.Subscript, key: str, evaluator: Evaluator) -> Value:
         return UNKNOWN
     if evaluator.definitions.enclosing_function(last) is not function or not _runs_before(last, read, evaluator):
         return UNKNOWN
-    loop = evaluator.tree.enclosing(read, cst.For, cst.While, cst.FunctionDef)
-    again = (put for put, each in puts if put is not last and key_of(each) in (key, None))
-    if any(loop is not None and evaluator.tree.within(put, loop) and order(put) > order(read) for put in again):
-        return UNKNOWN
-    if _is_changed_between(owner, last, read, evaluator):
+    bound = (evaluator.flow.statement(binding.node) for binding in evaluator.flow.definitions(owner))
+    has_two_names = any(isinstance(each, cst.Assign) and len(each.targets) > 1 for each in bound)
+    if has_two_names or _may_change_between(last, read, key, evaluator):
         return UNKNOWN
     return evaluator.value(last).weakened(Evidence.INFERRED)
 
@@ -132,9 +131,48 @@ def _runs_before(put: cst.BaseExpression, read: cst.CSTNode, evaluator: Evaluato
     return isinstance(around, (cst.IndentedBlock, cst.Module))
 
 
-def _is_changed_between(owner: cst.Name, put: cst.CSTNode, read: cst.CSTNode, evaluator: Evaluator) -> bool:
-    """Whether a method that changes what is under the keys is called on a variable between two places."""
-    first, last = evaluator.tree.order(put), evaluator.tree.order(read)
-    methods = (method_call(call) for call in evaluator.tree.calls_named(*CHANGES_KEYS))
-    changed = (each for each in methods if each is not None and identifier(each.value) == owner.value)
-    return any(first < evaluator.tree.order(each) < last for each in changed)
+def _may_change_between(put: cst.BaseExpression, read: cst.Subscript, key: str, evaluator: Evaluator) -> bool:
+    """Whether something may put another thing under a key between two places, or whoever else has the dictionary."""
+    tree, owner = evaluator.tree, read.value
+    assert isinstance(owner, cst.Name)
+    loops = (a for a in tree.ancestors(read) if isinstance(a, (cst.For, cst.While)) and not tree.within(put, a))
+    end = max((tree.last(loop) for loop in loops), default=tree.order(read))
+    function = evaluator.definitions.enclosing_function(read)
+    for use in tree.named(owner.value):
+        if use is owner or evaluator.definitions.enclosing_function(use) is not function:
+            continue
+        place = tree.order(use)
+        if (
+            place < end
+            and isinstance(tree.parent(use), (cst.Assign, cst.AnnAssign, cst.NamedExpr))
+            and not _binds(use, evaluator)
+        ):
+            return True  # by another name
+        if tree.last(put) < place < end and _may_write(use, key, evaluator):
+            return True
+    return False
+
+
+def _binds(use: cst.Name, evaluator: Evaluator) -> bool:
+    return evaluator.scopes.made_by(use) is not None
+
+
+def _may_write(use: cst.Name, key: str, evaluator: Evaluator) -> bool:
+    """Whether what is done with a dictionary at one place may change what is under a key."""
+    parent = evaluator.tree.parent(use)
+    if isinstance(parent, cst.Subscript) and parent.value is use:
+        return _is_written(parent, evaluator) and key_of(parent) in (key, None)
+    if isinstance(parent, cst.Attribute):
+        return parent.attr.value not in _READS
+    return not isinstance(parent, (cst.ComparisonTarget, cst.For, cst.CompFor, cst.Return))
+
+
+def _is_written(item: cst.Subscript, evaluator: Evaluator) -> bool:
+    """Whether an item is what a statement binds, changes or deletes, by itself or in a tuple."""
+    node: cst.CSTNode = item
+    parent = evaluator.tree.parent(node)
+    while isinstance(parent, (cst.Element, cst.StarredElement, cst.Tuple, cst.List)):
+        node, parent = parent, evaluator.tree.parent(parent)
+    if isinstance(parent, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor)):
+        return parent.target is node
+    return isinstance(parent, (cst.AssignTarget, cst.Del, cst.AsName))

@@ -60,9 +60,18 @@ class CertainRuns:
             return self.has_items(view.value, depth + 1)
         name = self._evaluator.names.qualified(iterated.func)
         if name == "builtins.range":
-            return bool(iterated.args) and literal(iterated.args[-1].value) != 0
+            return self._counts(iterated)
         if name == "builtins.zip":
             of_model = any(method_call(argument.value, *_OF_MODELS) is not None for argument in iterated.args)
             return of_model or all(self.has_items(argument.value, depth + 1) for argument in iterated.args)
         is_wrapped = name in _WRAPPERS or identifier(iterated.func) == "tqdm"
         return is_wrapped and bool(iterated.args) and self.has_items(iterated.args[0].value, depth + 1)
+
+    def _counts(self, call: cst.Call) -> bool:
+        """Whether ``range`` has something: as many steps as a variable says are some, as many as things may be none."""
+        given = [argument.value for argument in call.args]
+        bounds = [literal(each) for each in given]
+        if len(given) == 1 and isinstance(given[0], (cst.Name, cst.Attribute)):
+            return True
+        known = [bound for bound in bounds if isinstance(bound, int)]
+        return len(known) == len(given) > 0 and 0 not in known[2:] and len(range(*known)) > 0
