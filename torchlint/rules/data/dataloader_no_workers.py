@@ -84,7 +84,6 @@ rule = Rule(
         "subclass": "A subclass is defined or constructs itself: its users choose the workers.",
     },
     fixes=(Safety.UNSAFE,),
-    asks_project=True,
 )
 
 

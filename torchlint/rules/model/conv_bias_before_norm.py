@@ -94,7 +94,6 @@ rule = Rule(
         "own-bias": "The file reads or fills the bias of this very convolution.",
     },
     fixes=(Safety.UNSAFE,),
-    asks_project=True,
 )
 
 
