@@ -15,7 +15,7 @@ from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.idle import PRAGMA
 from torchlint.edits.importers import taken_by_others
 from torchlint.edits.text import Rows, apply_edits, is_word, line_end, line_start, next_line, without_gap_at_top
-from torchlint.edits.verify import Original, parse_python, uses_of_names
+from torchlint.edits.verify import Original, parse_python, place_of, uses_of_names
 
 HARMLESS = sys.stdlib_module_names | {
     "PIL",
@@ -96,13 +96,13 @@ def removals(
     for statement in original.tree.body if of_module_only else _imports(original.tree):
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
-        place = _place_of(rows, statement)
+        place = place_of(rows, statement)
         unused = [
             alias
             for alias in statement.names
             if _local_name(alias) in names
             and alias.asname != alias.name
-            and not any(_is_kept(original.text, around) for around in (place, _place_of(rows, alias)))
+            and not any(_is_kept(original.text, around) for around in (place, place_of(rows, alias)))
         ]
         if unused and not any(e.range.start < place.end and e.range.end > place.start for e in edits):
             gone = _removal(original.text, rows, statement, unused)
@@ -236,18 +236,13 @@ def _risk(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
     )
 
 
-def _place_of(rows: Rows, node: ast.stmt | ast.alias) -> Range:
-    end_row, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
-    return Range(rows.offset(node.lineno, node.col_offset), rows.offset(end_row, end_column))
-
-
 def _removal(
     text: str, rows: Rows, statement: ast.Import | ast.ImportFrom, unused: Sequence[ast.alias]
 ) -> list[Orphan]:
     if len(unused) < len(statement.names):
         # One at a time: the next pass finds the others.
         return [Orphan(_without_alias(rows, statement.names, unused[0]), _risk(statement, unused[0]))]
-    place = _place_of(rows, statement)
+    place = place_of(rows, statement)
     gone = _with_separator(text, place)
     if gone is not None:
         return [Orphan(TextEdit(gone, ""), _risk(statement, unused[0]))]
@@ -282,7 +277,7 @@ def _with_comment(text: str, place: Range) -> Range | None:
 
 def _without_alias(rows: Rows, aliases: Sequence[ast.alias], alias: ast.alias) -> TextEdit:
     index = aliases.index(alias)
-    places = [_place_of(rows, other) for other in aliases]
+    places = [place_of(rows, other) for other in aliases]
     if index + 1 < len(places):
         return TextEdit(Range(places[index].start, places[index + 1].start), "")
     return TextEdit(Range(places[index - 1].end, places[index].end), "")

@@ -133,6 +133,12 @@ def parse_python(text: str) -> ast.Module | None:
             return None
 
 
+def place_of(rows: Rows, node: ast.stmt | ast.expr | ast.alias) -> Range:
+    """Return where a node of Python's own parser stands."""
+    end_row, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return Range(rows.offset(node.lineno, node.col_offset), rows.offset(end_row, end_column))
+
+
 def _compile_error(text: str) -> str | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from torchlint.diagnostic import Range, TextEdit
 from torchlint.edits.text import Rows, apply_edits, comments, merged
+from torchlint.edits.verify import place_of
 from torchlint.project.modules import Link, Module, links
 
 _DEFINITION = re.compile(r"(?:async\s+)?(?:def|class)\s+")
@@ -60,7 +61,7 @@ def _unlinked(
     taken = [link for link in given if not link.is_package]
     for statement in {id(link.statement): link.statement for link in taken}.values():
         gone = [link.alias for link in taken if link.statement is statement]
-        place = _place(rows, statement)
+        place = place_of(rows, statement)
         left = _without(statement, gone)
         edits.append(TextEdit(place, left.ljust(place.end - place.start) if keeps_length else left))
     modules = {link.name for link in given if link.is_module}
@@ -68,7 +69,7 @@ def _unlinked(
     for node in ast.walk(module.tree):
         owner = node.value.id if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else ""
         if isinstance(node, ast.Attribute) and (owner in modules or (owner in packages and node.attr in other.defined)):
-            place = _place(rows, node)
+            place = place_of(rows, node)
             if node.attr not in hidden:
                 edits.append(TextEdit(place, node.attr.ljust(place.end - place.start) if keeps_length else node.attr))
     return edits
@@ -83,11 +84,6 @@ def _without(statement: ast.Import | ast.ImportFrom, gone: Sequence[ast.alias]) 
     if isinstance(statement, ast.Import):
         return f"import {names}"
     return f"from {'.' * statement.level}{statement.module or ''} import {names}"
-
-
-def _place(rows: Rows, node: ast.stmt | ast.expr | ast.alias) -> Range:
-    end_row, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
-    return Range(rows.offset(node.lineno, node.col_offset), rows.offset(end_row, end_column))
 
 
 def _bound(module: Module, given: Sequence[Link]) -> dict[str, str]:
@@ -130,7 +126,7 @@ class _Names(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> None:
         if self._is_renamed(node.id):
-            self.edits.append(TextEdit(_place(self._rows, node), node.id + _OTHERS))
+            self.edits.append(TextEdit(place_of(self._rows, node), node.id + _OTHERS))
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._rename_definition(node)
@@ -159,7 +155,7 @@ class _Names(ast.NodeVisitor):
     def visit_alias(self, node: ast.alias) -> None:
         name = node.asname or node.name
         if self._is_renamed(name):
-            self.edits.append(TextEdit(_place(self._rows, node), f"{node.name} as {name}{_OTHERS}"))
+            self.edits.append(TextEdit(place_of(self._rows, node), f"{node.name} as {name}{_OTHERS}"))
 
     def _scope(self, body: Sequence[ast.AST], bound: set[str]) -> None:
         self._hidden.append(bound)

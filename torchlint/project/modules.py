@@ -36,6 +36,14 @@ class Module:
         return tuple(node for node in ast.walk(self.tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
 
     @cached_property
+    def roots(self) -> list[Path]:
+        """The folders from which it may import by a name without a point: that of a script, the project's own."""
+        here, top = self.path.parent, top_of_project(self.path)
+        above = [here, *(each for each in here.parents if top is not None and (each == top or top in each.parents))]
+        above += [top / _SOURCES] if top is not None else []
+        return [folder for folder in above if not _is_file(folder / f"{_PACKAGE}.py")]
+
+    @cached_property
     def defined(self) -> frozenset[str]:
         """The names of the functions and classes of the module."""
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -93,16 +101,16 @@ def links(module: Module, other: Module) -> list[Link]:
         for alias in statement.names:
             if isinstance(statement, ast.Import):
                 is_named = alias.asname is not None or "." not in alias.name
-                files = _files(alias.name, 0, module.path) if is_named else []
+                files = _files(alias.name, 0, module) if is_named else []
                 if other.path in files:
                     found.append(Link(statement, alias, is_module=True))
                 elif _packages(files, other):
                     found.append(Link(statement, alias, is_module=False, is_package=True))
                 continue
             source = statement.module or ""
-            if other.path in _files(f"{source}.{alias.name}".lstrip("."), statement.level, module.path):
+            if other.path in _files(f"{source}.{alias.name}".lstrip("."), statement.level, module):
                 found.append(Link(statement, alias, is_module=True))
-            elif _holds(_files(source, statement.level, module.path), alias, other):
+            elif _holds(_files(source, statement.level, module), alias, other):
                 found.append(Link(statement, alias, is_module=False))
     return found
 
@@ -124,13 +132,13 @@ def _imported(own: Module) -> Iterator[Path]:
     for statement in own.imports:
         for alias in statement.names:
             if isinstance(statement, ast.Import):
-                for path in _files(alias.name, 0, own.path):
+                for path in _files(alias.name, 0, own):
                     yield path
                     yield from _held_by(path, own, alias) if path.stem == _PACKAGE else ()
                 continue
             source = statement.module or ""
-            yield from _files(f"{source}.{alias.name}".lstrip("."), statement.level, own.path)
-            for path in _files(source, statement.level, own.path):
+            yield from _files(f"{source}.{alias.name}".lstrip("."), statement.level, own)
+            for path in _files(source, statement.level, own):
                 yield path
                 yield from _passed_on(path, alias.name) if path.stem == _PACKAGE else ()
 
@@ -150,9 +158,11 @@ def _held_by(package: Path, own: Module, alias: ast.alias) -> Iterator[Path]:
 def _passed_on(package: Path, name: str) -> Iterator[Path]:
     """Yield the files from which a package has a name that others take from it."""
     module = read_module(package)
-    for statement in module.imports if module is not None else ():
+    if module is None:
+        return
+    for statement in module.imports:
         if isinstance(statement, ast.ImportFrom) and any(each.name in (name, "*") for each in statement.names):
-            yield from _files(statement.module or "", statement.level, package)
+            yield from _files(statement.module or "", statement.level, module)
 
 
 def _importing(own: Module) -> Iterator[Path]:
@@ -168,28 +178,20 @@ def _importing(own: Module) -> Iterator[Path]:
             yield path
 
 
-def _files(name: str, level: int, importing: Path) -> list[Path]:
+def _files(name: str, level: int, module: Module) -> list[Path]:
     """Return the file that a dotted name stands for in a module, none if it is no module of the project."""
     parts = name.split(".") if name else []
     if level:
-        folders = list(importing.parents[level - 1 : level])
+        folders = list(module.path.parents[level - 1 : level])
     elif parts:
         is_known = parts[0] in HARMLESS  # only the project that it is has it: a module of the name is another one
-        folders = [f for f in _roots(importing) if not is_known or _is_file(f / parts[0] / f"{_PACKAGE}.py")]
+        folders = [f for f in module.roots if not is_known or _is_file(f / parts[0] / f"{_PACKAGE}.py")]
     else:
         return []
     places = [folder.joinpath(*parts) for folder in folders]
     candidates = [place.with_name(f"{place.name}.py") for place in places if place.name and parts]
     candidates += [place / f"{_PACKAGE}.py" for place in places]
     return [path for path in candidates if _is_file(path)][:1]
-
-
-def _roots(importing: Path) -> list[Path]:
-    """The folders from which a module may import by a name without a point: that of a script, the project's own."""
-    here, top = importing.parent, top_of_project(importing)
-    above = [here, *(each for each in here.parents if top is not None and (each == top or top in each.parents))]
-    above += [top / _SOURCES] if top is not None else []
-    return [folder for folder in above if not _is_file(folder / f"{_PACKAGE}.py")]
 
 
 def _is_file(path: Path) -> bool:

@@ -40,7 +40,7 @@ class CertainRuns:
         if depth > _MAX_DEPTH:
             return False
         if isinstance(iterated, (cst.List, cst.Tuple, cst.Set, cst.Dict)):
-            return bool(iterated.elements)
+            return any(isinstance(each, (cst.Element, cst.DictElement)) for each in iterated.elements)
         value = self._evaluator.value(iterated)
         if value.kind is Kind.DATALOADER or (value.kind in _FULL and value.evidence >= Evidence.INFERRED):
             return True

@@ -11,6 +11,7 @@ from torchlint.semantics.binding.arguments import parameter_for
 from torchlint.semantics.binding.own_keys import is_by_own_key
 from torchlint.semantics.binding.scopes import Binding, BindingKind
 from torchlint.semantics.evaluate.decorated import gives_other
+from torchlint.semantics.evaluate.entries import key_of
 from torchlint.semantics.evaluate.evaluator import Evaluator
 from torchlint.semantics.retention.stores import elements
 from torchlint.semantics.tables.container_methods import CHANGES_KEYS
@@ -331,8 +332,7 @@ class Records:
 
 def _key(place: cst.Subscript) -> str | None:
     """Return the key of ``losses["d"]``."""
-    index = place.slice[0].slice if len(place.slice) == 1 else None
-    key = literal(index.value) if isinstance(index, cst.Index) else None
+    key = key_of(place)
     return key if isinstance(key, str) else None
 
 
